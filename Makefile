@@ -99,7 +99,7 @@ THREADS ?= $(shell nproc)
 .PHONY: histories
 histories:
 	FREESTONE_HISTORIES=$(COUNT) FREESTONE_FIRST=$(FIRST) FREESTONE_THREADS=$(THREADS) \
-		cargo test --locked --profile survey -p freestone-core --test manager_histories -- \
+		cargo test --locked --profile survey -p freestone-simulate --test manager_histories -- \
 		--ignored --nocapture survey_of_histories
 
 ## make test-hdfs  the tests against a real HDFS on loopback; needs Java and Maven

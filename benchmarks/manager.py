@@ -52,7 +52,7 @@ def simulate(quick: bool) -> dict[str, float]:
     with tempfile.TemporaryDirectory() as folder:
         out = Path(folder) / "manager.json"
         cargo = os.environ.get("CARGO", "cargo")
-        words = ["run", "--locked", "--release", "-p", "freestone-core", "--example", "manager"]
+        words = ["run", "--locked", "--release", "-p", "freestone-simulate", "--example", "manager"]
         command = [cargo, *words, "--", "--json", str(out), *["--quick"] * quick]
         subprocess.run(command, cwd=common.ROOT, check=True, timeout=MAX_S)
         found = json.loads(out.read_text())

@@ -46,7 +46,7 @@ def unit(key: str) -> str:
 def run(mean_s: float, share: int) -> dict[str, float]:
     """Run the example, which cargo builds first if need be; its figures."""
     cargo = os.environ.get("CARGO", "cargo")
-    words = ["run", "-q", "--locked", "--release", "-p", "freestone-core", "--example", "scale"]
+    words = ["run", "-q", "--locked", "--release", "-p", "freestone-simulate", "--example", "scale"]
     with tempfile.TemporaryDirectory() as folder:
         out = Path(folder) / "scale.json"
         size = ["--roots", str(ROOTS // share), "--workers", str(WORKERS // share)]

@@ -85,7 +85,8 @@ PAPER, THEIRS, OURS = "the paper", "simulated, TaskVine's dispatch", "simulated,
 def simulate(lines: Iterable[str]) -> list[dict[str, float]]:
     """Run the example, which cargo builds first if need be; its answers."""
     cargo = os.environ.get("CARGO", "cargo")
-    words = ["run", "-q", "--locked", "--release", "-p", "freestone-core", "--example", "schedule"]
+    words = ["run", "-q", "--locked", "--release", "-p", "freestone-simulate"]
+    words += ["--example", "schedule"]
     given = "".join(f"{line}\n" for line in lines)
     done = subprocess.run(
         [cargo, *words],

@@ -28,7 +28,7 @@ from examples.insitu.writer import Writer
 
 __all__ = ["Engine", "run"]
 
-NAP_S = 100e-6
+POLL_INTERVAL_S = 100e-6
 THREADS = {"monc": 10, "tuned": 2}
 TOGETHER = 128
 """As many messages are taken at once at most; one by who polls."""
@@ -88,7 +88,7 @@ class Engine:
         if self.naps:
             message = self.messages.try_receive()
             if message is None:
-                time.sleep(NAP_S)
+                time.sleep(POLL_INTERVAL_S)
             return [message] if message else []
         messages = [self.messages.receive()]
         while len(messages) < TOGETHER and (message := self.messages.try_receive()):

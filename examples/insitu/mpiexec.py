@@ -12,7 +12,7 @@ from examples.insitu.settings import Outcome, Part, Settings, joined
 
 __all__ = ["Together", "run"]
 
-NAP_S = 1e-3
+POLL_INTERVAL_S = 1e-3
 
 
 class Together:
@@ -25,7 +25,7 @@ class Together:
         """Wait until all do."""
         request = self.comm.Ibarrier()
         while not request.Test():
-            time.sleep(NAP_S)
+            time.sleep(POLL_INTERVAL_S)
 
     def abort(self) -> None:
         """End all processes: the others would wait for ever."""

@@ -54,6 +54,8 @@ FailureKind = Literal[
     "closed",
     "disk_exceeded",
     "file_changed",
+    "file_missing",
+    "file_unreadable",
     "input_lost",
     "killed",
     "memory_exceeded",

@@ -12,7 +12,9 @@ LAYERS: tuple[frozenset[str], ...] = (
             "observe.control",
             "observe.explain",
             "observe.figures",
+            "observe.forms",
             "observe.html",
+            "observe.journal",
             "observe.recorder",
             "observe.reprs",
             "observe.trace",
@@ -70,14 +72,15 @@ CRATES: dict[str, frozenset[str]] = {
     "executor": frozenset({"base", "core"}),
     "io": frozenset({"base"}),
     "vector": frozenset({"base"}),
-    "python": frozenset({"base", "core", "events", "executor", "io", "vector"}),
+    "simulate": frozenset({"base", "core"}),
+    "python": frozenset({"base", "core", "events", "executor", "io", "simulate", "vector"}),
 }
 """The crates of the workspace that each crate may depend on."""
 
 MANAGER = ("data", "graph", "members", "transfer", "schedule", "client")
 """The folders of the manager, from the bottom up; each may also extend `Manager` itself."""
 
-MANAGER_DATA = frozenset({"api", "hash", "order", "overview", "shapes", "table"})
+MANAGER_DATA = frozenset({"api", "order", "overview", "shapes", "table"})
 """Files of the manager that know nothing of its folders: together they count as the lowest."""
 
 ROOMS: dict[str, frozenset[str]] = {
@@ -110,9 +113,6 @@ ROOMS: dict[str, frozenset[str]] = {
         )
         for at, folder in enumerate(MANAGER)
     },
-    "core::manager::simulate": frozenset(
-        {"base", "core::manager", "core::manager::data", "core::wire"}
-    ),
 }
 """The modules of Rust that each may import from, besides those inside of it.
 

@@ -206,7 +206,6 @@ def test_a_state_machine_has_no_clock_socket_file_or_thread(folder: str) -> None
         f"{path}:{number}: {line.strip()}"
         for path in sorted((ROOT / "crates" / folder).rglob("*.rs"))
         for number, line in enumerate(path.read_text().split(RUST_TESTS)[0].splitlines(), 1)
-        # The simulation around a state machine measures it, with a real clock.
-        if OUTSIDE.search(line) and "simulate" not in path.parts
+        if OUTSIDE.search(line)
     ]
     assert found == []

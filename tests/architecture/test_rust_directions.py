@@ -152,4 +152,4 @@ def test_tests_are_not_what_is_built() -> None:
 
 def test_each_folder_of_the_manager_has_a_place() -> None:
     folders = {path.parent.name for path in (CRATES / "core/src/manager").glob("*/mod.rs")}
-    assert folders == {*MANAGER[1:], "simulate"}
+    assert folders == {*MANAGER[1:]}

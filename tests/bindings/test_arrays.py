@@ -35,9 +35,9 @@ def test_a_product_is_that_of_the_rows() -> None:
     [
         (lambda: panel(csr([0, 1, 3], [2, 0, 3])), "column 3 is outside of a matrix that has 3"),
         (lambda: panel(csr([0, 1, 3], [2, 0, -1])), "column 4294967295 is outside"),
-        (lambda: panel(csr([0, 3, 1], [2, 0, 1])), "row 1 of compressed rows has elements 3 to 1"),
-        (lambda: panel(csr([0, 1, 4], [2, 0, 1])), "row 1 of compressed rows has elements 1 to 4"),
-        (lambda: panel(csr([-1, 1, 3], [2, 0, 1])), "row 0 of compressed rows has elements -1"),
+        (lambda: panel(csr([0, 3, 1], [2, 0, 1])), "row 1 of a CSR matrix has elements 3 to 1"),
+        (lambda: panel(csr([0, 1, 4], [2, 0, 1])), "row 1 of a CSR matrix has elements 1 to 4"),
+        (lambda: panel(csr([-1, 1, 3], [2, 0, 1])), "row 0 of a CSR matrix has elements -1"),
         (lambda: panel(csr([], [])), "0 elements, where the other arguments need 1"),
         (lambda: panel(csr([0, 1], [2])), "the product: 4 elements, where"),
         (lambda: panel(csr([0, 0, 0], []), np.ones((3, 2), "f4")), "not F64"),
@@ -74,7 +74,7 @@ def test_an_address_is_no_array() -> None:
 
 
 def summed(offsets: Any, columns: Any, cells: Any, rows: int, width: int) -> Any:
-    """Sum CSR, and their columns' products with a vector of ones, in a pipeline."""
+    """Sum a CSR matrix, and their columns' products with a vector of ones, in a pipeline."""
     inputs = [(F64, "sparse", cells, 0.0, 0), (F64, "row", np.ones(width), 0.0, 0)]
     out = np.zeros((rows, 1))
     _native.vector.run_pipeline(
@@ -88,12 +88,12 @@ def summed(offsets: Any, columns: Any, cells: Any, rows: int, width: int) -> Any
     return out
 
 
-def test_a_pipeline_looks_at_compressed_rows() -> None:
+def test_a_pipeline_checks_csr_matrices() -> None:
     offsets, columns, cells = csr([0, 1, 3], [2, 0, 1])
     np.testing.assert_array_equal(summed(offsets, columns, cells, 2, 3), [[1], [2]])
     with pytest.raises(ValueError, match="column 2 is outside of a matrix that has 2"):
         summed(offsets, columns, cells, 2, 2)
-    with pytest.raises(ValueError, match="row 1 of compressed rows"):
+    with pytest.raises(ValueError, match="row 1 of a CSR matrix"):
         summed(np.array([0, 1, 9]), columns, cells, 2, 3)
     with pytest.raises(ValueError, match="offsets of a pipeline have 3 elements, not 4"):
         summed(offsets, columns, cells, 3, 3)

@@ -87,6 +87,32 @@ def test_to_frame() -> None:
     assert numbers.compute().to_pylist() == [{"value": number} for number in range(4)]
 
 
+@pytest.mark.parametrize("block_items", [1, 2, 5])
+def test_items_of_a_frame_may_lack_columns(block_items: int) -> None:
+    rows = [{"a": 1}, {"b": "x"}, {"a": 2.5, "c": None}, 7, {"c": [1]}]
+    frame = fs.Bag.from_items(rows, block_items).to_frame()
+    found = frame.compute()
+    assert found.column_names == ["a", "b", "c", "value"]
+    assert found.column("a").to_pylist() == [1.0, None, 2.5, None, None]
+    assert found.column("b").to_pylist() == [None, "x", None, None, None]
+    assert found.column("c").to_pylist() == [None, None, None, None, [1]]
+    assert found.column("value").to_pylist() == [None, None, None, 7, None]
+
+
+def test_blocks_without_items_have_the_columns_of_the_others() -> None:
+    bag = fs.Bag.from_items([{"a": 1}, {"a": 2}, {"a": 3}], 1)
+    frame = bag.filter(lambda item: item["a"] > 2).to_frame()
+    assert frame.columns == ("a",)
+    assert frame.to_polars().to_dicts() == [{"a": 3}]
+
+
+def test_items_without_a_type_in_common_are_refused() -> None:
+    with pytest.raises(TypeError, match="int64 vs string"):
+        fs.Bag.from_items([{"a": 1}, {"a": "x"}], 1).to_frame().compute()
+    with pytest.raises(ValueError, match="2 items are dicts without keys"):
+        fs.Bag.from_items([{}, {}], 2).to_frame().compute()
+
+
 TABLE = {"a": list(range(10)), "b": [number / 2 for number in range(10)]}
 WHOLES: dict[str, Any] = {
     "pandas": pd.DataFrame(TABLE),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -166,3 +167,41 @@ def test_sparse_blocks_are_refused() -> None:
     x = fs.Array.from_numpy(sparse.csr_matrix(np.eye(4)), 2)
     with pytest.raises(TypeError, match="call compute"):
         np.roll(x, 1)
+
+
+DIFFERENT_IN_DASK: list[Callable[[Any], Any]] = [
+    lambda x: np.take(x, [0, 5]),
+    lambda x: x.take(3),
+    lambda x: np.take(x, [0, 2], axis=0),
+    lambda x: np.concatenate([x, x], axis=None),
+    lambda x: np.einsum("ij,kj->ik", x, x),
+    lambda x: np.tensordot(x, x, axes=([0], [0])),
+    lambda x: np.vdot(x, x),
+    lambda x: np.insert(x, 1, 5, axis=0),
+    lambda x: np.linalg.norm(x, np.inf),
+    lambda x: np.linalg.norm(x, ord=1, axis=0),
+    np.argmin,
+    np.argmax,
+    np.nanmin,
+    np.nanmax,
+    np.nanargmax,
+    lambda x: np.cumsum(x[:, 0]),
+    lambda x: np.cumprod(x[:, 1]),
+]
+
+
+@pytest.mark.filterwarnings("ignore:.*is not computed lazily")
+@pytest.mark.parametrize("blocks", [3, [0, 0, 1, 7, 7]])
+@pytest.mark.parametrize("dtype", ["i1", "i8", "f8"])
+def test_the_same_as_numpy_where_dask_is_not(dtype: str, blocks: int | list[int]) -> None:
+    x = (np.arange(21).reshape(7, 3) * 11 % 50 - 20).astype(dtype)
+    array = fs.Array.from_numpy(x, blocks)
+    for call in DIFFERENT_IN_DASK:
+        check(plain(call(array)), plain(call(x)))
+
+
+@pytest.mark.filterwarnings("ignore:.*is not computed lazily")
+@pytest.mark.parametrize("call", [np.angle, np.triu, lambda x: np.isin(x, [1])])
+def test_no_rows_in_several_blocks(call: Callable[[Any], Any]) -> None:
+    x = np.zeros((0, 3))
+    check(plain(call(fs.Array.from_numpy(x, [0, 0, 0]))), plain(call(x)))

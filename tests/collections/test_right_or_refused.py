@@ -83,7 +83,7 @@ def test_dates_keep_their_units_and_have_extremes() -> None:
         np.uint64(7) == blocks  # noqa: B015
 
 
-def test_compressed_rows_stay_compressed() -> None:
+def test_csr_matrices_stay_compressed() -> None:
     matrix = sp.random_array((9, 4), density=0.3, format="csr", rng=np.random.default_rng(1))
     blocks = fs.Array.from_numpy(matrix, 4)
     doubled = (np.abs(blocks) * 2.0).to_array()
@@ -229,3 +229,12 @@ def test_rows_without_columns_are_refused(table: Any) -> None:
     with pytest.raises(BlockShapeError, match="5 rows without columns"):
         fs.Frame.from_table(table, 2)
     assert len(fs.Frame.from_table(table[:0], 2)) == 0
+
+
+def test_what_is_in_a_collection() -> None:
+    assert 4.0 in x()
+    assert 9 not in x()
+    assert 3 in fs.Bag.from_items([1, 2, 3], 2)
+    assert [3] not in fs.Bag.from_items([1, 2, 3], 2)
+    assert "a" in fs.Frame.from_table({"a": [1]}, 1)
+    assert 1 not in fs.Frame.from_table({"a": [1]}, 1)

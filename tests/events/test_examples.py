@@ -89,12 +89,12 @@ SCRIPTS = {
     "insitu": ["examples/insitu/main.py", "--steps", "12", "--interval", "5"],
     "insitu-monc": ["examples/insitu/main.py", "--steps", "12", "--way", "monc"],
     "insitu-tuned": ["examples/insitu/main.py", "--steps", "12", "--way", "tuned"],
-    "newcomers": ["examples/newcomers/main.py", "--limit", "100000"],
+    "joining": ["examples/joining/main.py", "--limit", "100000"],
 }
 SAYS = {
     "graph500": "searches: 4, every tree valid",
     "insitu": "as a sequential computation has it: True",
-    "newcomers": "9,592 primes below 100,000, found by rank",
+    "joining": "9,592 primes below 100,000, found by rank",
 }
 
 

@@ -96,7 +96,7 @@ def test_joining_ranks_are_part_of_all(world: World) -> None:
     )
 
 
-EXAMPLE = ["examples/newcomers/main.py", "--limit", "200000", "--pieces", "60"]
+EXAMPLE = ["examples/joining/main.py", "--limit", "200000", "--pieces", "60"]
 
 
 def test_helpers_come_while_there_is_work(world: World) -> None:

@@ -216,7 +216,7 @@ def test_columns_of_three_dimensions_beside_each_other() -> None:
 
 @settings(max_examples=LONG // 3, deadline=None)
 @given(st.integers(0, 2**32 - 1), st.integers(1, 7))
-def test_compressed_rows(seed: int, block_rows: int) -> None:
+def test_csr_matrices(seed: int, block_rows: int) -> None:
     matrix = sp.random(13, 4, 0.3, format="csr", rng=np.random.default_rng(seed))
     kept = matrix.copy()
     pair = matrix.toarray(), fs.Array.from_numpy(matrix, block_rows)

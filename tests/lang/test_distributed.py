@@ -82,13 +82,13 @@ SPARSE = "G = rand(40, 40, 1.0, 1.0, 0.1, 3); p = rand(40, 1, 0.0, 1.0, 1.0, 4);
         "print(t(G) @ p); print(G[3:9, ]); print(G @ p); print(G @ p); print(t(G));",
     ],
 )
-def test_compressed_rows(two_workers: Cluster, part: str, fused: bool) -> None:
+def test_csr_matrices(two_workers: Cluster, part: str, fused: bool) -> None:
     options = {"vec": fused, "select_matrix_repr": True}
     script = f"{SPARSE}\n{part}"
     assert printed_on(two_workers, script, **options) == printed(script, **options)
 
 
-def test_cells_with_their_places(two_workers: Cluster, fused: bool) -> None:
+def test_coo_matrices(two_workers: Cluster, fused: bool) -> None:
     script = (
         "G = rand(60, 20, 1.0, 2.0, 0.01, 3); X = rand(60, 20, 0.0, 1.0, 1.0, 4); "
         "print(typeOf(G)); print(sum(G)); print(G + G); print(sum(X * G, 0)); "
@@ -155,7 +155,7 @@ def test_what_is_in_place_is_not_sent_again(two_workers: Cluster) -> None:
     assert half + constant <= sent <= 2 * half + constant + 20 * round_
 
 
-def test_compressed_rows_in_place_are_not_sent_again(two_workers: Cluster) -> None:
+def test_csr_matrices_in_place_are_not_sent_again(two_workers: Cluster) -> None:
     script = (
         "G = rand(4000, 4000, 1.0, 1.0, 0.05, 5); p = fill(0.5, 4000, 1); "
         "for (i in 1:20) { p = (G @ p) * 0.001 + 0.1; } print(sum(p)); print(sum(t(G) @ p));"

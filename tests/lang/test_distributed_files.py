@@ -62,7 +62,7 @@ def test_integers_and_truth_keep_their_types(two_workers: Cluster) -> None:
     assert printed_on(two_workers, script) == printed(script)
 
 
-def test_sparse_files_are_read_as_compressed_rows(two_workers: Cluster) -> None:
+def test_sparse_files_are_read_as_csr(two_workers: Cluster) -> None:
     side = 200_000
     lines = [f"{at + 1} {(at * 7919) % side + 1} {at % 5 + 1}" for at in range(0, side, 2)]
     head = f"%%MatrixMarket matrix coordinate real general\n{side} {side} {len(lines)}\n"

@@ -320,7 +320,7 @@ def test_sparse_results_become_sparse_tensors(monkeypatch: pytest.MonkeyPatch) -
         x.compute(asPyTorch=True, shape=[7, 9])
 
 
-def test_compressed_rows_go_in_and_out_without_becoming_dense() -> None:
+def test_csr_matrices_go_in_and_out_without_becoming_dense() -> None:
     sparse = pytest.importorskip("scipy.sparse")
     side = 300_000
     places = np.arange(0, side, 7, dtype="i4")

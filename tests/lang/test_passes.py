@@ -90,7 +90,7 @@ CASES = [
         ["agg_all sum", "agg_col sum", "agg_row sum", "unary sqrt"],
         ["agg_all var", "agg_col stddev", "agg_row var"],
     ),
-    ("compressed rows", S + "print(sum(S * 2.0));", {"select_matrix_repr": True}, ["csr"], []),
+    ("a CSR matrix", S + "print(sum(S * 2.0));", {"select_matrix_repr": True}, ["csr"], []),
     ("results over operands", A + "B = exp(A); print(B + 1.0);", {}, ["over %"], []),
     (
         "operands that are read later are kept",

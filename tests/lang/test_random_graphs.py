@@ -83,7 +83,7 @@ def test_a_pipeline_gives_what_numpy_gives(graph: Any, schedule: Settings) -> No
 
 @settings(max_examples=LONG, deadline=None)
 @given(st.data(), schedules)
-def test_compressed_rows_give_what_dense_ones_give(data: Any, schedule: Settings) -> None:
+def test_csr_matrices_give_what_dense_ones_give(data: Any, schedule: Settings) -> None:
     sparse = pytest.importorskip("scipy.sparse")
     rows, columns = data.draw(st.integers(1, 30)), data.draw(st.integers(1, 9))
     dense = np.maximum(cells(data.draw, rows, columns, "f8"), 0)

@@ -1,4 +1,4 @@
-"""CSR, and COO: as SciPy and NumPy compute them."""
+"""CSR and COO matrices: as SciPy and NumPy compute them."""
 
 import os
 from typing import Any
@@ -55,7 +55,7 @@ def equal(found: Any, expected: Any) -> None:
 
 @settings(max_examples=LONG, deadline=None)
 @given(st.data())
-def test_cells_with_their_places_give_what_dense_ones_give(data: Any) -> None:
+def test_coo_matrices_give_what_dense_ones_give(data: Any) -> None:
     rows, columns = data.draw(st.integers(1, 30)), data.draw(st.integers(1, 30))
     one = cells(data.draw, rows, columns, data.draw(st.sampled_from(DTYPES)))
     two = cells(data.draw, rows, columns, data.draw(st.sampled_from(DTYPES)))
@@ -110,7 +110,7 @@ def test_matrices_without_cells_work(shape: tuple[int, int]) -> None:
 
 @settings(max_examples=LONG, deadline=None)
 @given(st.data())
-def test_products_of_compressed_rows_are_those_of_scipy(data: Any) -> None:
+def test_products_of_csr_matrices_are_those_of_scipy(data: Any) -> None:
     rows, inner, columns = (data.draw(st.integers(1, 300)) for _ in range(3))
     dtype = data.draw(st.sampled_from(DTYPES))
     left = sparse.csr_array(cells(data.draw, rows, inner, dtype, 0.05))
@@ -135,7 +135,7 @@ def test_products_that_do_not_fit_are_reported() -> None:
         (g @ CONTEXT.from_numpy(np.ones((2, 2)))).compute()
 
 
-def test_bad_compressed_rows_are_refused() -> None:
+def test_bad_csr_matrices_are_refused() -> None:
     bad = sparse.csr_array(np.eye(3))
     bad.indices[1] = 7
     with pytest.raises(ValueError, match="columns"):

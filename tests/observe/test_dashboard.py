@@ -326,6 +326,6 @@ def test_nothing_is_recorded_while_no_page_is_open(monkeypatch: pytest.MonkeyPat
         assert views.questions["timeline"]({})["count"] == 1
         monkeypatch.setattr("freestone.observe.dashboard.views._IDLE_S", -1.0)
         assert not views.observe_while_asked()
-        manager.recent_columns()
+        manager.take_columns()
         cluster.submit(square, 2).result()
-        assert manager.recent_columns()[0] == 0
+        assert manager.take_columns() == []

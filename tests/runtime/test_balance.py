@@ -37,7 +37,7 @@ def owners(x: fs.Array) -> list[int]:
     return [int(worker.removeprefix("worker-")) for (worker,) in where]
 
 
-def settled(cluster: fs.Cluster, *collections: fs.Array) -> bool:
+def balanced(cluster: fs.Cluster, *collections: fs.Array) -> bool:
     return cluster.statistics().moving == 0 and all(
         len(workers) == 1 for each in collections for workers in each.where()
     )
@@ -54,7 +54,7 @@ def test_what_moves_is_the_least_that_evens_workers_out(cluster: fs.Cluster) -> 
     x = array()
     before, figures = owners(x), cluster.statistics()
     cluster.resize(4)
-    assert until(lambda: settled(cluster, x))
+    assert until(lambda: balanced(cluster, x))
     after = cluster.statistics()
     assert Counter(owners(x)) == dict.fromkeys(range(4), BLOCKS // 4)
     assert after.transferred_nbytes - figures.transferred_nbytes == fewest(x, before, 4) > 0
@@ -69,11 +69,11 @@ def test_what_moves_is_the_least_that_evens_workers_out(cluster: fs.Cluster) -> 
 def test_what_leavers_hold_goes_to_those_with_room(cluster: fs.Cluster) -> None:
     x = array()
     cluster.resize(4)
-    assert until(lambda: settled(cluster, x))
+    assert until(lambda: balanced(cluster, x))
     before, figures = owners(x), cluster.statistics()
     cluster.resize(3)
     assert until(lambda: len(cluster.statistics().workers) == 3)
-    assert until(lambda: settled(cluster, x))
+    assert until(lambda: balanced(cluster, x))
     after = cluster.statistics()
     assert Counter(owners(x)) == dict.fromkeys(range(3), BLOCKS // 3)
     assert after.transferred_nbytes - figures.transferred_nbytes == fewest(x, before, 3) > 0
@@ -85,7 +85,7 @@ def test_collections_of_one_blocking_move_together(cluster: fs.Cluster) -> None:
     x = array()
     y = x.map_blocks(np.negative).persist()
     cluster.resize(3)
-    assert until(lambda: settled(cluster, x, y))
+    assert until(lambda: balanced(cluster, x, y))
     assert owners(x) == owners(y)
     assert Counter(owners(x)) == dict.fromkeys(range(3), BLOCKS // 3)
 
@@ -102,7 +102,7 @@ def test_tasks_run_and_partitions_are_right_while_blocks_move(cluster: fs.Cluste
         cluster.resize(workers)
         sums = [cluster.map(total, parts, pure=False) for _ in range(3)]
         assert [sum(cluster.gather(each)) for each in sums] == [expected] * 3
-    assert until(lambda: settled(cluster))
+    assert until(lambda: balanced(cluster))
     assert sum(cluster.gather(cluster.map(total, fs.split(x)))) == expected
     assert np.array_equal(x.compute(), rows(0, BLOCKS * ROWS))
 
@@ -113,5 +113,5 @@ def test_what_was_dropped_does_not_move(cluster: fs.Cluster) -> None:
     x.drop()
     before = cluster.statistics().transferred_nbytes
     cluster.resize(3)
-    assert until(lambda: settled(cluster))
+    assert until(lambda: balanced(cluster))
     assert cluster.statistics().transferred_nbytes == before

@@ -39,7 +39,7 @@ id!(
     TaskId(u64), "task-"
 );
 id!(
-    /// What a client waits for; chosen by the client and handed back when it is settled.
+    /// What a client waits for; chosen by the client and handed back when it is resolved.
     Ticket(u64), "ticket-"
 );
 

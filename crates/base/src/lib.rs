@@ -1,6 +1,7 @@
 //! What every other crate of freestone needs and that does no I/O:
 //! names, ids, resources, layouts of rows and the rules by which calls are batched.
 
+pub mod hash;
 pub mod ids;
 pub mod layout;
 pub mod names;

@@ -5,7 +5,7 @@
 pub const AHEAD_NS: u64 = 2_000_000;
 
 /// The most calls that a slot ever holds ahead.
-pub const MOST_AHEAD: u32 = 512;
+pub const MAX_AHEAD: u32 = 512;
 
 /// How many calls a slot may hold besides the one that runs, when a call takes `mean_ns`
 /// nanoseconds (`None`: not measured yet).
@@ -16,7 +16,7 @@ pub fn calls_ahead(mean_ns: Option<u64>, remaining: u64, slots: u64) -> u32 {
     let Some(mean_ns) = mean_ns else { return 1 };
     let by_time = AHEAD_NS / mean_ns.max(1);
     let by_share = remaining / (2 * slots.max(1));
-    by_time.min(by_share).clamp(1, u64::from(MOST_AHEAD)) as u32
+    by_time.min(by_share).clamp(1, u64::from(MAX_AHEAD)) as u32
 }
 
 #[cfg(test)]
@@ -25,7 +25,7 @@ mod tests {
 
     #[test]
     fn tiny_calls_travel_in_crowds_and_long_ones_alone() {
-        assert_eq!(calls_ahead(Some(1_000), 1_000_000, 2), MOST_AHEAD);
+        assert_eq!(calls_ahead(Some(1_000), 1_000_000, 2), MAX_AHEAD);
         assert_eq!(calls_ahead(Some(10_000), 1_000_000, 2), 200);
         assert_eq!(calls_ahead(Some(1_000_000_000), 1_000_000, 2), 1);
         assert_eq!(calls_ahead(None, 1_000_000, 2), 1);

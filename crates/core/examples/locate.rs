@@ -56,7 +56,7 @@ fn main() {
         manager.handle(Event::Client(request), 2, &mut actions);
         let took = start.elapsed();
         let located = actions.iter().any(|action| match action {
-            Action::Settle(_, Outcome::Locations(found)) => {
+            Action::Resolve(_, Outcome::Locations(found)) => {
                 found.len() == BLOCKS as usize && found.iter().all(|workers| workers.len() == 1)
             }
             _ => false,

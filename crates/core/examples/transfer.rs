@@ -91,9 +91,9 @@ fn main() {
     let (folder, idle) = (target.clone(), Arc::default());
     let receiving = Receiving { folder, key, access: None, links: false, stop, idle };
     let address = Address::Unix(socket.display().to_string());
-    let receive = |fresh: bool, links: bool| {
+    let receive = |unmapped: bool, links: bool| {
         let receiving = Receiving { links, ..receiving.clone() };
-        if fresh {
+        if unmapped {
             target.trim().unwrap();
         }
         let start = Instant::now();
@@ -109,9 +109,9 @@ fn main() {
         figures[2].push(receive(true, false));
         figures[3].push(receive(false, false));
     }
-    let [socket, file, fresh, recycled] = figures.map(median);
+    let [socket, file, unmapped, recycled] = figures.map(median);
     println!("a socket alone {socket:.2} GB/s, into a new file {file:.2} GB/s");
-    println!("a block into fresh pages {fresh:.2} GB/s, {:.0} % of that", 100.0 * fresh / file);
+    println!("a block into new pages {unmapped:.2} GB/s, {:.0} % of that", 100.0 * unmapped / file);
     println!("into recycled pages {recycled:.2} GB/s");
     let linked = median((0..ROUNDS).map(|_| receive(false, true)).collect());
     println!("shared on one machine: {:.0} us", nbytes as f64 / linked / 1000.0);

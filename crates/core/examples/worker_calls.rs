@@ -100,11 +100,11 @@ fn run(wire: bool) -> f64 {
                             result: Ok(smallvec![Output::Inline([0_u8; 16].as_slice().into())]),
                         };
                         let results = calls.iter().map(|call| answer(call.sequence)).collect();
-                        let mut said = FromExecutor::Results { results, unmapped: Vec::new() };
+                        let mut answer = FromExecutor::Results { results, unmapped: Vec::new() };
                         if wire {
-                            said = again(&said, &mut bytes);
+                            answer = again(&answer, &mut bytes);
                         }
-                        let FromExecutor::Results { results, unmapped } = said else { continue };
+                        let FromExecutor::Results { results, unmapped } = answer else { continue };
                         let on_disk = Vec::new();
                         let event = Event::Results { executor, results, unmapped, on_disk };
                         worker.handle(event, 1, &mut waiting);

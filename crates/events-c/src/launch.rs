@@ -175,8 +175,8 @@ fn watch(region: &Region, layout: Layout, mut children: Vec<Child>, grace: Durat
             let child = children.swap_remove(index);
             let ended = status(child.pid);
             if Node::lose(region, layout, child.rank) {
-                let (rank, told) = (child.rank, told(ended));
-                say(&format!("freestone events: rank {rank} is lost: its process {told}"));
+                let (rank, ending) = (child.rank, ending(ended));
+                say(&format!("freestone events: rank {rank} is lost: its process {ending}"));
                 is_one_lost = true;
             }
             if code == 0 {
@@ -212,7 +212,7 @@ fn status(pid: libc::pid_t) -> c_int {
     if libc::WIFSIGNALED(status) { -libc::WTERMSIG(status) } else { libc::WEXITSTATUS(status) }
 }
 
-fn told(ended: c_int) -> String {
+fn ending(ended: c_int) -> String {
     match ended {
         0.. => format!("exited with {ended} before fse_finalise"),
         _ => format!("was killed by signal {}", -ended),

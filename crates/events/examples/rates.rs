@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-const PATIENCE: Duration = Duration::from_secs(60);
+const TIMEOUT: Duration = Duration::from_secs(60);
 const ARENA: usize = 256 << 20;
 
 fn over_tls() -> bool {
@@ -24,10 +24,10 @@ fn connected() -> Result<Vec<Rank>, EventsError> {
     std::thread::scope(|scope| {
         let meet = |rank| {
             let (address, access) = (&address, &access);
-            scope.spawn(move || Tcp::meet(address, rank, 2, access, PATIENCE))
+            scope.spawn(move || Tcp::meet(address, rank, 2, access, TIMEOUT))
         };
         let here = [0, 1].map(meet);
-        meeting.hold(2, 2, PATIENCE)?;
+        meeting.hold(2, 2, TIMEOUT)?;
         let mut ranks = Vec::new();
         for one in here {
             let transport = one.join().expect("no rank panics")?;

@@ -3,7 +3,7 @@
 use crate::ExecutorError;
 use freestone_base::Name;
 use freestone_core::store::{Folder, FormatError, Mapping, Parsed, Segment, StoreError, format};
-use freestone_core::wire::{BlockDesc, Form, TaskFailure};
+use freestone_core::wire::{BlockDesc, FileProblem, Form, TaskFailure};
 use std::fs::File;
 use std::io::{Read, Seek, SeekFrom};
 use std::path::Path;
@@ -117,7 +117,8 @@ pub fn failure(error: &StoreError) -> TaskFailure {
             folder: folder.display().to_string(),
         },
         other => {
-            TaskFailure::FileChanged { path: "the node's cache".into(), reason: other.to_string() }
+            let problem = FileProblem::Changed(other.to_string());
+            TaskFailure::File { path: "the node's cache".into(), problem }
         }
     }
 }

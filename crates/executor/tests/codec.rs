@@ -170,6 +170,7 @@ fn the_reader_names_what_it_can_not_read() {
     assert_eq!(element(b""), CodecError::CutShort);
     assert_eq!(Arguments::parse(b"").unwrap_err(), CodecError::NoArguments);
     assert_eq!(Arguments::parse(b"\x07").unwrap_err(), CodecError::UnknownForm(7));
+    assert_eq!(Inline::parse(b"\x07").unwrap_err(), CodecError::UnknownForm(7));
 }
 
 #[test]

@@ -19,14 +19,14 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 /// The worker on this machine, whose cache the program shares.
-pub struct Home {
+pub struct OpenHome {
     /// Which worker.
     pub worker: WorkerId,
     /// Its cache.
     pub folder: Folder,
 }
 
-impl Home {
+impl OpenHome {
     /// Opens the cache of a worker.
     pub fn open(worker: WorkerId, tiers: [(&str, u64); 2]) -> PyResult<Self> {
         Ok(Self { worker, folder: open_folder(tiers)? })

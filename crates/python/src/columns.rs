@@ -20,7 +20,7 @@ struct Column {
 }
 
 impl Column {
-    /// Where the next text begins, as Arrow writes it; `MOST_ROWS` keeps it in reach.
+    /// Where the next text begins, as Arrow writes it; `MAX_ROWS` keeps it in reach.
     fn end(&self) -> [u8; 4] {
         i32::try_from(self.text.len()).unwrap_or(i32::MAX).to_le_bytes()
     }
@@ -100,7 +100,7 @@ impl Fields for Columns {
 }
 
 /// The most rows of one dict: the text of a column stays far below what its offsets reach.
-pub const MOST_ROWS: usize = 1 << 20;
+pub const MAX_ROWS: usize = 1 << 20;
 
 /// The columns of a trace by field: the validity bits, the offsets (none for numbers), the data.
 pub fn columns<'py>(py: Python<'py>, records: &[Record]) -> PyResult<Bound<'py, PyDict>> {

@@ -21,7 +21,7 @@ use std::sync::Arc;
 
 /// What the shared page holds before an executor's first call.
 #[pyfunction]
-pub fn fresh_claims(py: Python<'_>) -> Bound<'_, PyBytes> {
+pub fn initial_claims(py: Python<'_>) -> Bound<'_, PyBytes> {
     PyBytes::new(py, &INITIAL.to_ne_bytes())
 }
 

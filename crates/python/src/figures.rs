@@ -3,10 +3,10 @@
 use crate::fields::{self, Fields};
 use freestone_base::{Resources, WorkerId};
 use freestone_core::manager::{
-    Attempt, DURATION_BOUNDS_NS, Explanation, Failure, Overview, RecentFailure, Record, Statistics,
+    Attempt, DURATION_BOUNDS_NS, Explanation, Failure, Overview, RecentFailure, Statistics,
     TaskFigures, Why, WorkerFigures,
 };
-use freestone_core::wire::{MAX_FRAME, TaskFailure, WorkerStatus};
+use freestone_core::wire::{FileProblem, MAX_FRAME, TaskFailure, WorkerStatus};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict, PyList};
 use std::fmt::Display;
@@ -54,7 +54,9 @@ kinds!(FAILURES_OF_ATTEMPTS, kind_of_attempt, TaskFailure, {
     TaskFailure::Cancelled => "cancelled",
     TaskFailure::InputLost { .. } => "input_lost",
     TaskFailure::StorageFull { .. } => "storage_full",
-    TaskFailure::FileChanged { .. } => "file_changed",
+    TaskFailure::File { problem: FileProblem::Missing, .. } => "file_missing",
+    TaskFailure::File { problem: FileProblem::Unreadable, .. } => "file_unreadable",
+    TaskFailure::File { problem: FileProblem::Changed(_), .. } => "file_changed",
     TaskFailure::TooLarge { .. } => "too_large",
 });
 
@@ -120,8 +122,8 @@ fn attempt_failure(dict: &Bound<'_, PyDict>, failure: &TaskFailure) -> PyResult<
         TaskFailure::StorageFull { needed, free, folder } => dict!(py, {
             "needed": needed, "free": free, "folder": folder,
         }),
-        TaskFailure::FileChanged { path, reason } => {
-            dict!(py, { "path": path, "reason": reason })
+        TaskFailure::File { path, problem } => {
+            dict!(py, { "path": path, "reason": problem.to_string() })
         }
         TaskFailure::TooLarge { nbytes, is_result } => dict!(py, {
             "nbytes": nbytes, "limit": MAX_FRAME, "is_result": is_result,
@@ -323,13 +325,6 @@ pub fn overview(py: Python<'_>, overview: &Overview) -> PyResult<Py<PyAny>> {
     })
     .into_any()
     .unbind())
-}
-
-/// A record of the trace.
-pub fn record<'py>(py: Python<'py>, record: &Record) -> PyResult<Bound<'py, PyDict>> {
-    let mut dict = Dict(PyDict::new(py));
-    fields::record(record, &mut dict)?;
-    Ok(dict.0)
 }
 
 struct Dict<'py>(Bound<'py, PyDict>);

@@ -89,7 +89,7 @@ impl FutureBase {
 
 /// Waits for a cell with the interpreter released, looking for Ctrl-C. False on timeout.
 pub fn wait(py: Python<'_>, cell: &Cell, spin: Duration, timeout_s: Option<f64>) -> PyResult<bool> {
-    if cell.is_settled() {
+    if cell.is_resolved() {
         return Ok(true);
     }
     let end = timeout_s.map(|timeout_s| {
@@ -151,7 +151,7 @@ impl FutureBase {
 
     /// Whether there is a result or an error.
     fn done(&self) -> PyResult<bool> {
-        Ok(self.reference()?.cell.is_settled())
+        Ok(self.reference()?.cell.is_resolved())
     }
 
     /// Waits for the block; False when `timeout_s` ends first.

@@ -63,7 +63,7 @@ mod _native {
         #[pymodule_export]
         use crate::codec::{encoding_owner, encoding_place, load_input};
         #[pymodule_export]
-        use crate::executor::{fresh_claims, run_executor};
+        use crate::executor::{initial_claims, run_executor};
     }
 
     /// Folders that are removed with the process that made them.

@@ -1,6 +1,6 @@
 //! What futures hold of their cluster.
 
-use crate::blocks::{self, Home};
+use crate::blocks::{self, OpenHome};
 use crate::future::wait;
 use crate::{codec, figures};
 use freestone_base::{Name, WorkerId};
@@ -14,9 +14,9 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 /// How long a home that has died is waited for: longer than a worker takes to start.
-const MOST_PATIENCE: Duration = Duration::from_secs(60);
+const MAX_TIMEOUT: Duration = Duration::from_secs(60);
 /// How often a wait looks whether it is to end.
-const LOOK: Duration = Duration::from_millis(50);
+const POLL_INTERVAL: Duration = Duration::from_millis(50);
 
 /// What futures hold of their cluster.
 pub struct Link {
@@ -29,7 +29,7 @@ pub struct Link {
     /// Values up to this size travel in messages.
     pub inline_nbytes: usize,
     /// Where the program's own blocks are written and mapped.
-    home: Mutex<Option<Arc<Home>>>,
+    home: Mutex<Option<Arc<OpenHome>>>,
     moved: Condvar,
 }
 
@@ -40,18 +40,18 @@ impl Link {
         Self { client, owner, spin, inline_nbytes, home, moved }
     }
 
-    fn current(&self) -> MutexGuard<'_, Option<Arc<Home>>> {
+    fn current(&self) -> MutexGuard<'_, Option<Arc<OpenHome>>> {
         self.home.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// The worker on this machine.
-    pub fn home(&self) -> PyResult<Arc<Home>> {
+    pub fn home(&self) -> PyResult<Arc<OpenHome>> {
         let home = self.current().clone();
         home.ok_or_else(|| PyRuntimeError::new_err("the cluster has no worker yet"))
     }
 
     /// The program has a new home.
-    pub fn set_home(&self, home: Home) {
+    pub fn set_home(&self, home: OpenHome) {
         *self.current() = Some(Arc::new(home));
         self.moved.notify_all();
     }
@@ -63,14 +63,14 @@ impl Link {
         gone: WorkerId,
         timeout_s: Option<f64>,
     ) -> PyResult<bool> {
-        let patience = timeout_s.map_or(MOST_PATIENCE, |timeout_s| {
-            Duration::from_secs_f64(timeout_s.clamp(0.0, MOST_PATIENCE.as_secs_f64()))
+        let timeout = timeout_s.map_or(MAX_TIMEOUT, |timeout_s| {
+            Duration::from_secs_f64(timeout_s.clamp(0.0, MAX_TIMEOUT.as_secs_f64()))
         });
-        let end = Instant::now() + patience;
+        let end = Instant::now() + timeout;
         loop {
-            let left = end.saturating_duration_since(Instant::now()).min(LOOK);
+            let left = end.saturating_duration_since(Instant::now()).min(POLL_INTERVAL);
             let is_other = py.detach(|| {
-                let same = |home: &mut Option<Arc<Home>>| {
+                let same = |home: &mut Option<Arc<OpenHome>>| {
                     home.as_ref().is_some_and(|home| home.worker == gone)
                 };
                 let waited = self.moved.wait_timeout_while(self.current(), left, same);

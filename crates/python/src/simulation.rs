@@ -1,6 +1,6 @@
 //! A graph on simulated workers, for tests of users' graphs.
 
-use freestone_core::manager::simulate::{Fate, Faults, Graph, RunEnd, Trial, try_out};
+use freestone_simulate::{Fate, Faults, Graph, RunEnd, Trial, try_out};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 

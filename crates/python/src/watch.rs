@@ -6,7 +6,7 @@ use pyo3::prelude::*;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// Tells which futures are settled, in the order in which they are.
+/// Tells which futures are resolved, in the order in which they are.
 #[pyclass(frozen, module = "freestone._native.manager")]
 #[derive(Default)]
 pub struct Watch {
@@ -20,7 +20,7 @@ impl Watch {
         Self::default()
     }
 
-    /// `take` tells `key` once `future` is settled.
+    /// `take` tells `key` once `future` is resolved.
     fn add(&self, future: &FutureBase, key: u64) -> PyResult<()> {
         future.reference()?.cell.listen(&self.completions, key);
         Ok(())
@@ -31,7 +31,7 @@ impl Watch {
         self.completions.push(key);
     }
 
-    /// Keys of futures settled since the last call, after waiting for one up to `timeout_s`.
+    /// Keys of futures resolved since the last call, after waiting for one up to `timeout_s`.
     fn take(&self, py: Python<'_>, timeout_s: f64) -> PyResult<Vec<u64>> {
         let timeout = Duration::try_from_secs_f64(timeout_s.clamp(0.0, 1e9)).unwrap_or_default();
         let keys = py.detach(|| self.completions.take(timeout));

@@ -146,7 +146,7 @@ fn broken(error: &rustls::Error) -> io::Error {
 /// What went wrong, and what to try.
 fn reason(error: &rustls::Error) -> String {
     use rustls::Error;
-    let told = match error {
+    let described = match error {
         Error::InvalidCertificate(
             CertificateError::Expired | CertificateError::ExpiredContext { .. },
         )
@@ -179,7 +179,7 @@ fn reason(error: &rustls::Error) -> String {
         }
         _ => return error.to_string(),
     };
-    format!("{told} ({error})")
+    format!("{described} ({error})")
 }
 
 #[cfg(test)]
@@ -200,10 +200,10 @@ mod tests {
         let server = server.clone();
         let there = thread::spawn(move || {
             let mut tls = Tls::accept(listener.accept()?.0, &server)?;
-            let mut said = [0; 5];
-            tls.read_exact(&mut said)?;
+            let mut received = [0; 5];
+            tls.read_exact(&mut received)?;
             tls.write_all(b"welcome")?;
-            Ok(String::from_utf8_lossy(&said).into_owned())
+            Ok(String::from_utf8_lossy(&received).into_owned())
         });
         let here = || {
             let mut tls = Tls::connect(TcpStream::connect(address)?, client)?;
@@ -231,7 +231,7 @@ mod tests {
     }
 
     #[test]
-    fn an_expired_certificate_is_told_on_both_sides() {
+    fn an_expired_certificate_is_reported_on_both_sides() {
         let access = access(0);
         let (here, there) = meet(&access, &access);
         for error in [here.unwrap_err(), there.unwrap_err()] {

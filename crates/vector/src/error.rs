@@ -35,8 +35,8 @@ pub enum Error {
         /// How many there are.
         count: usize,
     },
-    /// Offsets of compressed rows that do not ascend, or that end beyond what is stored.
-    #[error("row {row} of compressed rows has elements {begin} to {end}, of {stored} stored ones")]
+    /// Offsets of a CSR matrix that do not ascend, or that end beyond what is stored.
+    #[error("row {row} of a CSR matrix has elements {begin} to {end}, of {stored} stored ones")]
     Offsets {
         /// The row.
         row: usize,

@@ -54,7 +54,7 @@ impl Shared {
     }
 
     /// Returns the state once it is as wanted: looks for a while, then sleeps until it is told.
-    fn when(&self, told: &Condvar, wanted: impl Fn(&State) -> bool) -> MutexGuard<'_, State> {
+    fn when(&self, signal: &Condvar, wanted: impl Fn(&State) -> bool) -> MutexGuard<'_, State> {
         let begin = Instant::now();
         loop {
             let changes = self.changes.load(Ordering::Acquire);
@@ -66,7 +66,7 @@ impl Shared {
             while self.changes.load(Ordering::Acquire) == changes {
                 if begin.elapsed() > SPIN {
                     let state = locked(&self.state);
-                    return told
+                    return signal
                         .wait_while(state, |state| !wanted(state))
                         .unwrap_or_else(PoisonError::into_inner);
                 }
@@ -235,7 +235,7 @@ mod tests {
     }
 
     #[test]
-    fn a_panic_is_told_and_the_pool_goes_on() {
+    fn a_panic_is_reported_and_the_pool_goes_on() {
         let broken = std::panic::catch_unwind(|| {
             Pool::global().run(2, None, &|number| assert!(number == 0, "meant to panic"));
         });

@@ -166,9 +166,9 @@ impl Checked<'_> {
             Ok(count) => (*count, String::new()),
             Err(invalid) => (0, invalid.to_string()),
         };
-        let said = share(self.rank, "said", &[&count.to_le_bytes(), why.as_bytes()].concat())?;
+        let failures = share(self.rank, "said", &[&count.to_le_bytes(), why.as_bytes()].concat())?;
         let mut total = 0;
-        for event in &said {
+        for event in &failures {
             let (count, why) = split(event);
             if !why.is_empty() {
                 return Err(RunError::Invalid { root, why });

@@ -14,7 +14,7 @@ use std::time::Duration;
 /// Large events of a rank that are on their way; more waits.
 const ARENA: usize = 1 << 30;
 /// How long ranks on several machines wait for each other.
-const PATIENCE: Duration = Duration::from_secs(300);
+const TIMEOUT: Duration = Duration::from_secs(300);
 
 /// Why ranks did not run.
 #[derive(Debug, thiserror::Error)]
@@ -108,7 +108,7 @@ impl Placed {
     /// If the others, or MPI, are not there.
     pub fn find() -> Result<Option<Self>, EventsError> {
         if let Some(invitation) = Invitation::from_environment()? {
-            let transport = Box::new(invitation.accept(PATIENCE)?);
+            let transport = Box::new(invitation.accept(TIMEOUT)?);
             let rank = Rank::start(transport, config(invitation.ranks()))?;
             return Ok(Some(Self { rank, world: None }));
         }

@@ -41,9 +41,9 @@ fn work(options: &Options, words: &[String]) -> Result<bool, Box<dyn Error>> {
         measure_and_say(&join(options, number, fd)?, options)?;
     } else if let Some(placed) = Placed::find()? {
         let options = Options { ranks: placed.rank.ranks(), ..options.clone() };
-        let said = measure_and_say(&placed.rank, &options);
+        let measured = measure_and_say(&placed.rank, &options);
         placed.leave();
-        said?;
+        measured?;
     } else {
         return Ok(launch(options, words)?);
     }

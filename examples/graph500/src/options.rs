@@ -162,7 +162,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_wrong_is_said() {
+    fn what_is_wrong_is_reported() {
         for (line, text) in [
             ("--scale 31", "--scale 31: must be 1 to 30"),
             ("--ranks 0", "--ranks 0: must be 1 to 64"),

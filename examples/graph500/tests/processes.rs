@@ -81,7 +81,7 @@ fn every_tree_is_valid_under_mpiexec() {
 }
 
 #[test]
-fn what_is_wrong_is_said_and_nothing_hangs() {
+fn what_is_wrong_is_reported_and_nothing_hangs() {
     for (line, wanted) in [
         ("--scale 0", "graph500: --scale 0: must be 1 to 30"),
         ("--scale 3 --roots 64", "roots were found: a graph of this scale has no more"),

@@ -5,7 +5,7 @@ from typing import Any
 __all__ = [
     "encoding_owner",
     "encoding_place",
-    "fresh_claims",
+    "initial_claims",
     "load_input",
     "run_executor",
 ]
@@ -13,7 +13,7 @@ __all__ = [
 def encoding_owner() -> Any: ...
 def encoding_place(place: str) -> bool: ...
 def load_input(position: int) -> Any: ...
-def fresh_claims() -> bytes: ...
+def initial_claims() -> bytes: ...
 def run_executor(
     *,
     socket: int,

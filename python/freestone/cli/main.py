@@ -22,6 +22,7 @@ COMMANDS = (
     "list",
     "stop",
     "status",
+    "top",
     "info",
     "worker",
     "factory",

@@ -143,11 +143,7 @@ class LocalClient:
         self, function: int, calls: Iterable[tuple[Any, ...]], options: Mapping[str, Any]
     ) -> list[Future]:
         """Submit a call of a defined function for each tuple of arguments."""
-        leading = self._definitions.leading(function)
-        if leading:
-            calls = [(*leading, *args) for args in calls]
-        futures: list[Future] = self.manager.map(function, calls, self._native({**options}, 1))
-        return futures
+        return self._map(function, (), calls, self._native({**options}, 1))
 
     def submit(
         self,
@@ -175,12 +171,23 @@ class LocalClient:
         """Define a function and submit a call of it for each tuple of arguments."""
         function, first, options, tag = adapt(function, options)
         number, native = self._prepare(function, options)
-        first = (*self._definitions.leading(number), *first)
-        if first:
-            calls = ((*first, *args) for args in calls)
-        futures: list[Future] = self.manager.map(number, calls, native)
+        futures = self._map(number, first, calls, native)
         if tag is not None:
             self._tag(tag, futures)
+        return futures
+
+    def _map(
+        self,
+        function: int,
+        first: tuple[Any, ...],
+        calls: Iterable[tuple[Any, ...]],
+        native: _native.manager.Options,
+    ) -> list[Future]:
+        """Submit a call for each tuple of arguments, which come after the same `first` ones."""
+        first = (*self._definitions.leading(function), *first)
+        if first:
+            calls = ((*first, *args) for args in calls)
+        futures: list[Future] = self.manager.map(function, calls, native)
         return futures
 
     def reduce(

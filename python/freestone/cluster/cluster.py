@@ -23,6 +23,7 @@ from freestone.observe import trace
 if TYPE_CHECKING:
     from freestone.client.future import Future
     from freestone.observe.dashboard import Dashboard
+    from freestone.observe.journal import Journal
     from freestone.observe.progress import Progress
     from freestone.observe.reprs import ClusterView
 
@@ -66,7 +67,7 @@ class Cluster(Session):
     def __init__(self, *, host: hosts.Host | None = None, **settings: Unpack[Settings]) -> None:
         config = Config.load(settings)
         home = config if host is None else hosts.engine.home_of(config, host)
-        self._site = hosts.local.Site.create(home)
+        self._site = hosts.local.LocalWorkers.create(home)
         client = LocalClient(
             config,
             socket=self._site.socket,
@@ -77,9 +78,12 @@ class Cluster(Session):
         super().__init__(client)
         self._host = host
         self._members = Members(client, self._site, host)
+        self._journal: Journal | None = None
         self.started: float = time.time()
         self._stop: Callable[[], object] | None = None
         try:
+            if config.trace is not None:
+                self._journal = self._write_trace(config.trace)
             self._members.start()
             self._site.serve(lambda question: answer(self, question))
             self._members.start_host()
@@ -393,11 +397,16 @@ class Cluster(Session):
             self._dashboard.close()
         # Who still watches gets all that happened.
         self.client.recorder.poll()
-        if self.config.trace is not None and not self.closed:
-            trace.leave(self.config.trace, self.client.manager)
-        self._abandon()
+        journal, self._journal = self._journal, None
+        try:
+            if journal is not None:
+                journal.close()
+        finally:
+            self._abandon()
 
     def _abandon(self) -> None:
+        if self._journal is not None:
+            self._journal.discard()
         self._site.start_closing()
         self.client.close()
         if self._host is not None:
@@ -410,6 +419,8 @@ class Cluster(Session):
         atexit.unregister(self.close)
         if self._dashboard is not None:
             self._dashboard.forget()
+        if self._journal is not None:
+            self._journal.forget()
         self.client.manager.forget()
         self._site.forget()
 
@@ -417,6 +428,11 @@ class Cluster(Session):
         from freestone.observe.progress import progress
 
         return progress(self).start()
+
+    def _write_trace(self, path: str) -> Journal:
+        from freestone.observe.journal import Journal
+
+        return Journal(path, self.client.recorder)
 
     def _serve_dashboard(self) -> Dashboard | None:
         from freestone.observe.dashboard import Dashboard

@@ -35,7 +35,7 @@ class Members:
     """
 
     def __init__(
-        self, client: LocalClient, site: hosts.local.Site, host: hosts.Host | None
+        self, client: LocalClient, site: hosts.local.LocalWorkers, host: hosts.Host | None
     ) -> None:
         self._client, self._site, self._host = client, site, host
         self._resizing = threading.Lock()

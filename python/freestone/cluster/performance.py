@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Any
 from freestone.client.remote import RemoteClient
 from freestone.cluster import open_clusters
 from freestone.errors import UsageError
-from freestone.observe.columns import records
 
 if TYPE_CHECKING:
     from freestone.client.local import LocalClient
@@ -112,6 +111,8 @@ class _Recording:
 
     def end(self) -> list[dict[str, Any]]:
         """Stop, and return the records."""
+        from freestone.observe.columns import records
+
         self._ended.set()
         self._thread.join()
         parts = self._watch.take()

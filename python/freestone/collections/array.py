@@ -264,6 +264,10 @@ class Array(Expressions, Collection):
         part._columns, part._dtype = self._columns, self._dtype
         return part
 
+    def __contains__(self, value: object) -> bool:
+        """Tell whether any element equals a value, as NumPy's arrays do."""
+        return bool(np.any(expression_of(self) == value))
+
     def _alike(self, pieces: Sequence[Any], offsets: NDArray[np.int64]) -> Self:
         columns, dtype = self._columns, self._dtype
         return type(self)(pieces, offsets, name=self.name, columns=columns, dtype=dtype)

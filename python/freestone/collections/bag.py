@@ -155,18 +155,33 @@ class Bag(Collection):
     def to_frame(self) -> Frame:
         """Make a frame: each item is a dict of columns, or an item of one column, ``value``.
 
+        The columns are those of all items, in the order of the first that has them; what an item
+        lacks is missing. Types are those that Arrow finds; whole and real numbers of a column
+        become real.
+
+        Raises
+        ------
+        TypeError
+            When the block is computed, for values of one column that have no type in common.
+
         Notes
         -----
-        One call per block, where it is. Types are those that Arrow finds in each block.
+        Two calls per block, where it is, and a reduction of their schemas in between.
         """
-        blocks = self._map(
-            Spec(collection=self.name, kind="frame"),
-            _table_of,
-            (),
-            [None] * len(self._live("make a frame of it")),
-            {},
-        )
-        return Frame(blocks, None, name=self.name)
+        pieces = self._live("make a frame of it")
+        spec = Spec(collection=self.name, kind="frame")
+        made = self._map(spec, _table_of, (), [None] * len(pieces), {})
+        frame = Frame(made, None, name=self.name)
+        if len(made) < 2:
+            return frame
+        schema: Any = frame.reduce(_schema_of_both, _schema_of)
+        if frame.client is None:
+            schema = schema.result()
+        return frame.map_blocks(_conformed, schema, name=self.name)
+
+    def __contains__(self, item: object) -> bool:
+        """Tell whether it is one of the items; blocks are looked at here, one after the other."""
+        return any(item in _items(block) for block in self)
 
     @classmethod
     def from_items(cls, items: Iterable[Any], block_items: int, *, name: str = "bag") -> Self:
@@ -324,4 +339,30 @@ def _table_of(block: Sequence[Any]) -> Any:
     import pyarrow as pa
 
     rows = [item if isinstance(item, dict) else {"value": item} for item in _items(block)]
-    return pa.Table.from_pylist(rows)
+    names = dict.fromkeys(name for row in rows for name in row)
+    if rows and not names:
+        raise ValueError(f"{len(rows):,} items are dicts without keys, and make no columns")
+    return pa.table({name: [row.get(name) for row in rows] for name in names})
+
+
+def _schema_of(table: Any) -> Any:
+    return table.schema
+
+
+def _schema_of_both(one: Any, other: Any) -> Any:
+    """Return the columns of two tables, with types that hold the values of both."""
+    import pyarrow as pa
+
+    return pa.unify_schemas([one, other], promote_options="permissive")
+
+
+def _conformed(table: Any, schema: Any) -> Any:
+    import pyarrow as pa
+
+    columns = [
+        table[field.name].cast(field.type)
+        if field.name in table.column_names
+        else pa.nulls(table.num_rows, field.type)
+        for field in schema
+    ]
+    return pa.table(columns, schema=schema)

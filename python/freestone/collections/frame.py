@@ -235,6 +235,10 @@ class Frame(Collection, Relational):
         """Return all rows as one NumPy array without names, here, as a pandas frame does."""
         return np.asarray(self.to_pandas(), dtype=dtype)
 
+    def __contains__(self, name: object) -> bool:
+        """Tell whether there is a column of a name."""
+        return name in self.columns
+
     @property
     def columns(self) -> tuple[str, ...]:
         """The names of the columns; asks the blocks if they are not known."""

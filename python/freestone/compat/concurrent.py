@@ -34,7 +34,7 @@ class _Future(concurrent.futures.Future[T]):
     _inner: _Inner
 
     def follow(self, inner: _Inner) -> None:
-        """Settle when the cluster's future does."""
+        """Resolve when the cluster's future does."""
         self._inner = inner
         inner.add_done_callback(self._fulfil)
 
@@ -64,9 +64,9 @@ class _Future(concurrent.futures.Future[T]):
         else:
             self._finish(self.set_result, value)
 
-    def _finish(self, fulfil: Callable[[Any], None], outcome: Any) -> None:
+    def _finish(self, resolve: Callable[[Any], None], outcome: Any) -> None:
         try:
-            fulfil(outcome)
+            resolve(outcome)
         except concurrent.futures.InvalidStateError:
             # It was cancelled while its call ended.
             if not self.cancelled():

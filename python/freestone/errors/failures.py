@@ -100,8 +100,12 @@ def error_of(failure: dict[str, Any]) -> BaseException:
             return StorageFullError(
                 needed=failure["needed"], free=failure["free"], folder=failure["folder"]
             )
+        case "file_missing":
+            return FileMissingError(failure["path"], "is gone since it was named; name it again")
+        case "file_unreadable":
+            return FileUnreadableError(failure["path"])
         case "file_changed":
-            return _file_error(failure["path"], failure["reason"])
+            return FileChangedError(failure["path"], failure["reason"])
         case "too_large":
             part = "result" if failure["is_result"] else "arguments"
             return too_large(part, label, failure["nbytes"], failure["limit"])
@@ -109,14 +113,6 @@ def error_of(failure: dict[str, Any]) -> BaseException:
             return ClosedError(f"finish {label!r}" if label else "finish what was submitted")
         case _:
             assert_never(kind)
-
-
-def _file_error(path: str, reason: str) -> BaseException:
-    if "no such file" in reason.lower():
-        return FileMissingError(path, "is gone since it was named; name it again")
-    if "permission" in reason.lower():
-        return FileUnreadableError(path)
-    return FileChangedError(path, reason)
 
 
 def _raised(failure: dict[str, Any]) -> BaseException:

@@ -37,7 +37,7 @@ _ONLY_ONCE = "its executor ended while it ran, and a rank runs only once"
 
 
 @dataclass(frozen=True)
-class Place:
+class Rendezvous:
     """Where ranks find each other: shared memory by its path, or a meeting by its address.
 
     `begun` is the file in which ranks that share memory note that they began.
@@ -125,19 +125,19 @@ def spmd(
 
 def _place(
     workers: list[Any], ranks: int, settings: Settings, begun: int
-) -> tuple[Place, _native.events.EventMemory | _native.events.EventMeeting]:
+) -> tuple[Rendezvous, _native.events.EventMemory | _native.events.EventMeeting]:
     """Return where ranks find each other, and what watches over them there."""
     native, arena = settings.native(), settings.arena
     elsewhere = [one["host"] for one in workers if one["host"] != socket.gethostname()]
     if not elsewhere:
         memory = _native.events.EventMemory(ranks, arena=arena)
         path, begun_path = (f"/proc/{os.getpid()}/fd/{each}" for each in (memory.fd, begun))
-        return Place(ranks, native, arena, memory=path, begun=begun_path), memory
+        return Rendezvous(ranks, native, arena, memory=path, begun=begun_path), memory
     identity = _native.tls.make_identity(1)
     address = listen_towards(elsewhere[0]).removeprefix("tcp://")
     meeting = _native.events.EventMeeting(address, identity)
     threading.Thread(target=_hold, args=(meeting, ranks), daemon=True).start()
-    return Place(ranks, native, arena, meeting=meeting.address, identity=identity), meeting
+    return Rendezvous(ranks, native, arena, meeting=meeting.address, identity=identity), meeting
 
 
 def _checked(ranks: int | None, slots: list[Any], each: Sequence[Sequence[Any]] | None) -> int:
@@ -167,7 +167,11 @@ def _hold(meeting: _native.events.EventMeeting, ranks: int) -> None:
 
 
 def _be(
-    place: Place, rank: int, main: Callable[..., Any], args: tuple[Any, ...], own: tuple[Any, ...]
+    place: Rendezvous,
+    rank: int,
+    main: Callable[..., Any],
+    args: tuple[Any, ...],
+    own: tuple[Any, ...],
 ) -> bytes:
     """Be a rank, in an executor."""
     try:

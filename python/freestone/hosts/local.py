@@ -33,7 +33,7 @@ from freestone.hosts.node import (
 from freestone.hosts.pauses import Pauses
 from freestone.observe.control import CARD, ControlServer
 
-__all__ = ["Site"]
+__all__ = ["LocalWorkers"]
 
 # How often to look whether the manager has given a worker up.
 _POLL_INTERVAL_S = 1.0
@@ -42,7 +42,7 @@ _EXIT_TIMEOUT_S = 1.0
 
 
 @dataclass(slots=True)
-class Site:
+class LocalWorkers:
     """The folder, the key and the workers of a cluster on this machine.
 
     A worker that dies is started again, with an empty cache.
@@ -63,7 +63,7 @@ class Site:
     replaced: Callable[[Node], None] = field(init=False)
 
     @classmethod
-    def create(cls, config: Config) -> Site:
+    def create(cls, config: Config) -> LocalWorkers:
         """Make the folder, and sweep those whose clusters died."""
         _make_cache(config)
         folders = Folders.create(runtime_dir(config))

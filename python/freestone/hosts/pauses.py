@@ -5,7 +5,7 @@ from __future__ import annotations
 __all__ = ["Pauses"]
 
 SHORTEST_S, MAX_S = 0.02, 30.0
-# Who lives so many times as long as the last pause was is as good as new.
+# A worker that lives this many times as long as its last pause resets the pause.
 TIMES = 10
 
 

@@ -46,7 +46,7 @@ def open_dataset(
         One of `freestone.io.formats.FORMATS`; by default what the name says.
     whole
         Whether this process is about to read all rows: what a first pass fetches of a file that
-        is far away is then kept for the second, up to `freestone.io.held.MOST_HELD` bytes.
+        is far away is then kept for the second, up to `freestone.io.held.MAX_HELD` bytes.
     matrix
         Whether an array of more than two dimensions is refused.
     **options

@@ -81,7 +81,7 @@ class Hooks:
         ours, theirs = socket.socketpair()
         page = os.memfd_create("freestone-claims")
         with ours, theirs, os.fdopen(page, "wb") as claims:
-            claims.write(_native.executor.fresh_claims())
+            claims.write(_native.executor.initial_claims())
             claims.flush()
             env = os.environ | {
                 "FREESTONE__EXECUTOR_SOCKET": str(theirs.fileno()),

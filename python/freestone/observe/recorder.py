@@ -15,23 +15,26 @@ __all__ = ["Recorder", "Watch"]
 Part = tuple[int, "Columns"]
 
 
+# Of a traced run, who looks first later on is shown so many records.
+_REMEMBERED = 1 << 17
+
+
 class Recorder:
     """Has a manager record what happens while there is somebody who watches.
 
     Parameters
     ----------
     manager
-        Whose records; unless somebody asks, it keeps the last 131,072.
+        Whose records.
     is_traced
         Whether it records anyway, from its beginning.
     """
 
     def __init__(self, manager: Manager, is_traced: bool) -> None:
         self._manager = manager
-        # Records of a traced run wait for the first that watches.
-        self._has_beginning = is_traced
         self._lock = threading.Lock()
         self._watches: list[Watch] = []
+        self._beginning = Watch(self, _REMEMBERED) if is_traced else None
 
     def watch(self, limit: int | None = None, *, wants_beginning: bool = False) -> Watch:
         """Begin to watch.
@@ -41,15 +44,16 @@ class Recorder:
         limit
             Keep about as many records until they are taken, the last; by default all.
         wants_beginning
-            Have what a traced run has recorded so far, if nobody has had it.
+            Have the last 131,072 records of a traced run so far, too.
         """
+        watch = Watch(self, limit)
         with self._lock:
-            watch = Watch(self, limit, wants_beginning and self._has_beginning)
-            if not watch.is_whole:
-                self._hand_over()
-            self._has_beginning = False
+            self._hand_over()
+            if wants_beginning and self._beginning is not None:
+                watch.parts.extend(self._beginning.parts)
+                watch.is_whole = not self._beginning.is_cut
             self._watches.append(watch)
-            self._manager.observe(True)
+            self._observe()
         return watch
 
     def poll(self) -> None:
@@ -68,17 +72,21 @@ class Recorder:
     def _hand_over(self) -> None:
         if self._manager.closed:
             return
-        rows, columns = self._manager.recent_columns()
-        for watch in self._watches if rows else ():
-            watch.add(rows, columns)
+        for rows, columns in self._manager.take_columns():
+            for watch in (*self._watches, *filter(None, [self._beginning])):
+                watch.add(rows, columns)
+
+    def _observe(self) -> None:
+        wants_all = any(watch.limit is None for watch in self._watches)
+        self._manager.observe(bool(self._watches), wants_all or self._beginning is not None)
 
     def stop(self, watch: Watch) -> None:
         """End a watch; the manager records no more when it was the last."""
         with self._lock:
             if watch in self._watches:
                 self._watches.remove(watch)
-                if not self._watches and not self._manager.closed:
-                    self._manager.observe(False)
+                if not self._manager.closed:
+                    self._observe()
 
 
 class Watch:
@@ -88,21 +96,26 @@ class Watch:
     ----------
     is_whole : bool
         Whether it has the run from its beginning, as the run is traced.
+    is_cut : bool
+        Whether some were dropped that nobody had taken.
+    limit : int or None
+        How many are kept until they are taken.
     parts : deque
         What was not taken yet.
     """
 
-    def __init__(self, recorder: Recorder, limit: int | None, is_whole: bool) -> None:
-        self._recorder, self._limit = recorder, limit
-        self.is_whole = is_whole
+    def __init__(self, recorder: Recorder, limit: int | None) -> None:
+        self._recorder, self.limit = recorder, limit
+        self.is_whole = self.is_cut = False
         self.parts: deque[Part] = deque()
 
     def add(self, rows: int, columns: Columns) -> None:
         """Keep records until they are taken; by the recorder alone."""
         self.parts.append((rows, columns))
-        if self._limit is not None:
-            while len(self.parts) > 1 and sum(rows for rows, _ in self.parts) > self._limit:
+        if self.limit is not None:
+            while len(self.parts) > 1 and sum(rows for rows, _ in self.parts) > self.limit:
                 self.parts.popleft()
+                self.is_cut = True
 
     def take(self) -> list[Part]:
         """Return what happened since the last time, in order."""

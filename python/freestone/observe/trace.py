@@ -10,15 +10,19 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Iterable, Iterator, Mapping
-from contextlib import contextmanager
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from pathlib import Path
-from types import ModuleType
 from typing import Any
 
-from freestone import _native
 from freestone.errors import ConfigurationError
-from freestone.observe.figures import WorkerStatus
+from freestone.observe.forms import (
+    FIELDS,
+    PARTIAL,
+    parquet_writer,
+    pyarrow_for,
+    read_partial,
+    replaced,
+)
 from freestone.units import format_nbytes, format_seconds
 
 __all__ = [
@@ -26,7 +30,6 @@ __all__ = [
     "LabelFigures",
     "TraceSummary",
     "check",
-    "leave",
     "read",
     "summary",
     "write",
@@ -34,33 +37,7 @@ __all__ = [
 
 Record = Mapping[str, Any]
 
-FIELDS: dict[str, type] = {
-    "kind": str,
-    "label": str,
-    "name": str,
-    "task": int,
-    "attempt": int,
-    "worker": str,
-    "source": str,
-    "target": str,
-    "ready_ns": int,
-    "sent_ns": int,
-    "start_ns": int,
-    "end_ns": int,
-    "at_ns": int,
-    "opening_ns": int,
-    "duration_ns": int,
-    "storing_ns": int,
-    "nbytes": int,
-    "slots": int,
-    "ended": str,
-    **{field.name: int for field in fields(WorkerStatus)},
-}
 _BATCH = 65_536
-_REPEATED = ["kind", "label", "worker", "source", "target", "ended"]
-
-# The bits of rows that are not null, the offsets of text, the data.
-_Column = tuple[bytes, bytes | None, bytes]
 
 
 def write(path: str | os.PathLike[str], records: Iterable[Record]) -> int:
@@ -86,7 +63,7 @@ def write(path: str | os.PathLike[str], records: Iterable[Record]) -> int:
     """
     path = Path(path)
     writer = _writer(path)
-    with _replaced(path) as partial:
+    with replaced(path) as partial:
         count: int = writer(partial, records)
     return count
 
@@ -104,49 +81,14 @@ def check(path: str | os.PathLike[str] | None) -> bool:
     return path is not None
 
 
-def leave(path: str | os.PathLike[str], manager: _native.manager.Manager) -> None:
-    """Write what a manager has recorded.
-
-    Notes
-    -----
-    Parquet takes about a microsecond for each task, the other forms ten.
-    """
-    path = Path(path)
-    if path.suffix != ".parquet":
-        write(path, manager.take_records())
-        return
-    pa = _pyarrow(path)
-    with _replaced(path) as partial, _parquet(pa, partial) as writer:
-        for rows, columns in manager.take_columns():
-            arrays = [_array(pa, rows, columns.get(field), _kind(pa, field)) for field in FIELDS]
-            writer.write_table(pa.Table.from_arrays(arrays, names=list(FIELDS)))
-
-
-def _array(pa: Any, rows: int, column: _Column | None, kind: Any) -> Any:
-    if column is None:
-        return pa.nulls(rows, kind)
-    buffers = [pa.py_buffer(part) for part in column if part is not None]
-    return pa.Array.from_buffers(kind, rows, buffers)
-
-
-@contextmanager
-def _replaced(path: Path) -> Iterator[Path]:
-    """Give a path to write to, which takes the place of `path` when all went well."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    partial = path.with_name(f".{path.name}.{os.getpid()}")
-    try:
-        yield partial
-        partial.replace(path)
-    finally:
-        partial.unlink(missing_ok=True)
-
-
 def read(path: str | os.PathLike[str]) -> list[dict[str, Any]]:
-    """Read a trace as it was written."""
+    """Read a trace as it was written, or the ``.partial`` one of a run that crashed."""
     path = Path(path)
+    if path.suffix == PARTIAL:
+        return read_partial(path)
     _writer(path)
     if path.suffix == ".parquet":
-        rows = _pyarrow(path).parquet.read_table(path).to_pylist()
+        rows = pyarrow_for(path).parquet.read_table(path).to_pylist()
         return [{key: value for key, value in row.items() if value is not None} for row in rows]
     text = path.read_text("utf-8")
     if path.suffix == ".jsonl":
@@ -282,7 +224,7 @@ def _writer(path: Path) -> Any:
         problem = f"the trace {str(path)!r} must end in {', '.join(writers)}"
         raise ConfigurationError(problem, key="trace", origin="the trace's path")
     if path.suffix == ".parquet":
-        _pyarrow(path)
+        pyarrow_for(path)
     return writers[path.suffix]
 
 
@@ -305,24 +247,15 @@ def _write_list(path: Path, records: Iterable[Record]) -> int:
 
 
 def _write_parquet(path: Path, records: Iterable[Record]) -> int:
-    pa = _pyarrow(path)
+    pa = pyarrow_for(path)
     count = 0
-    with _parquet(pa, path) as writer:
+    with parquet_writer(pa, path) as writer:
         for batch in _batches(records):
             # Column by column, which takes a fraction of what row by row does.
             columns = {key: [record.get(key) for record in batch] for key in FIELDS}
             writer.write_table(pa.Table.from_pydict(columns, schema=writer.schema))
             count += len(batch)
     return count
-
-
-def _kind(pa: Any, field: str) -> Any:
-    return pa.string() if FIELDS[field] is str else pa.int64()
-
-
-def _parquet(pa: Any, path: Path) -> Any:
-    schema = pa.schema([(field, _kind(pa, field)) for field in FIELDS])
-    return pa.parquet.ParquetWriter(path, schema, compression="zstd", use_dictionary=_REPEATED)
 
 
 def _batches(records: Iterable[Record]) -> Iterator[list[dict[str, Any]]]:
@@ -337,16 +270,3 @@ def _batches(records: Iterable[Record]) -> Iterator[list[dict[str, Any]]]:
             batch = []
     if batch:
         yield batch
-
-
-def _pyarrow(path: Path) -> ModuleType:
-    try:
-        import pyarrow
-        import pyarrow.parquet
-    except ImportError:
-        problem = (
-            f"the trace {str(path)!r} needs pyarrow: install it, or let the name end in .jsonl"
-        )
-        raise ConfigurationError(problem, key="trace", origin="the trace's path") from None
-    found: ModuleType = pyarrow
-    return found

@@ -164,6 +164,15 @@ def test_a_value_that_can_not_be_cast_is_found_where_it_is(cluster: fs.Cluster) 
         frame.to_polars()
 
 
+def test_types_that_arrow_does_not_have_are_named() -> None:
+    wide = pl.DataFrame({"a": [1], "b": [2]}, schema={"a": pl.Int64, "b": pl.Int128})
+    with pytest.raises(TypeError, match=r"column 'b' is of polars' type Int128.*cast it"):
+        fs.Frame.from_polars(wide)
+    frame = fs.Frame.from_polars(wide.select("a"))
+    with pytest.raises(TypeError, match="column 'a' is of polars' type Int128"):
+        frame.cast({"a": pl.Int128}).to_arrow()
+
+
 def test_a_dropped_frame_says_so(cluster: fs.Cluster) -> None:
     frame = fs.Frame.from_polars(TABLE, 500)
     lazy = frame.filter(pl.col("rain") > 3)

@@ -29,7 +29,7 @@ pub struct Crossing {
 /// Assigns places to processes so that the busiest network card carries little, and little moves.
 ///
 /// `node_of` has the node of each process, numbered from 0 on: those of the old places come first,
-/// then newcomers; `may_stay` says which of the former may have a place.
+/// then joining processes; `may_stay` says which of the former may have a place.
 ///
 /// Linear in the number of places, but for sorting them and for the exchanges: each tries all
 /// places against those of one node.
@@ -47,8 +47,8 @@ pub fn relabel_nodes(
     if may_stay.len() != from.places() {
         return Err(LayoutError::Places { given: may_stay.len(), places: from.places() });
     }
-    let newcomers = node_of.len().saturating_sub(from.places());
-    let may_have = [may_stay, &vec![true; newcomers]].concat();
+    let joining = node_of.len().saturating_sub(from.places());
+    let may_have = [may_stay, &vec![true; joining]].concat();
     let given = may_have.iter().filter(|may| **may).count();
     if given < to.places() || may_have.len() != node_of.len() {
         return Err(LayoutError::Processes { given, places: to.places() });

@@ -12,7 +12,7 @@ use super::transfers::{Transfer, transfers, weight};
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct Relabelling {
     /// The process of each new place: a process that was there before has a number below the old
-    /// number of places, newcomers have the others.
+    /// number of places, joining processes have the others.
     pub process_of: Vec<usize>,
     /// What each process sends to each: `source` and `target` are processes.
     pub transfers: Vec<Transfer>,

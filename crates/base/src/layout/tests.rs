@@ -69,8 +69,8 @@ fn nodes_keep_their_rows() {
 }
 
 #[test]
-fn newcomers_get_the_places_whose_rows_their_node_has() {
-    // Ranks 0 and 1 on nodes 1 and 0, and newcomers on nodes 0 and 1: in their order, half of all
+fn joining_processes_get_the_places_whose_rows_their_node_has() {
+    // Ranks 0 and 1 on nodes 1 and 0, and two that join on nodes 0 and 1: in their order, half of all
     // rows would cross.
     let (from, to) = (even(2), even(4));
     let node_of = [1, 0, 0, 1];
@@ -269,7 +269,7 @@ proptest! {
     }
 }
 
-/// Three nodes at most: that of each process, and which old ones stay, with as many newcomers as
+/// Three nodes at most: that of each process, and which old ones stay, with as many that join as
 /// are needed.
 fn few_nodes(from: &RowBlocks, to: &RowBlocks, seed: u64) -> (Vec<usize>, Vec<bool>) {
     let digit = |at: usize| (seed >> (3 * at)) as usize;

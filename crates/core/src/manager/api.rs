@@ -101,7 +101,7 @@ pub enum Request {
         worker: WorkerId,
         /// How long it stays.
         keep: Keep,
-        /// Settled when it is in place.
+        /// Resolved when it is in place.
         ticket: Ticket,
     },
     /// A small value. Counts as one reference by the client.
@@ -111,23 +111,23 @@ pub enum Request {
         /// The pickled value.
         bytes: Payload,
     },
-    /// The client holds one more reference to a block and wants to be told when it is settled.
+    /// The client holds one more reference to a block and wants to be told when it is resolved.
     Watch {
         /// The block.
         name: Name,
-        /// What to settle.
+        /// What to resolve.
         ticket: Ticket,
     },
     /// The client holds one reference less to each; a name may stand here several times.
     Release(Vec<Name>),
-    /// Make a block present on `worker` and pin it there; settled with [`Outcome::Pinned`], or at
+    /// Make a block present on `worker` and pin it there; resolved with [`Outcome::Pinned`], or at
     /// once with its bytes if it is small.
     Gather {
         /// The block.
         name: Name,
         /// Where the client can map it.
         worker: WorkerId,
-        /// What to settle.
+        /// What to resolve.
         ticket: Ticket,
     },
     /// The client no longer maps what `Gather` pinned.
@@ -184,23 +184,23 @@ pub enum Request {
     },
     /// All workers that were started have joined: even out the blocks of collections now.
     Balance,
-    /// Settles the ticket with [`Outcome::Locations`].
+    /// Resolves the ticket with [`Outcome::Locations`].
     WhoHas {
         /// The blocks.
         names: Vec<Name>,
-        /// What to settle.
+        /// What to resolve.
         ticket: Ticket,
     },
-    /// Settles the ticket with [`Outcome::Explained`].
+    /// Resolves the ticket with [`Outcome::Explained`].
     Explain {
         /// The block.
         name: Name,
-        /// What to settle.
+        /// What to resolve.
         ticket: Ticket,
     },
-    /// Settles the ticket with [`Outcome::Statistics`].
+    /// Resolves the ticket with [`Outcome::Statistics`].
     Statistics {
-        /// What to settle.
+        /// What to resolve.
         ticket: Ticket,
     },
     /// Answered with [`Outcome::Overview`].
@@ -278,7 +278,7 @@ pub struct Submission {
     pub worker: Option<WorkerId>,
     /// There for as long as a worker is there, if given; then anywhere.
     pub near: Option<Near>,
-    /// Settled with the first output; the others settle their own, as many as `outputs`.
+    /// Resolved with the first output; the others resolve their own, as many as `outputs`.
     pub tickets: SmallVec<[Ticket; 1]>,
 }
 
@@ -305,7 +305,7 @@ pub struct Reduction {
     pub retries: u32,
     /// As in [`Submission`].
     pub priority: i32,
-    /// Settled with the result.
+    /// Resolved with the result.
     pub ticket: Ticket,
 }
 
@@ -317,7 +317,7 @@ pub enum Action {
     /// A worker is not wanted (wrong key or protocol) or is lost: end its connection.
     Disconnect(WorkerId, String),
     /// Tell the client.
-    Settle(Ticket, Outcome),
+    Resolve(Ticket, Outcome),
     /// For the trace.
     Trace(Record),
 }

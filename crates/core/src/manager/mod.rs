@@ -3,12 +3,10 @@
 //! See the `README.md` in this folder for states, transitions and invariants.
 
 pub mod api;
-pub mod simulate;
 
 mod check;
 mod client;
 mod graph;
-mod hash;
 mod members;
 mod order;
 mod overview;
@@ -128,13 +126,13 @@ impl Manager {
 
     /// Answers a question.
     fn reply(&mut self, ticket: freestone_base::Ticket, outcome: Outcome) {
-        self.settle(ticket, outcome);
+        self.resolve(ticket, outcome);
     }
 
-    fn settle(&mut self, ticket: freestone_base::Ticket, outcome: Outcome) {
+    fn resolve(&mut self, ticket: freestone_base::Ticket, outcome: Outcome) {
         if ticket.is_detached() {
             return self.end_detached(ticket);
         }
-        self.out.push(Action::Settle(ticket, outcome));
+        self.out.push(Action::Resolve(ticket, outcome));
     }
 }

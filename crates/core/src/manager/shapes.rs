@@ -31,7 +31,7 @@ pub(super) fn larger(one: &Resources, other: &Resources) -> Resources {
 }
 
 /// Workers with about the same resources that take work, the least loaded first.
-pub(super) struct Kind {
+pub(super) struct Shape {
     slots: u32,
     /// What each of them has, at least.
     floor: Resources,
@@ -40,7 +40,7 @@ pub(super) struct Kind {
     pub order: Order,
 }
 
-impl Kind {
+impl Shape {
     pub fn new(slots: u32, resources: Resources) -> Self {
         Self { slots, floor: coarse(&resources), ceiling: resources, order: Order::default() }
     }

@@ -3,8 +3,8 @@
 use super::table::TaskSlot;
 use super::*;
 use crate::wire::{
-    Address, Assignment, BlockDesc, CallOptions, Form, FromWorker, Keep, Output, PROTOCOL, Payload,
-    Report, Spent, TaskFailure, ToWorker,
+    Address, Assignment, BlockDesc, CallOptions, FileProblem, Form, FromWorker, Keep, Output,
+    PROTOCOL, Payload, Report, Spent, TaskFailure, ToWorker,
 };
 use freestone_base::{FunctionId, Name, Resources, Ticket, WorkerId};
 use smallvec::smallvec;
@@ -77,17 +77,13 @@ impl Play {
         runs.flatten().collect()
     }
 
-    pub fn settled(&self) -> Vec<(u64, Outcome)> {
-        let settled = self.out.iter().filter_map(|action| match action {
-            Action::Settle(ticket, outcome) => Some((ticket.0, outcome.clone())),
-            _ => None,
-        });
-        settled.collect()
-    }
-
     /// How tickets ended.
     pub fn outcomes(&self) -> Vec<(u64, Outcome)> {
-        self.settled()
+        let outcomes = self.out.iter().filter_map(|action| match action {
+            Action::Resolve(ticket, outcome) => Some((ticket.0, outcome.clone())),
+            _ => None,
+        });
+        outcomes.collect()
     }
 
     pub fn done(&mut self, worker: u32, assignment: &Assignment, output: Output) {
@@ -112,7 +108,7 @@ impl Play {
 
     pub fn statistics(&mut self) -> Statistics {
         self.request(Request::Statistics { ticket: Ticket(999) });
-        match self.settled().pop() {
+        match self.outcomes().pop() {
             Some((999, Outcome::Statistics(statistics))) => *statistics,
             other => panic!("no statistics but {other:?}"),
         }
@@ -178,9 +174,9 @@ fn a_call_runs_and_is_forgotten() {
     let runs = play.runs(0);
     assert_eq!(runs.len(), 1);
     play.done(0, &runs[0], inline(b"x"));
-    assert_eq!(play.settled(), [(1, Outcome::Ready(inline(b"x")))]);
+    assert_eq!(play.outcomes(), [(1, Outcome::Ready(inline(b"x")))]);
     play.request(Request::Submit(vec![call(1, &[])]));
-    assert_eq!(play.settled().len(), 1);
+    assert_eq!(play.outcomes().len(), 1);
     assert_eq!(play.statistics().answered, 1);
     play.request(Request::Release(vec![name(1), name(1)]));
     play.assert_empty();
@@ -215,7 +211,7 @@ fn a_failure_fails_what_depends_on_it() {
     let failure = TaskFailure::TimedOut { timeout_ns: 1 };
     let report = Report { task: runs, attempt: 1, spent: SPENT, result: Err(failure) };
     play.says(0, FromWorker::Done(vec![report]));
-    let failed: Vec<u64> = play.settled().iter().map(|(ticket, _)| *ticket).collect();
+    let failed: Vec<u64> = play.outcomes().iter().map(|(ticket, _)| *ticket).collect();
     assert_eq!(failed, [1, 2, 3]);
     play.request(Request::Release(vec![name(1), name(2), name(3)]));
     play.assert_empty();
@@ -240,7 +236,7 @@ fn a_lost_block_is_made_again() {
     let runs = play.runs(1);
     assert_eq!(runs[0].outputs[0], name(2));
     play.done(1, &runs[0], stored(2, 10));
-    assert!(play.settled().is_empty());
+    assert!(play.outcomes().is_empty());
     assert_eq!(play.statistics().recovered, 2);
     play.request(Request::Release(vec![name(2)]));
     play.assert_empty();
@@ -269,7 +265,7 @@ fn an_input_elsewhere_is_fetched() {
     play.says(0, FromWorker::Have { block: desc(2, 1 << 30), fetched: Some((WorkerId(1), 5)) });
     assert_eq!(play.sent(0), [&ToWorker::Pin(name(2))]);
     play.says(0, FromWorker::Pinned { name: name(2), path: Some("p".into()) });
-    assert_eq!(play.settled().len(), 1);
+    assert_eq!(play.outcomes().len(), 1);
     play.request(Request::Release(vec![name(1), name(2), name(3)]));
     assert_eq!(play.statistics().blocks, 1, "what is pinned stays");
     play.request(Request::Unpin { name: name(2), worker: WorkerId(0) });
@@ -293,10 +289,10 @@ fn a_put_is_adopted_and_lost_with_its_worker() {
     play.request(Request::Submit(vec![call(2, &[1])]));
     assert!(play.runs(0).is_empty());
     play.says(0, FromWorker::Have { block: desc(1, 10), fetched: None });
-    assert_eq!(play.settled(), [(1, Outcome::Ready(stored(1, 10)))]);
+    assert_eq!(play.outcomes(), [(1, Outcome::Ready(stored(1, 10)))]);
     assert_eq!(play.runs(0).len(), 1);
     play.handle(Event::Left(WorkerId(0)));
-    let lost = play.settled();
+    let lost = play.outcomes();
     assert!(matches!(&lost[..], [(2, Outcome::Failed(why))] if why.why == Why::InputLost(name(1))));
 }
 
@@ -381,8 +377,8 @@ fn a_reduction_takes_at_most_its_arity() {
         assert!(runs.iter().all(|run| run.arguments.as_slice() == [run.inputs.len() as u8]));
         assert_eq!(runs.len(), 5);
         play.request(Request::Watch { name: name(100), ticket: Ticket(5) });
-        let settled = play.settled();
-        let Outcome::Ready(Output::Inline(bytes)) = &settled[0].1 else { panic!("{settled:?}") };
+        let outcomes = play.outcomes();
+        let Outcome::Ready(Output::Inline(bytes)) = &outcomes[0].1 else { panic!("{outcomes:?}") };
         let mut bytes = bytes.as_slice().to_vec();
         if commutes {
             bytes.sort_unstable();
@@ -416,10 +412,10 @@ fn a_reduction_of_one_is_that_one() {
     let mut play = play();
     play.request(Request::PutInline { name: name(1), bytes: (&b"x"[..]).into() });
     play.request(reduce(100, &[1], 3, true));
-    assert_eq!(play.settled(), [(100, Outcome::Ready(inline(b"x")))]);
+    assert_eq!(play.outcomes(), [(100, Outcome::Ready(inline(b"x")))]);
     play.request(Request::Release(vec![name(1)]));
     play.request(Request::Watch { name: name(100), ticket: Ticket(5) });
-    assert_eq!(play.settled(), [(5, Outcome::Ready(inline(b"x")))]);
+    assert_eq!(play.outcomes(), [(5, Outcome::Ready(inline(b"x")))]);
     play.request(Request::Release(vec![name(100), name(100)]));
     play.assert_empty();
 }
@@ -432,7 +428,7 @@ fn a_failed_input_fails_the_reduction() {
     let runs = play.runs(0);
     play.request(reduce(100, &[1, 2], 2, false));
     play.fails(0, &runs[0], TaskFailure::TimedOut { timeout_ns: 1 });
-    let failed: Vec<u64> = play.settled().iter().map(|(ticket, _)| *ticket).collect();
+    let failed: Vec<u64> = play.outcomes().iter().map(|(ticket, _)| *ticket).collect();
     assert_eq!(failed, [1, 100]);
     play.done(0, &runs[1], inline(b"x"));
     play.request(Request::Release(vec![name(1), name(2), name(100)]));
@@ -453,9 +449,9 @@ fn an_idle_worker_gets_what_another_has_not_begun() {
     let stolen = play.runs(1);
     assert_eq!((stolen[0].task, stolen[0].attempt), (runs[1].task, 2));
     play.done(0, &runs[1], inline(b"stale"));
-    assert!(play.settled().is_empty());
+    assert!(play.outcomes().is_empty());
     play.done(1, &stolen[0], inline(b"x"));
-    assert_eq!(play.settled().len(), 1);
+    assert_eq!(play.outcomes().len(), 1);
     assert_eq!(play.statistics().stolen, 1);
 }
 
@@ -487,14 +483,14 @@ fn what_no_worker_can_hold_fails() {
         Request::Submit(vec![Submission { options, ..call(output, &[]) }])
     };
     play.request(big(1));
-    assert!(play.settled().is_empty());
+    assert!(play.outcomes().is_empty());
     play.join(0, 4);
-    let failed = play.settled();
+    let failed = play.outcomes();
     assert!(
         matches!(&failed[..], [(1, Outcome::Failed(why))] if matches!(why.why, Why::Unschedulable { .. }))
     );
     play.request(big(2));
-    assert_eq!(play.settled().len(), 1);
+    assert_eq!(play.outcomes().len(), 1);
 }
 
 #[test]
@@ -515,14 +511,18 @@ fn a_changed_file_is_why_all_that_need_it_fail() {
     let runs = play.runs(0);
     let reason = "its size is not what it was".to_owned();
     play.says(0, FromWorker::Lost { names: vec![name(1)], reason: reason.clone() });
-    assert!(play.settled().is_empty());
+    assert!(play.outcomes().is_empty());
     play.request(Request::Submit(vec![call(4, &[1])]));
-    play.fails(0, &runs[0], TaskFailure::FileChanged { path: "/data/x".into(), reason });
-    let mut failed = play.settled();
+    play.fails(
+        0,
+        &runs[0],
+        TaskFailure::File { path: "/data/x".into(), problem: FileProblem::Changed(reason) },
+    );
+    let mut failed = play.outcomes();
     failed.sort_by_key(|(ticket, _)| *ticket);
     assert_eq!(failed.iter().map(|(ticket, _)| *ticket).collect::<Vec<_>>(), [2, 3, 4]);
     assert!(failed.iter().all(|(_, outcome)| matches!(outcome, Outcome::Failed(failure)
-        if matches!(failure.why, Why::Attempt(TaskFailure::FileChanged { .. })))));
+        if matches!(failure.why, Why::Attempt(TaskFailure::File { .. })))));
     play.request(Request::Release((1..=4).map(name).collect()));
     play.assert_empty();
 }
@@ -535,9 +535,9 @@ fn what_vanished_without_a_word_is_lost_after_a_while() {
     play.request(Request::Submit(vec![call(2, &[1])]));
     assert_eq!(play.runs(0).len(), 1);
     play.says(0, FromWorker::Lost { names: vec![name(1)], reason: "?".into() });
-    assert!(play.settled().is_empty());
+    assert!(play.outcomes().is_empty());
     play.handle(Event::Tick);
-    let lost = play.settled();
+    let lost = play.outcomes();
     assert!(matches!(&lost[..], [(2, Outcome::Failed(why))] if why.why == Why::InputLost(name(1))));
     assert!(matches!(play.sent(0)[..], [ToWorker::Cancel(_)]));
 }

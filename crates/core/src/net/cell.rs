@@ -1,4 +1,4 @@
-//! What a client waits on: a cell that is settled once, by the manager's thread.
+//! What a client waits on: a cell that is resolved once, by the manager's thread.
 
 use crate::manager::Outcome;
 use std::collections::VecDeque;
@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 #[derive(Debug, Default)]
 pub struct Cell {
     /// Pairs with itself: set after `inner.outcome`, so whoever sees it set sees the outcome.
-    settled: AtomicBool,
+    resolved: AtomicBool,
     inner: Mutex<Inner>,
     ready: Condvar,
 }
@@ -27,36 +27,36 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 }
 
 impl Cell {
-    /// A cell that is settled from the start.
-    pub fn settled(outcome: Outcome) -> Self {
+    /// A cell that is resolved from the start.
+    pub fn resolved(outcome: Outcome) -> Self {
         let cell = Self::default();
-        cell.settle(outcome);
+        cell.resolve(outcome);
         cell
     }
 
     /// Whether there is an outcome.
-    pub fn is_settled(&self) -> bool {
-        self.settled.load(Ordering::Acquire)
+    pub fn is_resolved(&self) -> bool {
+        self.resolved.load(Ordering::Acquire)
     }
 
     /// The outcome, if there is one.
     pub fn outcome(&self) -> Option<Outcome> {
-        if self.is_settled() { lock(&self.inner).outcome.clone() } else { None }
+        if self.is_resolved() { lock(&self.inner).outcome.clone() } else { None }
     }
 
     /// Looks at the outcome, if there is one, without a copy.
     pub fn inspect<R>(&self, look: impl FnOnce(&Outcome) -> R) -> Option<R> {
-        if self.is_settled() { lock(&self.inner).outcome.as_ref().map(look) } else { None }
+        if self.is_resolved() { lock(&self.inner).outcome.as_ref().map(look) } else { None }
     }
 
     /// Puts the outcome in and wakes whoever waits. The first outcome stays.
-    pub fn settle(&self, outcome: Outcome) {
+    pub fn resolve(&self, outcome: Outcome) {
         let mut inner = lock(&self.inner);
         if inner.outcome.is_some() {
             return;
         }
         inner.outcome = Some(outcome);
-        self.settled.store(true, Ordering::Release);
+        self.resolved.store(true, Ordering::Release);
         let listeners = std::mem::take(&mut inner.listeners);
         let waiting = inner.waiting;
         drop(inner);
@@ -71,13 +71,13 @@ impl Cell {
     /// Waits until there is an outcome: first `spin` by yielding the processor, which sees it
     /// after microseconds, then asleep. False when `timeout` ends first.
     pub fn wait(&self, spin: Duration, timeout: Duration) -> bool {
-        if self.is_settled() {
+        if self.is_resolved() {
             return true;
         }
         let start = Instant::now();
         while start.elapsed() < spin.min(timeout) {
             std::thread::yield_now();
-            if self.is_settled() {
+            if self.is_resolved() {
                 return true;
             }
         }
@@ -104,7 +104,7 @@ impl Cell {
     }
 }
 
-/// Keys of cells in the order in which they were settled.
+/// Keys of cells in the order in which they were resolved.
 #[derive(Debug, Default)]
 pub struct Completions {
     keys: Mutex<VecDeque<u64>>,
@@ -138,10 +138,10 @@ mod tests {
     }
 
     #[test]
-    fn a_waiter_sees_what_another_thread_settles() {
+    fn a_waiter_sees_what_another_thread_resolves() {
         let cell = Arc::new(Cell::default());
         let other = Arc::clone(&cell);
-        let thread = std::thread::spawn(move || other.settle(outcome()));
+        let thread = std::thread::spawn(move || other.resolve(outcome()));
         assert!(cell.wait(Duration::ZERO, Duration::from_secs(60)));
         assert_eq!(cell.outcome(), Some(outcome()));
         thread.join().expect("the thread ends");
@@ -153,12 +153,12 @@ mod tests {
     }
 
     #[test]
-    fn listeners_are_told_once_before_or_after() {
+    fn listeners_are_notified_once_before_or_after() {
         let completions = Arc::new(Completions::default());
         let cell = Cell::default();
         cell.listen(&completions, 1);
-        cell.settle(outcome());
-        cell.settle(outcome());
+        cell.resolve(outcome());
+        cell.resolve(outcome());
         cell.listen(&completions, 2);
         assert_eq!(completions.take(Duration::ZERO), [1, 2]);
         assert!(completions.take(Duration::ZERO).is_empty());

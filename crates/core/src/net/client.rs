@@ -110,7 +110,7 @@ impl Client {
         cells.iter().map(|cell| tickets.give(Arc::clone(cell))).collect()
     }
 
-    /// Asks for something. After the manager has ended, whatever waits is settled as closed.
+    /// Asks for something. After the manager has ended, whatever waits is resolved as closed.
     pub fn request(&self, request: Request) {
         if self.requests.send(request).is_err() || self.is_closed() {
             self.close();
@@ -147,7 +147,7 @@ impl Client {
     }
 
     /// Hands outcomes to their cells.
-    pub fn fulfil(&self, outcomes: &mut Vec<(Ticket, Outcome)>) {
+    pub fn resolve(&self, outcomes: &mut Vec<(Ticket, Outcome)>) {
         if outcomes.is_empty() {
             return;
         }
@@ -158,7 +158,7 @@ impl Client {
             .collect();
         drop(tickets);
         for (cell, outcome) in found {
-            cell.settle(outcome);
+            cell.resolve(outcome);
         }
     }
 
@@ -167,7 +167,7 @@ impl Client {
         self.shared.closed.store(true, Ordering::Release);
         let cells: Vec<_> = lock(&self.shared.tickets).drain().collect();
         for cell in cells {
-            cell.settle(Outcome::Failed(failure(Why::Closed)));
+            cell.resolve(Outcome::Failed(failure(Why::Closed)));
         }
     }
 }

@@ -111,19 +111,19 @@ impl Process {
         options: &ExecutorOptions,
         number: u32,
         registry: &Registry,
-        said: Token,
+        spoke: Token,
         ended: Token,
     ) -> io::Result<Self> {
         let page = Page::new()?;
         let (ours, theirs) = UnixStream::pair()?;
-        let scratch = scratch::fresh(&options.scratch_dir, number)?;
+        let scratch = scratch::empty(&options.scratch_dir, number)?;
         let child = spawn(options, number, &scratch, &theirs, &page)?;
         drop(theirs);
         // Killed and reaped from here on, whatever fails.
         let child = Reaped(Some(child));
         let pidfd = pidfd_open(child.id())?;
         registry.register(&mut SourceFd(&pidfd.as_raw_fd()), ended, Interest::READABLE)?;
-        let connection = Connection::new(Stream::try_from(ours)?, registry, said)?;
+        let connection = Connection::new(Stream::try_from(ours)?, registry, spoke)?;
         Ok(Self { child, pidfd, page, connection })
     }
 

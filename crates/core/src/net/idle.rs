@@ -8,7 +8,7 @@
 use std::collections::VecDeque;
 
 /// So many to one place, at most,
-const MOST_EACH: usize = 4;
+const MAX_EACH: usize = 4;
 /// and so many in all;
 const MOST: usize = 32;
 /// and none for longer than this, in nanoseconds: less than the other side waits for a question.
@@ -39,7 +39,7 @@ impl<A: PartialEq, S> Idle<A, S> {
     pub fn put(&mut self, place: A, stream: S, now: u64) {
         self.expire(now);
         let same = |(kept, ..): &(A, u64, S)| *kept == place;
-        if self.kept.iter().filter(|kept| same(kept)).count() == MOST_EACH {
+        if self.kept.iter().filter(|kept| same(kept)).count() == MAX_EACH {
             let oldest = self.kept.iter().position(same);
             oldest.and_then(|at| self.kept.remove(at));
         } else if self.kept.len() == MOST {
@@ -107,7 +107,7 @@ mod tests {
             }
             assert!(idle.kept.len() <= MOST);
             for place in 0..20 {
-                assert!(idle.kept.iter().filter(|kept| kept.0 == place).count() <= MOST_EACH);
+                assert!(idle.kept.iter().filter(|kept| kept.0 == place).count() <= MAX_EACH);
             }
             let kept: HashSet<u64> = idle.kept.iter().map(|kept| kept.2).collect();
             assert_eq!(kept.len(), idle.kept.len());

@@ -56,10 +56,11 @@ impl Listener {
     /// # Errors
     /// Those of the operating system, with the place.
     pub fn bind_tcp(&mut self, place: &str, access: Access) -> io::Result<()> {
-        let told = |error: io::Error| io::Error::new(error.kind(), format!("{place}: {error}"));
-        let mut resolved = place.to_socket_addrs().map_err(told)?;
+        let with_address =
+            |error: io::Error| io::Error::new(error.kind(), format!("{place}: {error}"));
+        let mut resolved = place.to_socket_addrs().map_err(with_address)?;
         let resolved = resolved.next().ok_or(io::ErrorKind::AddrNotAvailable)?;
-        let listener = TcpListener::bind(resolved).map_err(told)?;
+        let listener = TcpListener::bind(resolved).map_err(with_address)?;
         self.tcp = Some((listener, access));
         Ok(())
     }
@@ -138,7 +139,7 @@ impl Listener {
         self.tcp.as_ref()?.0.local_addr().ok()
     }
 
-    /// Where others connect. `host` is told in place of an interface that stands for all.
+    /// Where others connect. `host` is reported in place of an interface that stands for all.
     pub fn address(&self, host: &str) -> Address {
         let unix = self.path.display().to_string();
         match self.tcp() {

@@ -1,11 +1,11 @@
 //! The manager's thread: carries out what the manager's state machine decides.
 
+use super::arrivals::{Arrival, Arrivals};
 use super::client::Client;
 use super::clock::monotonic_ns;
 use super::connection::Connection;
 use super::listener::Listener;
 use super::manager_clients::Clients;
-use super::newcomers::{Arrival, Newcomers};
 use super::poller::{Poller, WAKER};
 use super::records::Records;
 use crate::manager::{Action, Config, Event, Manager, Now, Outcome, Request};
@@ -26,7 +26,7 @@ const TICK: Duration = Duration::from_millis(100);
 /// The most requests taken before workers are listened to again.
 const REQUESTS_PER_TURN: usize = 1024;
 /// How long workers may take to leave once they were told to.
-const FAREWELL: Duration = Duration::from_secs(2);
+const LEAVE_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// How to start a manager.
 #[derive(Debug)]
@@ -92,13 +92,13 @@ impl ManagerThread {
         let (mut listener, address) = listen(&options)?;
         listener.register(poller.registry(), LISTENER)?;
         let (client, requests) = Client::new(poller.waker());
-        let records = Arc::new(Mutex::new(Records::new(options.config.trace)));
+        let records = Arc::new(Mutex::new(Records::new(!options.config.trace)));
         let clients = Clients::new(options.config.key.clone());
         let shell = Shell {
             manager: Manager::new(options.config),
             clients,
             poller,
-            newcomers: Newcomers::new(&listener),
+            arrivals: Arrivals::new(&listener),
             listener,
             requests,
             client: client.clone(),
@@ -116,7 +116,7 @@ impl ManagerThread {
         Ok(Self { client, records, address, thread: Some(thread) })
     }
 
-    /// Ends the run: workers are told to leave, what waits is settled as closed. Waits for the
+    /// Ends the run: workers are told to leave, what waits is resolved as closed. Waits for the
     /// thread, which takes two seconds at most.
     pub fn close(&mut self) {
         if let Some(thread) = self.thread.take() {
@@ -152,7 +152,7 @@ pub(super) struct Shell {
     requests: Receiver<Request>,
     pub(super) client: Client,
     /// Those that have not said hello.
-    pub(super) newcomers: Newcomers,
+    pub(super) arrivals: Arrivals,
     /// Whose a token is.
     workers: HashMap<Token, WorkerId>,
     connections: BTreeMap<WorkerId, Connection>,
@@ -182,7 +182,7 @@ impl Shell {
             if ticked.elapsed() >= TICK {
                 ticked = Instant::now();
                 self.client.flush_released();
-                self.newcomers.advance(&self.listener, self.poller.registry());
+                self.arrivals.advance(&self.listener, self.poller.registry());
                 self.announce_home();
                 self.handle(Event::Tick);
             }
@@ -204,7 +204,8 @@ impl Shell {
     }
 
     fn is_over(&self) -> bool {
-        self.ending.is_some_and(|since| self.connections.is_empty() || since.elapsed() > FAREWELL)
+        self.ending
+            .is_some_and(|since| self.connections.is_empty() || since.elapsed() > LEAVE_TIMEOUT)
     }
 
     fn take_requests(&mut self) {
@@ -243,7 +244,7 @@ impl Shell {
 
     fn on_event(&mut self, event: &mio::event::Event) {
         match event.token() {
-            LISTENER => self.newcomers.accept(&self.listener, self.poller.registry()),
+            LISTENER => self.arrivals.accept(&self.listener, self.poller.registry()),
             WAKER => {}
             token => match (self.workers.get(&token), self.clients.of(token)) {
                 (Some(worker), _) => self.on_worker(*worker, event),
@@ -254,7 +255,7 @@ impl Shell {
     }
 
     fn on_stranger(&mut self, token: Token, event: &mio::event::Event) {
-        let arrival = self.newcomers.on_event(token, event, self.poller.registry());
+        let arrival = self.arrivals.on_event(token, event, self.poller.registry());
         let Some(Arrival { connection, messages }) = arrival else { return };
         if let [FromWorker::Client { protocol, key }] = messages.as_slice() {
             return self.admit_client(connection, *protocol, key);
@@ -301,7 +302,7 @@ impl Shell {
                 break;
             }
         }
-        self.client.fulfil(&mut self.outcomes);
+        self.client.resolve(&mut self.outcomes);
     }
 
     fn carry_out_actions(&mut self) {
@@ -310,10 +311,10 @@ impl Shell {
             for action in std::mem::take(&mut self.actions) {
                 match action {
                     Action::Send(worker, message) => self.send(worker, message, &mut touched),
-                    Action::Settle(ticket, outcome) if ticket.is_remote() => {
+                    Action::Resolve(ticket, outcome) if ticket.is_remote() => {
                         self.answer_client(ticket, outcome);
                     }
-                    Action::Settle(ticket, outcome) => self.outcomes.push((ticket, outcome)),
+                    Action::Resolve(ticket, outcome) => self.outcomes.push((ticket, outcome)),
                     Action::Disconnect(worker, reason) => self.refuse(worker, reason),
                     Action::Trace(record) => {
                         self.records.lock().unwrap_or_else(PoisonError::into_inner).push(record);
@@ -331,7 +332,7 @@ impl Shell {
 
     fn refuse(&mut self, worker: WorkerId, reason: String) {
         if let Some(connection) = self.connections.get_mut(&worker) {
-            self.newcomers.refuse(connection, reason, self.poller.registry());
+            self.arrivals.refuse(connection, reason, self.poller.registry());
         }
         self.on_left(worker);
     }

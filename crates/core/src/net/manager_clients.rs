@@ -96,7 +96,7 @@ impl Shell {
         let refusal = refusal
             .or_else(|| self.ending.is_some().then(|| "the cluster is being closed".to_owned()));
         if let Some(reason) = refusal {
-            self.newcomers.refuse(&mut connection, reason, self.poller.registry());
+            self.arrivals.refuse(&mut connection, reason, self.poller.registry());
             connection.deregister(self.poller.registry());
             return;
         }
@@ -162,7 +162,7 @@ impl Shell {
     /// A client is told that it may not stay, and why.
     fn refuse_client(&mut self, client: ClientId, reason: &str) {
         if let Some(connection) = self.clients.connections.get_mut(&client) {
-            self.newcomers.refuse(connection, reason.to_owned(), self.poller.registry());
+            self.arrivals.refuse(connection, reason.to_owned(), self.poller.registry());
         }
         self.on_client_left(client);
     }

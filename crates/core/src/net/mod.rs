@@ -11,6 +11,7 @@
 //! See docs/decisions/001-one-poll-loop-thread-per-process-no-asynchronous-runtime.md
 
 mod admission;
+mod arrivals;
 pub mod cell;
 pub mod client;
 pub mod clock;
@@ -20,7 +21,6 @@ pub mod idle;
 pub mod listener;
 pub mod manager;
 mod manager_clients;
-mod newcomers;
 pub mod poller;
 pub mod pool;
 mod rate;
@@ -33,10 +33,10 @@ mod tickets;
 pub mod transfer;
 pub mod worker;
 mod worker_actions;
+mod worker_folders;
 mod worker_manager;
 pub mod worker_options;
 mod worker_peers;
-mod worker_site;
 
 pub use crate::store::owned::boot_id;
 pub use cell::{Cell, Completions};

@@ -2,48 +2,38 @@
 
 use crate::manager::Record;
 
-/// Without a trace, so many wait for whoever looks; older ones are of no use to a person.
+/// Unless all are wanted, so many wait for whoever looks; older ones are of no use to a person.
 const MAX_WAITING: usize = 1 << 17;
 
-/// What happened in a run: all of it for the trace, if there is one, and what is new for whoever
-/// looks at the run meanwhile.
+/// What happened in a run, until somebody takes it.
 #[derive(Debug)]
 pub struct Records {
     waiting: Vec<Record>,
-    is_kept: bool,
-    /// How many have been shown.
-    shown: usize,
+    is_bounded: bool,
 }
 
 impl Records {
-    /// None so far; all are kept for [`Records::take`] if there is a trace.
-    pub fn new(is_kept: bool) -> Self {
-        Self { waiting: Vec::new(), is_kept, shown: 0 }
+    /// None so far; of those that nobody takes, all are kept or the last.
+    pub fn new(is_bounded: bool) -> Self {
+        Self { waiting: Vec::new(), is_bounded }
+    }
+
+    /// From now on, keeps all that nobody takes, or the last.
+    pub fn set_bounded(&mut self, is_bounded: bool) {
+        self.is_bounded = is_bounded;
     }
 
     /// Adds one.
     pub fn push(&mut self, record: Record) {
-        if !self.is_kept && self.waiting.len() == MAX_WAITING {
+        if self.is_bounded && self.waiting.len() >= MAX_WAITING {
             self.waiting.clear();
         }
         self.waiting.push(record);
     }
 
-    /// All that were kept; none are from now on.
+    /// Those since the last call.
     pub fn take(&mut self) -> Vec<Record> {
-        self.shown = 0;
         std::mem::take(&mut self.waiting)
-    }
-
-    /// Those since the last call, of which the last 131,072.
-    pub fn recent(&mut self) -> Vec<Record> {
-        if !self.is_kept {
-            return std::mem::take(&mut self.waiting);
-        }
-        let count = self.waiting.len();
-        let first = self.shown.max(count.saturating_sub(MAX_WAITING));
-        self.shown = count;
-        self.waiting[first..].to_vec()
     }
 }
 
@@ -57,25 +47,26 @@ mod tests {
     }
 
     #[test]
-    fn a_trace_keeps_what_was_shown() {
-        let mut records = Records::new(true);
+    fn records_are_taken_once() {
+        let mut records = Records::new(false);
         records.push(left(1));
-        assert_eq!(records.recent(), [left(1)]);
+        assert_eq!(records.take(), [left(1)]);
+        assert_eq!(records.take(), []);
         records.push(left(2));
-        assert_eq!(records.recent(), [left(2)]);
-        assert_eq!(records.recent(), []);
-        assert_eq!(records.take(), [left(1), left(2)]);
-        records.push(left(3));
-        assert_eq!(records.recent(), [left(3)]);
+        assert_eq!(records.take(), [left(2)]);
     }
 
     #[test]
-    fn without_a_trace_what_nobody_takes_is_bounded() {
-        let mut records = Records::new(false);
+    fn what_nobody_takes_is_bounded_unless_all_are_wanted() {
+        let mut records = Records::new(true);
         for at_ns in 0..=MAX_WAITING as u64 {
             records.push(left(at_ns));
         }
-        assert_eq!(records.recent(), [left(MAX_WAITING as u64)]);
-        assert_eq!(records.take(), []);
+        assert_eq!(records.take(), [left(MAX_WAITING as u64)]);
+        records.set_bounded(false);
+        for at_ns in 0..=MAX_WAITING as u64 {
+            records.push(left(at_ns));
+        }
+        assert_eq!(records.take().len(), MAX_WAITING + 1);
     }
 }

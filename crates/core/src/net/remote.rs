@@ -212,7 +212,7 @@ impl Shell {
         {
             let tickets = refused.iter().flat_map(Request::tickets);
             let outcome = |ticket| (ticket, Outcome::Failed(too_large(nbytes)));
-            self.client.fulfil(&mut tickets.map(outcome).collect());
+            self.client.resolve(&mut tickets.map(outcome).collect());
         }
         self.connection.flush(self.poller.registry())
     }
@@ -255,7 +255,7 @@ impl Shell {
                 ToClient::Home(home) => {
                     (self.on_home)(&home, self.boot.as_deref().unwrap_or_default());
                 }
-                ToClient::Outcomes(mut outcomes) => self.client.fulfil(&mut outcomes),
+                ToClient::Outcomes(mut outcomes) => self.client.resolve(&mut outcomes),
                 ToClient::Refused(reason) => self.end = Some(reason),
                 // Nothing is lost: it ends as the cluster of a program does when that closes it.
                 ToClient::Closed => self.end = Some(String::new()),

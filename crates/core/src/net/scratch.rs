@@ -18,7 +18,7 @@ pub fn folder(disk_dir: &Path) -> PathBuf {
 ///
 /// # Errors
 /// Those of the operating system.
-pub fn fresh(folder: &Path, executor: u32) -> io::Result<PathBuf> {
+pub fn empty(folder: &Path, executor: u32) -> io::Result<PathBuf> {
     let path = folder.join(executor.to_string());
     match fs::remove_dir_all(&path) {
         Err(error) if error.kind() != ErrorKind::NotFound => return Err(error),
@@ -44,9 +44,9 @@ mod tests {
     use super::*;
 
     #[test]
-    fn all_files_count_however_deep_and_are_gone_in_a_fresh_folder() {
+    fn all_files_count_however_deep_and_are_gone_in_an_emptied_folder() {
         let root = std::env::temp_dir().join(format!("freestone-scratch-{}", std::process::id()));
-        let path = fresh(&root, 3).expect("a folder");
+        let path = empty(&root, 3).expect("a folder");
         assert_eq!(nbytes(&root), 0);
         fs::create_dir_all(path.join("a/b")).expect("folders");
         fs::write(path.join("a/b/large"), vec![1; 1 << 20]).expect("a file");
@@ -54,7 +54,7 @@ mod tests {
         std::os::unix::fs::symlink(&root, path.join("a/around")).expect("a link");
         let seen = nbytes(&root);
         assert!((1 << 20..2 << 20).contains(&seen), "{seen}");
-        assert_eq!(fresh(&root, 3).expect("a folder"), path);
+        assert_eq!(empty(&root, 3).expect("a folder"), path);
         assert_eq!(nbytes(&root), 0);
         fs::remove_dir_all(&root).expect("removed");
     }

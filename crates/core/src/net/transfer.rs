@@ -7,7 +7,9 @@ use super::clock::monotonic_ns;
 use super::idle::Idle;
 use super::stream::Stream;
 use crate::store::{Folder, StoreError, Tier};
-use crate::wire::{Address, BlockAnswer, BlockDesc, BlockRequest, Frames, PROTOCOL, frame};
+use crate::wire::{
+    Address, BlockAnswer, BlockDesc, BlockRequest, FileProblem, Frames, PROTOCOL, frame,
+};
 use crate::worker::{FileStamp, TransferError};
 use freestone_tls::Access;
 use freestone_tls::Tls;
@@ -24,7 +26,7 @@ use std::time::{Duration, Instant};
 /// How much is asked of the system in one call.
 const CHUNK: usize = 1 << 20;
 /// How often a transfer that waits looks whether it is to end.
-const LOOK: Duration = Duration::from_millis(100);
+const POLL_INTERVAL: Duration = Duration::from_millis(100);
 /// A transfer that gets nowhere for this long is given up.
 const STALL: Duration = Duration::from_secs(30);
 
@@ -50,14 +52,14 @@ impl Patient {
         match &stream {
             PeerStream::Unix(stream) => {
                 stream.set_nonblocking(false)?;
-                stream.set_read_timeout(Some(LOOK))?;
-                stream.set_write_timeout(Some(LOOK))?;
+                stream.set_read_timeout(Some(POLL_INTERVAL))?;
+                stream.set_write_timeout(Some(POLL_INTERVAL))?;
             }
             PeerStream::Tls(tls) => {
                 let stream = tls.stream();
                 stream.set_nonblocking(false)?;
-                stream.set_read_timeout(Some(LOOK))?;
-                stream.set_write_timeout(Some(LOOK))?;
+                stream.set_read_timeout(Some(POLL_INTERVAL))?;
+                stream.set_write_timeout(Some(POLL_INTERVAL))?;
             }
         }
         let patient = Self { stream, stop, moved: Instant::now() };
@@ -159,14 +161,15 @@ fn stamp(found: &std::fs::Metadata) -> FileStamp {
 ///
 /// # Errors
 /// What is wrong with it.
-pub fn check(path: &Path, expected: &FileStamp) -> Result<(), String> {
+pub fn check(path: &Path, expected: &FileStamp) -> Result<(), FileProblem> {
     match stamp_of(path) {
         Ok(found) if found == *expected => Ok(()),
         Ok(found) if found.nbytes != expected.nbytes => {
-            Err(format!("it has {} bytes now, and had {}", found.nbytes, expected.nbytes))
+            let what = format!("it has {} bytes now, and had {}", found.nbytes, expected.nbytes);
+            Err(FileProblem::Changed(what))
         }
-        Ok(_) => Err("it was written to since".to_owned()),
-        Err(error) => Err(error.to_string()),
+        Ok(_) => Err(FileProblem::Changed("it was written to since".to_owned())),
+        Err(error) => Err(error.into()),
     }
 }
 
@@ -176,7 +179,7 @@ pub struct Sent {
     /// Bytes that went.
     pub nbytes: u64,
     /// If the file is no longer the block: why.
-    pub changed: Option<String>,
+    pub changed: Option<FileProblem>,
     /// The stream, if the peer may ask for more on it.
     pub stream: Option<Stream>,
 }
@@ -196,7 +199,7 @@ pub fn send(
             (Some((file, found)), check(path, &expected).err())
         }
         (Ok(opened), _) => (Some(opened), None),
-        (Err(error), Some(_)) => (None, Some(error.to_string())),
+        (Err(error), Some(_)) => (None, Some(error.into())),
         (Err(_), None) => (None, None),
     };
     let Some((file, found)) = file.filter(|_| changed.is_none()) else {
@@ -278,11 +281,11 @@ pub struct Receiving {
 const WRONG_CHECKSUM: &str = "its checksum is not that of the block";
 
 /// Why a peer gives nothing.
-enum Silence {
+enum Unanswered {
     /// It did not hear the question, or not answer it.
     Gone(TransferError),
     /// It said so.
-    Told(TransferError),
+    Refused(TransferError),
 }
 
 /// What a peer gives.
@@ -350,8 +353,8 @@ impl Receiving {
         if let Some(stream) = kept {
             match self.ask(stream, block, tier) {
                 // The peer may have closed it, or be another one by now.
-                Err(Silence::Gone(_)) => {}
-                Err(Silence::Told(error)) => return Err(error),
+                Err(Unanswered::Gone(_)) => {}
+                Err(Unanswered::Refused(error)) => return Err(error),
                 Ok(answered) => return Ok(answered),
             }
         }
@@ -359,7 +362,7 @@ impl Receiving {
         let stream = stream.map_err(|error| failed(&error, false))?;
         let asked = self.ask(stream, block, tier);
         asked.map_err(|silence| match silence {
-            Silence::Gone(error) | Silence::Told(error) => error,
+            Unanswered::Gone(error) | Unanswered::Refused(error) => error,
         })
     }
 
@@ -395,9 +398,9 @@ impl Receiving {
         stream: Stream,
         block: &BlockDesc,
         tier: Tier,
-    ) -> Result<(Patient, Answer), Silence> {
+    ) -> Result<(Patient, Answer), Unanswered> {
         let is_near = matches!(stream, Stream::Unix(_));
-        let gone = |error: &dyn std::fmt::Display| Silence::Gone(failed(&error, false));
+        let gone = |error: &dyn std::fmt::Display| Unanswered::Gone(failed(&error, false));
         let mut stream =
             Patient::new(stream, Arc::clone(&self.stop)).map_err(|error| gone(&error))?;
         let link_into =
@@ -417,7 +420,7 @@ impl Receiving {
                 break answer;
             }
         };
-        let answer = given(answer, block, || frames.take_rest()).map_err(Silence::Told)?;
+        let answer = given(answer, block, || frames.take_rest()).map_err(Unanswered::Refused)?;
         Ok((stream, answer))
     }
 }

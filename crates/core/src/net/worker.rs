@@ -13,8 +13,8 @@ use super::scratch;
 use super::signals::Signals;
 use super::stream::Stream;
 use super::transfer::Receiving;
+use super::worker_folders::{self, WorkerFolders};
 use super::worker_manager::{Link, hostname};
-use super::worker_site::{self, Site};
 use crate::store::forever::Forever;
 use crate::store::ledger::{self, Ledger};
 use crate::store::{Folder, Tier};
@@ -41,7 +41,7 @@ pub(super) enum Role {
     Listener,
     Signals,
     /// What an executor says.
-    Said(u32),
+    Spoke(u32),
     /// That an executor ended.
     Ended(u32),
     Peer,
@@ -99,19 +99,19 @@ pub(super) struct Shell {
     pub(super) outgoing: Pool,
     pub(super) mover: Pool,
     pub(super) checker: Pool,
-    _site: Site,
+    _folders: WorkerFolders,
     signals: Signals,
 }
 
 impl Shell {
     fn new(options: &WorkerOptions) -> Result<Self, WorkerError> {
         let signals = Signals::install()?;
-        let site = Site::open(options)?;
+        let folders = WorkerFolders::open(options)?;
         let poller = Poller::new(options.spin_us)?;
         let manager = Stream::connect(&options.manager, options.access.as_ref())
             .map_err(|source| WorkerError::Manager { address: options.manager.clone(), source })?;
         let manager = Connection::new(manager, poller.registry(), Token(0))?;
-        let listener = worker_site::listen(options, manager.local_ip())?;
+        let listener = worker_folders::listen(options, manager.local_ip())?;
         let admission = Admission::new(listener.descriptors());
         // Where all interfaces are listened at, others take the one that leads to the manager.
         let peers =
@@ -120,7 +120,7 @@ impl Shell {
         let (answered, reusable) = channel();
         let stop = Arc::new(AtomicBool::new(false));
         let mut shell = Self {
-            worker: Worker::new(site.config(options), site.kept.clone()),
+            worker: Worker::new(folders.config(options), folders.kept.clone()),
             key: options.key.clone(),
             waker: poller.waker(),
             roles: HashMap::from([(Token(0), Role::Manager)]),
@@ -144,17 +144,17 @@ impl Shell {
             answered,
             reusable,
             stash: None,
-            receiving: receiving(&site.folder, options, &stop),
+            receiving: receiving(&folders.folder, options, &stop),
             stop,
-            folder: site.folder.clone(),
-            ledger: Arc::clone(&site.ledger),
-            forever: site.forever.clone(),
+            folder: folders.folder.clone(),
+            ledger: Arc::clone(&folders.ledger),
+            forever: folders.forever.clone(),
             incoming: Pool::new("freestone-in", options.transfers_in)?,
             outgoing: Pool::new("freestone-out", options.transfers_out)?,
             mover: Pool::new("freestone-disk", 1)?,
             checker: Pool::new("freestone-check", CHECKS)?,
             poller,
-            _site: site,
+            _folders: folders,
         };
         shell.register()?;
         shell.greet();
@@ -286,7 +286,7 @@ impl Shell {
             Some(Role::Manager) => self.on_manager(event),
             Some(Role::Listener) => self.accept(),
             Some(Role::Signals) if self.signals.take() => self.on_terminated(),
-            Some(Role::Said(executor)) => self.on_executor(*executor, event),
+            Some(Role::Spoke(executor)) => self.on_executor(*executor, event),
             Some(Role::Ended(executor)) => self.on_executor_ended(*executor),
             Some(Role::Peer) => self.on_peer(token, event),
             Some(Role::Signals) | None => {}
@@ -347,7 +347,7 @@ impl Shell {
         let process = self.executors.get_mut(executor as usize).and_then(Option::take);
         if let Some(process) = process {
             self.roles
-                .retain(|_, role| *role != Role::Said(executor) && *role != Role::Ended(executor));
+                .retain(|_, role| *role != Role::Spoke(executor) && *role != Role::Ended(executor));
             let ended = process.end(self.poller.registry());
             let (claimed, signal, status) = (ended.claimed, ended.signal, ended.status);
             self.ledger.forget(ledger::executor(executor));

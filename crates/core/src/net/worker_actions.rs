@@ -110,14 +110,14 @@ impl Shell {
     }
 
     fn spawn(&mut self, executor: u32) {
-        let said = self.token(Role::Said(executor));
+        let spoke = self.token(Role::Spoke(executor));
         let ended = self.token(Role::Ended(executor));
         let registry = self.poller.registry();
-        match Process::spawn(&self.executor_options, executor, registry, said, ended) {
+        match Process::spawn(&self.executor_options, executor, registry, spoke, ended) {
             Ok(process) => self.executors[executor as usize] = Some(process),
             Err(error) => {
                 eprintln!("freestone: an executor can't be started: {error}");
-                self.roles.remove(&said);
+                self.roles.remove(&spoke);
                 self.roles.remove(&ended);
                 self.handle(Event::Died { executor, claimed: 0, signal: None, status: None });
             }
@@ -139,8 +139,8 @@ impl Shell {
 
     fn check(&mut self, task: TaskId, files: &[ExternalFile]) {
         let changed = files.iter().find_map(|file| {
-            let reason = transfer::check(Path::new(&file.path), &file.stamp).err()?;
-            Some((file.path.clone(), reason))
+            let problem = transfer::check(Path::new(&file.path), &file.stamp).err()?;
+            Some((file.path.clone(), problem))
         });
         self.handle(Event::Checked { task, result: changed.map_or(Ok(()), Err) });
     }

@@ -26,7 +26,7 @@ const MESSAGE_NBYTES: usize = 8 << 20;
 const PAUSE: Duration = Duration::from_millis(250);
 /// How long the manager may take to let a worker go that was told to end; batch systems give about
 /// half a minute before they kill.
-const FAREWELL: Duration = Duration::from_secs(20);
+const LEAVE_TIMEOUT: Duration = Duration::from_secs(20);
 
 /// The manager as the worker sees it.
 pub(super) struct Link {
@@ -76,7 +76,7 @@ impl Link {
 
     /// Until when the worker may sleep, as far as the manager is concerned.
     pub fn patience(&self) -> Duration {
-        self.leaving.map_or(Duration::MAX, |since| FAREWELL.saturating_sub(since.elapsed()))
+        self.leaving.map_or(Duration::MAX, |since| LEAVE_TIMEOUT.saturating_sub(since.elapsed()))
     }
 
     /// The connection broke; whether it may come back.

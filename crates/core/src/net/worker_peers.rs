@@ -9,7 +9,7 @@ use mio::Token;
 use std::time::{Duration, Instant};
 
 /// How long one that has asked before may take to ask again.
-const PATIENCE: Duration = Duration::from_secs(30);
+const IDLE_TIMEOUT: Duration = Duration::from_secs(30);
 /// How soon those are looked for again that could not be accepted.
 const RETRY: Duration = Duration::from_millis(100);
 
@@ -75,7 +75,7 @@ impl Shell {
     fn drop_silent_peers(&mut self) {
         // Those that have asked wait for an answer, and not we for them.
         let is_silent = |token: &Token, since: &Instant| {
-            since.elapsed() > PATIENCE && !self.asked.contains(token)
+            since.elapsed() > IDLE_TIMEOUT && !self.asked.contains(token)
         };
         let peers = self.peers.iter().filter(|(token, (_, since))| is_silent(token, since));
         let silent: Vec<Token> = peers.map(|(token, _)| *token).collect();

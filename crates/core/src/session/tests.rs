@@ -39,7 +39,7 @@ impl Play {
         let mut actions = Vec::new();
         self.manager.handle(Event::Client(request), self.now, &mut actions);
         for action in actions {
-            let Action::Settle(ticket, outcome) = action else { continue };
+            let Action::Resolve(ticket, outcome) = action else { continue };
             assert!(ticket.is_remote());
             if let Answer::For(client, ticket) = self.sessions.on_outcome(ticket, &outcome) {
                 self.answers.push((client, ticket.0, outcome));
@@ -80,7 +80,7 @@ impl Play {
         let ticket = Ticket(1);
         let event = Event::Client(Request::Statistics { ticket });
         self.manager.handle(event, self.now, &mut actions);
-        let Some(Action::Settle(_, Outcome::Statistics(statistics))) = actions.pop() else {
+        let Some(Action::Resolve(_, Outcome::Statistics(statistics))) = actions.pop() else {
             panic!("no statistics");
         };
         (statistics.tasks, statistics.blocks)

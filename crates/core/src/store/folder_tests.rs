@@ -275,7 +275,7 @@ fn a_full_memory_goes_on_disk_and_a_full_disk_says_so() {
 }
 
 #[test]
-fn want_of_room_is_told_apart_from_other_errors() {
+fn want_of_room_differs_from_other_errors() {
     let file = || OpenOptions::new().write(true).open("/dev/full").unwrap();
     let folder = scratch_folder();
     let path = folder.folder(Tier::Disk).join("tmp/none");

@@ -19,7 +19,7 @@ const READ_MOST: usize = 128 << 10;
 
 /// Linux lets a process have 65,530 mappings, of which allocators and libraries need some. Files
 /// beyond are read.
-const MOST_MAPPED: usize = 48 << 10;
+const MAX_MAPPED: usize = 48 << 10;
 
 /// As buffers in a block's file are aligned.
 const ALIGNMENT: usize = 64;
@@ -65,7 +65,7 @@ impl Mapping {
         if nbytes == 0 {
             return Ok(Self { address: NonNull::dangling(), nbytes, is_copy: true });
         }
-        if nbytes < least || mapped >= MOST_MAPPED {
+        if nbytes < least || mapped >= MAX_MAPPED {
             return read(&file, nbytes).at(path);
         }
         map(&file, nbytes).at(path)
@@ -201,8 +201,8 @@ mod tests {
 
     #[test]
     fn when_very_many_are_mapped_others_are_read() {
-        assert!(!open(1 << 20, MOST_MAPPED - 1).is_copy);
-        assert!(open(1 << 20, MOST_MAPPED).is_copy);
+        assert!(!open(1 << 20, MAX_MAPPED - 1).is_copy);
+        assert!(open(1 << 20, MAX_MAPPED).is_copy);
     }
 
     #[test]

@@ -340,6 +340,37 @@ pub struct Report {
     pub result: Result<SmallVec<[Output; 1]>, TaskFailure>,
 }
 
+/// Why a file can't be used.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub enum FileProblem {
+    /// It is gone.
+    Missing,
+    /// The worker may not read it.
+    Unreadable,
+    /// It is not what it was when it was named: what differs, or what the operating system says.
+    Changed(String),
+}
+
+impl From<std::io::Error> for FileProblem {
+    fn from(error: std::io::Error) -> Self {
+        match error.kind() {
+            std::io::ErrorKind::NotFound => Self::Missing,
+            std::io::ErrorKind::PermissionDenied => Self::Unreadable,
+            _ => Self::Changed(error.to_string()),
+        }
+    }
+}
+
+impl std::fmt::Display for FileProblem {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Missing => f.write_str("it is gone"),
+            Self::Unreadable => f.write_str("it may not be read"),
+            Self::Changed(what) => f.write_str(what),
+        }
+    }
+}
+
 /// Why an attempt at a call gave no outputs.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub enum TaskFailure {
@@ -383,12 +414,12 @@ pub enum TaskFailure {
         /// The folder that is full.
         folder: String,
     },
-    /// A file of the user's is missing, unreadable or no longer what it was when it was named.
-    FileChanged {
+    /// A file of the user's can't be used.
+    File {
         /// Which.
         path: String,
         /// What is wrong with it.
-        reason: String,
+        problem: FileProblem,
     },
     /// No frame can carry what it is given, or what it gave.
     TooLarge {

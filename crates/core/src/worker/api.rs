@@ -1,7 +1,9 @@
 //! What goes into the worker and what comes out.
 
 use crate::store::Tier;
-use crate::wire::{Address, BlockDesc, CallResult, Form, FromWorker, Report, ToExecutor, ToWorker};
+use crate::wire::{
+    Address, BlockDesc, CallResult, FileProblem, Form, FromWorker, Report, ToExecutor, ToWorker,
+};
 use freestone_base::{Name, Resources, TaskId};
 use std::path::PathBuf;
 
@@ -118,8 +120,8 @@ pub enum Event {
     Checked {
         /// For which task.
         task: TaskId,
-        /// Path and reason.
-        result: Result<(), (String, String)>,
+        /// Its path, and what is wrong.
+        result: Result<(), (String, FileProblem)>,
     },
     /// The answer to [`Action::Adopt`].
     Adopted {
@@ -193,7 +195,7 @@ pub enum Event {
         /// Bytes that were sent.
         nbytes: u64,
         /// If the file is no longer the block: why.
-        changed: Option<String>,
+        changed: Option<FileProblem>,
     },
 }
 

@@ -16,7 +16,7 @@ use std::path::PathBuf;
 
 /// Where a block lies.
 #[derive(Clone, PartialEq, Debug)]
-pub(super) enum Place {
+pub(super) enum Location {
     /// In a tier of the cache.
     Tier(Tier),
     /// Among those that are kept for later runs, and nowhere else.
@@ -42,7 +42,7 @@ pub(super) enum Presence {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum State {
     /// Nothing.
-    Settled,
+    Stable,
     /// Nothing yet: it must be verified before it is used.
     Unverified,
     /// It is read, and its checksum compared.
@@ -64,7 +64,7 @@ pub(super) enum Preserved {
 #[derive(Debug)]
 pub(super) struct Block {
     pub desc: BlockDesc,
-    pub place: Place,
+    pub place: Location,
     pub keep: Keep,
     pub uses: u32,
     /// How many calls with it were sent to executors.
@@ -93,15 +93,15 @@ impl Block {
 
     /// Whether it lies in memory, and is to stay there for now.
     pub fn is_in_memory(&self) -> bool {
-        self.place == Place::Tier(Tier::Memory) && self.state != State::Leaving && !self.doomed
+        self.place == Location::Tier(Tier::Memory) && self.state != State::Leaving && !self.doomed
     }
 }
 
 /// What is on disk is checked before its first use: it may have been there for long.
-fn first_state(place: &Place) -> State {
+fn first_state(place: &Location) -> State {
     match place {
-        Place::Forever | Place::Tier(Tier::Disk) => State::Unverified,
-        Place::Tier(Tier::Memory) | Place::External(_) => State::Settled,
+        Location::Forever | Location::Tier(Tier::Disk) => State::Unverified,
+        Location::Tier(Tier::Memory) | Location::External(_) => State::Stable,
     }
 }
 
@@ -197,7 +197,7 @@ impl Cache {
         match self.blocks.get(&name) {
             None => Presence::Absent,
             Some(block) => match block.state {
-                State::Settled => Presence::Usable,
+                State::Stable => Presence::Usable,
                 State::Unverified => Presence::Unverified,
                 State::Verifying | State::Leaving => Presence::Busy,
             },
@@ -208,10 +208,10 @@ impl Cache {
     pub fn path(&self, name: Name) -> Option<PathBuf> {
         let block = self.blocks.get(&name)?;
         let folder = match &block.place {
-            Place::Tier(Tier::Memory) => &self.config.memory_folder,
-            Place::Tier(Tier::Disk) => &self.config.disk_folder,
-            Place::Forever => self.config.forever_folder.as_ref()?,
-            Place::External(file) => return Some(PathBuf::from(&file.path)),
+            Location::Tier(Tier::Memory) => &self.config.memory_folder,
+            Location::Tier(Tier::Disk) => &self.config.disk_folder,
+            Location::Forever => self.config.forever_folder.as_ref()?,
+            Location::External(file) => return Some(PathBuf::from(&file.path)),
         };
         files::place(folder, name, &block.desc.form).ok()
     }
@@ -219,18 +219,18 @@ impl Cache {
     /// What a file of the user's must look like.
     pub fn stamp(&self, name: Name) -> Option<FileStamp> {
         match &self.blocks.get(&name)?.place {
-            Place::External(file) => Some(file.stamp),
+            Location::External(file) => Some(file.stamp),
             _ => None,
         }
     }
 
     /// Takes a block in, whose file is in its place.
-    pub fn insert(&mut self, desc: BlockDesc, place: Place, keep: Keep, out: &mut Vec<Action>) {
+    pub fn insert(&mut self, desc: BlockDesc, place: Location, keep: Keep, out: &mut Vec<Action>) {
         let name = desc.name;
         if self.blocks.contains_key(&name) {
             self.insert_again(desc, &place, keep, out);
         } else {
-            let is_kept = place == Place::Forever;
+            let is_kept = place == Location::Forever;
             let state = first_state(&place);
             let uses = self.ghosts.remove(&name).unwrap_or(0);
             *self.bytes_in(&place) += desc.nbytes;
@@ -248,29 +248,35 @@ impl Cache {
             };
             self.blocks.insert(name, block);
         }
-        self.settle(name, out);
+        self.release_or_rank(name, out);
     }
 
     /// A block that is here came a second time.
-    fn insert_again(&mut self, desc: BlockDesc, place: &Place, keep: Keep, out: &mut Vec<Action>) {
+    fn insert_again(
+        &mut self,
+        desc: BlockDesc,
+        place: &Location,
+        keep: Keep,
+        out: &mut Vec<Action>,
+    ) {
         let Some(old) = self.blocks.get(&desc.name) else { return };
         let (name, form) = (desc.name, desc.form.clone());
         let is_in_use = old.uses > 0 || old.state == State::Leaving;
-        let is_on_its_way = old.state == State::Leaving && *place == Place::Tier(Tier::Disk);
+        let is_on_its_way = old.state == State::Leaving && *place == Location::Tier(Tier::Disk);
         match (&old.place, place) {
             // The move puts its file into the same place, now or just before: neither can be removed.
             _ if is_on_its_way => self.note_came_to_disk(name),
             // The file was replaced, and whatever is being done to it goes on with the new one.
             (old, new) if old == new => self.replace_file(desc),
-            (Place::Tier(_), Place::Tier(tier)) if is_in_use => {
+            (Location::Tier(_), Location::Tier(tier)) if is_in_use => {
                 out.push(Action::Remove { name, form, tier: *tier });
             }
-            (Place::Tier(tier), Place::Tier(_)) => {
+            (Location::Tier(tier), Location::Tier(_)) => {
                 let tier = *tier;
                 self.replace_place(desc, place);
                 out.push(Action::Remove { name, form, tier });
             }
-            (Place::External(_) | Place::Forever, Place::Tier(_)) => {
+            (Location::External(_) | Location::Forever, Location::Tier(_)) => {
                 self.replace_place(desc, place);
             }
             // Ours is as good as the user's.
@@ -298,7 +304,7 @@ impl Cache {
         *bytes = *bytes + new - old;
     }
 
-    fn replace_place(&mut self, desc: BlockDesc, place: &Place) {
+    fn replace_place(&mut self, desc: BlockDesc, place: &Location) {
         let Some(block) = self.blocks.get_mut(&desc.name) else { return };
         let (new, old) = (desc.nbytes, block.desc.nbytes);
         block.desc = desc;
@@ -327,7 +333,7 @@ impl Cache {
     pub fn release(&mut self, name: Name, out: &mut Vec<Action>) {
         if let Some(block) = self.blocks.get_mut(&name) {
             block.uses = block.uses.saturating_sub(1);
-            self.settle(name, out);
+            self.release_or_rank(name, out);
         } else if let Some(count) = self.ghosts.get_mut(&name) {
             *count -= 1;
             if *count == 0 {
@@ -358,7 +364,7 @@ impl Cache {
         *count -= 1;
         if *count == 0 {
             self.coming.remove(&name);
-            self.settle(name, out);
+            self.release_or_rank(name, out);
         }
     }
 
@@ -372,7 +378,7 @@ impl Cache {
     pub fn doom(&mut self, name: Name, out: &mut Vec<Action>) {
         if let Some(block) = self.blocks.get_mut(&name) {
             block.doomed = block.keep != Keep::Forever;
-            self.settle(name, out);
+            self.release_or_rank(name, out);
         }
     }
 
@@ -394,8 +400,8 @@ impl Cache {
     /// It was verified, and is what it should be.
     pub fn set_verified(&mut self, name: Name, out: &mut Vec<Action>) {
         if let Some(block) = self.blocks.get_mut(&name) {
-            block.state = State::Settled;
-            self.settle(name, out);
+            block.state = State::Stable;
+            self.release_or_rank(name, out);
         }
     }
 
@@ -431,7 +437,7 @@ impl Cache {
             self.disk_promised -= block.desc.nbytes;
         }
         *self.bytes_in(&block.place) -= block.desc.nbytes;
-        if block.place == Place::Tier(Tier::Disk) {
+        if block.place == Location::Tier(Tier::Disk) {
             self.disk_blocked = false;
         }
         if block.uses > 0 {
@@ -446,7 +452,7 @@ impl Cache {
         if block.state != State::Leaving {
             return;
         }
-        block.state = State::Settled;
+        block.state = State::Stable;
         let nbytes = block.desc.nbytes;
         self.leaving -= nbytes;
         self.disk_promised -= nbytes;
@@ -457,13 +463,13 @@ impl Cache {
         }
         if is_there || came {
             block.state = State::Unverified;
-            block.place = Place::Tier(Tier::Disk);
+            block.place = Location::Tier(Tier::Disk);
             self.memory -= nbytes;
             self.disk += nbytes;
         } else {
             self.disk_blocked = true;
         }
-        self.settle(name, out);
+        self.release_or_rank(name, out);
     }
 
     /// After a while, a disk that was full may no longer be.
@@ -493,7 +499,7 @@ impl Cache {
         let form = block.desc.form.clone();
         if block.is_preserved() {
             // The kept copy stands in for it.
-            block.place = Place::Forever;
+            block.place = Location::Forever;
             block.state = State::Unverified;
             self.memory -= nbytes;
             out.push(Action::Remove { name, form, tier: Tier::Memory });
@@ -512,7 +518,7 @@ impl Cache {
 
     /// After a change: removes a doomed block that is no longer used, or notes that it may be
     /// moved.
-    fn settle(&mut self, name: Name, out: &mut Vec<Action>) {
+    fn release_or_rank(&mut self, name: Name, out: &mut Vec<Action>) {
         let Some(block) = self.blocks.get_mut(&name) else { return };
         self.idle.remove(&block.used_at);
         if block.uses > 0 || matches!(block.state, State::Verifying | State::Leaving) {
@@ -522,10 +528,10 @@ impl Cache {
             if self.coming.contains_key(&name) {
                 return;
             }
-            if let Some(Block { desc, place: Place::Tier(tier), .. }) = self.take_out(name) {
+            if let Some(Block { desc, place: Location::Tier(tier), .. }) = self.take_out(name) {
                 out.push(Action::Remove { name, form: desc.form, tier });
             }
-        } else if block.place == Place::Tier(Tier::Memory) {
+        } else if block.place == Location::Tier(Tier::Memory) {
             // Those last used are the last to go.
             self.clock += 1;
             block.used_at = self.clock;
@@ -533,11 +539,11 @@ impl Cache {
         }
     }
 
-    fn bytes_in(&mut self, place: &Place) -> &mut u64 {
+    fn bytes_in(&mut self, place: &Location) -> &mut u64 {
         match place {
-            Place::Tier(Tier::Memory) => &mut self.memory,
-            Place::Tier(Tier::Disk) => &mut self.disk,
-            Place::Forever | Place::External(_) => &mut self.elsewhere,
+            Location::Tier(Tier::Memory) => &mut self.memory,
+            Location::Tier(Tier::Disk) => &mut self.disk,
+            Location::Forever | Location::External(_) => &mut self.elsewhere,
         }
     }
 

@@ -1,7 +1,7 @@
 //! Which call goes to which executor, and when.
 
 use super::api::{Action, ExternalFile, Now};
-use super::cache::{Place, Room};
+use super::cache::{Location, Room};
 use super::executors::{Executor, Health, UNKNOWN_NS};
 use super::{Call, Stage, Worker, held};
 use crate::wire::{Call as SentCall, Input, PlacedInput, TaskFailure, ToExecutor};
@@ -10,11 +10,11 @@ use freestone_base::{FunctionId, Resources, TaskId};
 
 /// How long the first call may be overtaken by others since it does not fit; then everything
 /// behind it waits until it does.
-const PATIENCE_NS: Now = 50_000_000;
+const BLOCKED_TIMEOUT_NS: Now = 50_000_000;
 /// A call may wait for so long behind others for the executor that has its inputs mapped.
 const NEAR_NS: u64 = 100_000;
 /// How many calls that do not fit are looked past in one turn.
-const MOST_PASSED: u32 = 32;
+const MAX_PASSED: u32 = 32;
 /// One message to an executor has about this many bytes of arguments at most.
 const MESSAGE_NBYTES: usize = 8 << 20;
 
@@ -41,7 +41,7 @@ impl Worker {
                     let Some(call) = self.calls.get_mut(task) else { break };
                     let since = *call.blocked_since.get_or_insert(now);
                     passed += 1;
-                    if passed > MOST_PASSED || now.saturating_sub(since) >= PATIENCE_NS {
+                    if passed > MAX_PASSED || now.saturating_sub(since) >= BLOCKED_TIMEOUT_NS {
                         break;
                     }
                     behind = Some(key);
@@ -153,7 +153,7 @@ impl Worker {
             return None;
         }
         let files = call.held.iter().filter_map(|name| match &self.cache.get(*name)?.place {
-            Place::External(file) => Some(file.clone()),
+            Location::External(file) => Some(file.clone()),
             _ => None,
         });
         let files: Vec<ExternalFile> = files.collect();

@@ -2,7 +2,7 @@
 
 use super::Worker;
 use super::api::{Action, Now, TransferError};
-use super::cache::{Place, Presence, Preserved, Room};
+use super::cache::{Location, Presence, Preserved, Room};
 use crate::store::Tier;
 use crate::wire::{Address, BlockDesc, FromWorker, Keep, TaskFailure};
 use freestone_base::{Name, WorkerId};
@@ -122,7 +122,7 @@ impl Worker {
                 self.status.received_nbytes += nbytes;
                 let fetched = Some((fetch.source, duration_ns));
                 let was_needed = self.cache.is_needed(name);
-                self.take_in(fetch.block.clone(), Place::Tier(tier), fetch.keep, out);
+                self.take_in(fetch.block.clone(), Location::Tier(tier), fetch.keep, out);
                 self.cache.come(name, out);
                 if fetch.dropped && !was_needed && !self.waiters.contains_key(&name) {
                     self.cache.doom(name, out);
@@ -146,7 +146,7 @@ impl Worker {
     pub(super) fn take_in(
         &mut self,
         block: BlockDesc,
-        place: Place,
+        place: Location,
         keep: Keep,
         out: &mut Vec<Action>,
     ) {
@@ -161,7 +161,7 @@ impl Worker {
     pub(super) fn preserve(&mut self, name: Name, out: &mut Vec<Action>) {
         let Some(block) = self.cache.get(name) else { return };
         let is_kept = block.keep == Keep::Forever && self.config.forever_folder.is_some();
-        let is_ours = matches!(block.place, Place::Tier(_));
+        let is_ours = matches!(block.place, Location::Tier(_));
         let is_busy = self.cache.presence(name) == Presence::Busy;
         if !is_kept || !is_ours || is_busy || block.preserved != Preserved::No {
             return;

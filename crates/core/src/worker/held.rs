@@ -104,17 +104,17 @@ impl Worker {
 
     /// These are not needed any more.
     pub(super) fn forget(&mut self, names: &[Name], out: &mut Vec<Action>) {
-        let mut told: BTreeMap<u32, Vec<Name>> = BTreeMap::new();
+        let mut forgotten: BTreeMap<u32, Vec<Name>> = BTreeMap::new();
         for name in names {
             for executor in self.holders.0.remove(name).unwrap_or_default() {
-                told.entry(executor).or_default().push(*name);
+                forgotten.entry(executor).or_default().push(*name);
             }
         }
         // Calls on their way may be what they are held for.
-        if !told.is_empty() {
+        if !forgotten.is_empty() {
             self.flush(out);
         }
-        for (executor, names) in told {
+        for (executor, names) in forgotten {
             out.push(Action::Send(executor, ToExecutor::Forget(names)));
         }
     }

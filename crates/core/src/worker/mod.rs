@@ -24,7 +24,7 @@ pub use api::{Action, Adopted, Event, ExternalFile, FileStamp, Now, TransferErro
 pub use claim::Claims;
 
 use crate::wire::{BlockDesc, FromWorker, Keep, Payload, Report, Spent, TaskFailure, WorkerStatus};
-use cache::{Cache, Place, Presence};
+use cache::{Cache, Location, Presence};
 use calls::{Call, Calls, Stage};
 use executors::{Executor, Health};
 use fetches::Fetches;
@@ -94,8 +94,8 @@ pub struct Worker {
     /// Blocks that are being copied to those that are kept.
     preserving: u32,
     status: WorkerStatus,
-    told: WorkerStatus,
-    told_at: Now,
+    last_status: WorkerStatus,
+    last_status_at: Now,
     /// How long after that changed figures are told.
     status_ns: Now,
     /// How often a sign of life is given, at least.
@@ -115,7 +115,7 @@ impl Worker {
         let mut cache = Cache::new(config.clone());
         for block in kept {
             // Nothing is here yet that would have to be done away with.
-            cache.insert(block, Place::Forever, Keep::Forever, &mut Vec::new());
+            cache.insert(block, Location::Forever, Keep::Forever, &mut Vec::new());
         }
         let dead = || Executor { health: Health::Dead { again_at: 0 }, ..Executor::new() };
         Self {
@@ -133,10 +133,10 @@ impl Worker {
             returning: Vec::new(),
             preserving: 0,
             status: WorkerStatus::default(),
-            told: WorkerStatus::default(),
+            last_status: WorkerStatus::default(),
             status_ns: FIRST_STATUS_NS,
             alive_ns: ALIVE_NS,
-            told_at: 0,
+            last_status_at: 0,
             measured_at: 0,
             measuring: false,
             scrub: Scrub::new(config.scrub_nbytes_s),
@@ -234,8 +234,9 @@ impl Worker {
             // Only what comes to an end is waited for.
             return Now::MAX;
         }
-        let interval = if self.figures() == self.told { self.alive_ns } else { self.status_ns };
-        let status = (self.told_at + interval).min(self.scrub.wakeup(&self.cache));
+        let interval =
+            if self.figures() == self.last_status { self.alive_ns } else { self.status_ns };
+        let status = (self.last_status_at + interval).min(self.scrub.wakeup(&self.cache));
         let executors = self.executors.iter();
         let due = executors
             .filter_map(|one| self.executor_wakeup(one).into_iter().chain(one.look_at()).min());
@@ -263,15 +264,15 @@ impl Worker {
     }
 
     fn tell_status(&mut self, now: Now, out: &mut Vec<Action>) {
-        let since = now.saturating_sub(self.told_at);
+        let since = now.saturating_sub(self.last_status_at);
         if since < self.status_ns.min(self.alive_ns) {
             return;
         }
         self.cache.unblock_disk();
         let figures = self.figures();
-        if figures != self.told || since >= self.alive_ns {
-            self.told = figures;
-            self.told_at = now;
+        if figures != self.last_status || since >= self.alive_ns {
+            self.last_status = figures;
+            self.last_status_at = now;
             self.status_ns = (2 * self.status_ns).min(STATUS_NS);
             out.push(Action::Tell(FromWorker::Status(figures)));
         }

@@ -1,7 +1,7 @@
 //! What executors say, and how they live and die.
 
 use super::api::{Action, Now};
-use super::cache::Place;
+use super::cache::Location;
 use super::executors::{Executor, Health, InFlight};
 use super::{Stage, Worker};
 use crate::store::Tier;
@@ -14,7 +14,7 @@ use freestone_base::{Name, Resources, TaskId};
 /// Executors that die before they are ready are started again after ever longer waits,
 const REVIVE_NS: Now = 10_000_000;
 /// and after so many of them in a row the worker gives up.
-const MOST_STILLBORN: u32 = 8;
+const MAX_STILLBORN: u32 = 8;
 /// A call that so many executors had when they died counts as what killed them, begun or not.
 const MAX_DEATHS: u32 = 8;
 
@@ -74,7 +74,7 @@ impl Worker {
         let ended = match result.result {
             _ if call.cancelled => Err(TaskFailure::Cancelled),
             // A child of the executor's ended so.
-            Err(why) => Err(told(why, &call.assignment.options)),
+            Err(why) => Err(limit_or(why, &call.assignment.options)),
             ended => ended,
         };
         let start_ns = if result.spent.start_ns == 0 { now } else { result.spent.start_ns };
@@ -103,7 +103,7 @@ impl Worker {
             stored += block.nbytes;
             let tier = if on_disk.contains(&name) { Tier::Disk } else { Tier::Memory };
             let was_needed = self.cache.is_needed(name);
-            self.take_in(block.clone(), Place::Tier(tier), keep, out);
+            self.take_in(block.clone(), Location::Tier(tier), keep, out);
             if is_wanted || was_needed {
                 self.on_usable(name, out);
             } else {
@@ -149,7 +149,7 @@ impl Worker {
             self.on_nothing_revoked(executor);
             self.answer_returns(out);
         }
-        if stillborn >= MOST_STILLBORN {
+        if stillborn >= MAX_STILLBORN {
             self.ended = true;
             out.push(Action::End(Some(format!("executors do not start: {why:?}"))));
         }
@@ -183,7 +183,7 @@ impl Worker {
                 self.fail(task, TaskFailure::TimedOut { timeout_ns }, now, out);
             }
             (_, Some(why), None) => {
-                let why = told(why.clone(), &call.assignment.options);
+                let why = limit_or(why.clone(), &call.assignment.options);
                 self.fail(task, why, now, out);
             }
             (_, None, _) => self.calls.enqueue(task),
@@ -272,7 +272,7 @@ impl Worker {
 }
 
 /// Why a call ended, where its executor ended for its sake.
-fn told(why: TaskFailure, options: &CallOptions) -> TaskFailure {
+fn limit_or(why: TaskFailure, options: &CallOptions) -> TaskFailure {
     let Resources { memory, disk, .. } = options.resources;
     match why {
         TaskFailure::Killed { status: Some(MEMORY_EXCEEDED), .. } => {

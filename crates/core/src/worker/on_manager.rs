@@ -1,7 +1,7 @@
 //! What the manager says.
 
 use super::api::{Action, Adopted, Now};
-use super::cache::{Place, Presence};
+use super::cache::{Location, Presence};
 use super::fetches::Fetch;
 use super::{ALIVE_NS, Function, SIGNS_OF_LIFE, Waiter, Worker};
 use crate::wire::{Assignment, BlockDesc, FromWorker, Keep, TaskFailure, ToWorker};
@@ -147,8 +147,8 @@ impl Worker {
         let name = block.name;
         let keep = self.adopting.remove(&name).unwrap_or_default();
         let place = match result {
-            Ok(Adopted::Owned(tier)) => Place::Tier(tier),
-            Ok(Adopted::External(file)) => Place::External(file),
+            Ok(Adopted::Owned(tier)) => Location::Tier(tier),
+            Ok(Adopted::External(file)) => Location::External(file),
             // It came in another way meanwhile.
             Err(_) if self.cache.get(name).is_some() => {
                 self.on_keep(name, keep, out);

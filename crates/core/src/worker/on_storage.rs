@@ -1,9 +1,9 @@
 //! What the disk and peers say.
 
 use super::api::{Action, Now};
-use super::cache::{Place, Presence};
+use super::cache::{Location, Presence};
 use super::{Stage, Waiter, Worker};
-use crate::wire::{BlockDesc, TaskFailure};
+use crate::wire::{BlockDesc, FileProblem, TaskFailure};
 use freestone_base::{Name, TaskId};
 use std::path::Path;
 
@@ -63,7 +63,7 @@ impl Worker {
         let Some(block) = self.cache.get(name) else { return };
         let path = self.cache.path(name).unwrap_or_default().display().to_string();
         let reason = format!("its file was damaged: {path}");
-        if block.place == Place::Forever {
+        if block.place == Location::Forever {
             out.push(Action::Forget(block.desc.clone()));
         } else if !self.cache.is_expected(name) {
             // One that is just being made again may be there already.
@@ -100,21 +100,21 @@ impl Worker {
         &mut self,
         name: Name,
         nbytes: u64,
-        changed: Option<String>,
+        changed: Option<FileProblem>,
         now: Now,
         out: &mut Vec<Action>,
     ) {
         self.status.sent_nbytes += nbytes;
         self.cache.release(name, out);
-        if let Some(reason) = changed {
-            self.lose_file(name, reason, now, out);
+        if let Some(problem) = changed {
+            self.lose_file(name, problem, now, out);
         }
     }
 
     pub(super) fn on_checked(
         &mut self,
         task: TaskId,
-        result: Result<(), (String, String)>,
+        result: Result<(), (String, FileProblem)>,
         now: Now,
         out: &mut Vec<Action>,
     ) {
@@ -122,7 +122,7 @@ impl Worker {
         if call.stage != Stage::Checking {
             return;
         }
-        let Err((path, reason)) = result else {
+        let Err((path, problem)) = result else {
             call.checked = true;
             return self.calls.enqueue(task);
         };
@@ -130,16 +130,17 @@ impl Worker {
             self.cache.path(*name).is_some_and(|found| found.display().to_string() == path)
         });
         match changed {
-            Some(name) => self.lose_file(name, reason, now, out),
-            None => self.fail(task, TaskFailure::FileChanged { path, reason }, now, out),
+            Some(name) => self.lose_file(name, problem, now, out),
+            None => self.fail(task, TaskFailure::File { path, problem }, now, out),
         }
     }
 
     /// A file of the user's is no longer what it was.
-    fn lose_file(&mut self, name: Name, reason: String, now: Now, out: &mut Vec<Action>) {
+    fn lose_file(&mut self, name: Name, problem: FileProblem, now: Now, out: &mut Vec<Action>) {
         if let Some(path) = self.cache.path(name) {
             let path = path.display().to_string();
-            let why = TaskFailure::FileChanged { path, reason: reason.clone() };
+            let reason = problem.to_string();
+            let why = TaskFailure::File { path, problem };
             self.lose(name, reason, &why, now, out);
         }
     }

@@ -10,9 +10,9 @@ use super::executors::{Executor, Health};
 use crate::wire::{SIGSTOP, TaskFailure};
 
 /// How often those that should be doing something are looked at.
-const LOOK_NS: Now = 1_000_000_000;
+const POLL_INTERVAL_NS: Now = 1_000_000_000;
 /// After a longer gap this process was stopped itself, and what it saw before says nothing.
-const GAP_NS: Now = 3 * LOOK_NS;
+const GAP_NS: Now = 3 * POLL_INTERVAL_NS;
 
 fn is_busy(executor: &Executor) -> bool {
     match executor.health {
@@ -38,7 +38,7 @@ impl Executor {
 
     /// When to look whether it is stopped.
     pub(super) fn look_at(&self) -> Option<Now> {
-        is_busy(self).then(|| self.moved_at.max(self.looked_at) + LOOK_NS)
+        is_busy(self).then(|| self.moved_at.max(self.looked_at) + POLL_INTERVAL_NS)
     }
 }
 

@@ -195,7 +195,7 @@ fn there_is_a_sample_of_every_kind() {
     every!(samples::from_executor(), FromExecutor: Ready, Results, Stored, Open);
     every!(samples::answers(), BlockAnswer: Follows, Linked, Missing, Refused);
     every!(samples::failures(), TaskFailure: Raised, Killed, TimedOut, MemoryExceeded, DiskExceeded,
-        Cancelled, InputLost, StorageFull, FileChanged, TooLarge);
+        Cancelled, InputLost, StorageFull, File, TooLarge);
     every!(samples::outputs(), Output: Inline, Stored);
     every!(samples::forms(), Form: Value, File, Group);
 }

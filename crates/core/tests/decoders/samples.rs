@@ -3,9 +3,9 @@
 use freestone_base::{FunctionId, Name, Resources, TaskId, WorkerId};
 use freestone_core::store::Folder;
 use freestone_core::wire::{
-    Address, Assignment, BlockAnswer, BlockDesc, BlockRequest, Call, CallOptions, CallResult, Form,
-    FromExecutor, FromWorker, Input, Isolation, Keep, Output, PROTOCOL, PlacedInput,
-    RaisedException, Report, Spent, TaskFailure, ToExecutor, ToWorker, WorkerStatus,
+    Address, Assignment, BlockAnswer, BlockDesc, BlockRequest, Call, CallOptions, CallResult,
+    FileProblem, Form, FromExecutor, FromWorker, Input, Isolation, Keep, Output, PROTOCOL,
+    PlacedInput, RaisedException, Report, Spent, TaskFailure, ToExecutor, ToWorker, WorkerStatus,
 };
 use smallvec::smallvec;
 use std::sync::Arc;
@@ -95,7 +95,10 @@ pub fn failures() -> Vec<TaskFailure> {
         TaskFailure::Cancelled,
         TaskFailure::InputLost { name: name(7) },
         TaskFailure::StorageFull { needed: 2, free: 1, folder: "/full".to_owned() },
-        TaskFailure::FileChanged { path: "/file".to_owned(), reason: "gone".to_owned() },
+        TaskFailure::File {
+            path: "/file".to_owned(),
+            problem: FileProblem::Changed("cut".to_owned()),
+        },
         TaskFailure::TooLarge { nbytes: 1 << 33, is_result: true },
     ]
 }

@@ -9,22 +9,22 @@ use std::net::Shutdown;
 
 #[test]
 fn a_worker_ends_with_its_manager() {
-    let mut site = start(2, |_| {});
-    site.run(0, &Order::Who);
-    let pid: u32 = value(&site.report());
-    site.run(1, &Order::Hang(site.file("begun").display().to_string()));
-    site.run(2, &Order::Store(1 << 20, 1));
-    site.report();
-    site.stream.shutdown(Shutdown::Both).unwrap();
-    let (ended, _root) = site.join();
+    let mut harness = start(2, |_| {});
+    harness.run(0, &Order::Who);
+    let pid: u32 = value(&harness.report());
+    harness.run(1, &Order::Hang(harness.file("begun").display().to_string()));
+    harness.run(2, &Order::Store(1 << 20, 1));
+    harness.report();
+    harness.stream.shutdown(Shutdown::Both).unwrap();
+    let (ended, _root) = harness.join();
     ended.unwrap();
     wait_until("executors end", || is_gone(pid.cast_signed()));
 }
 
 #[test]
 fn a_worker_whose_executors_do_not_start_says_so() {
-    let site = start(1, |options| options.executor_command = vec!["false".to_owned()]);
-    let (ended, _root) = site.join();
+    let harness = start(1, |options| options.executor_command = vec!["false".to_owned()]);
+    let (ended, _root) = harness.join();
     assert!(matches!(ended, Err(WorkerError::Ended { .. })));
 }
 
@@ -51,46 +51,46 @@ fn runs_as_a_process() {
 
 #[test]
 fn a_worker_ends_in_good_order_on_sigterm_and_not_on_sigint() {
-    let (mut site, mut process) = start_process();
-    site.run(0, &Order::Who);
-    let executor: u32 = value(&site.report());
+    let (mut harness, mut process) = start_process();
+    harness.run(0, &Order::Who);
+    let executor: u32 = value(&harness.report());
     let pid = process.id().cast_signed();
     // SAFETY: a child of ours that has not been reaped.
     unsafe { libc::kill(pid, libc::SIGINT) };
-    site.run(1, &Order::Echo(1));
-    assert_eq!(value::<u64>(&site.report()), 1);
+    harness.run(1, &Order::Echo(1));
+    assert_eq!(value::<u64>(&harness.report()), 1);
     // SAFETY: as above.
     unsafe { libc::kill(pid, libc::SIGTERM) };
     // It goes on until what only it holds was handed over.
-    site.hear(|message| matches!(message, FromWorker::Leaving).then_some(()));
-    site.run(2, &Order::Echo(2));
-    assert_eq!(value::<u64>(&site.report()), 2);
-    site.say(&ToWorker::Shutdown);
+    harness.hear(|message| matches!(message, FromWorker::Leaving).then_some(()));
+    harness.run(2, &Order::Echo(2));
+    assert_eq!(value::<u64>(&harness.report()), 2);
+    harness.say(&ToWorker::Shutdown);
     assert!(process.wait().unwrap().success());
     for name in ["memory", "disk", "socket"] {
-        assert!(!site.file(name).exists());
+        assert!(!harness.file(name).exists());
     }
     assert!(is_gone(executor.cast_signed()));
 }
 
 #[test]
 fn a_second_sigterm_ends_a_worker_at_once() {
-    let (mut site, mut process) = start_process();
+    let (mut harness, mut process) = start_process();
     let pid = process.id().cast_signed();
     // SAFETY: a child of ours that has not been reaped.
     unsafe { libc::kill(pid, libc::SIGTERM) };
-    site.hear(|message| matches!(message, FromWorker::Leaving).then_some(()));
+    harness.hear(|message| matches!(message, FromWorker::Leaving).then_some(()));
     // SAFETY: as above.
     unsafe { libc::kill(pid, libc::SIGTERM) };
     assert!(process.wait().unwrap().success());
-    assert!(!site.file("memory").exists());
+    assert!(!harness.file("memory").exists());
 }
 
 #[test]
 fn a_worker_that_is_refused_says_why() {
-    let mut site = start(1, |_| {});
-    site.say(&ToWorker::Refused("the moon is full".to_owned()));
-    let (ended, _root) = site.join();
+    let mut harness = start(1, |_| {});
+    harness.say(&ToWorker::Refused("the moon is full".to_owned()));
+    let (ended, _root) = harness.join();
     let error = ended.unwrap_err();
     assert!(matches!(error, WorkerError::Refused { .. }), "{error}");
     assert!(error.to_string().ends_with("the moon is full"), "{error}");
@@ -98,25 +98,25 @@ fn a_worker_that_is_refused_says_why() {
 
 #[test]
 fn a_worker_that_was_killed_takes_its_executors_along_and_its_folders_can_be_swept() {
-    let (mut site, mut process) = start_process();
-    site.run(0, &Order::Who);
-    let executor: u32 = value(&site.report());
-    site.run(1, &Order::Hang(site.file("begun").display().to_string()));
-    wait_until("the call begins", || site.file("begun").exists());
-    assert_eq!(freestone_core::store::owned::sweep(site.root.path()).unwrap(), 0);
+    let (mut harness, mut process) = start_process();
+    harness.run(0, &Order::Who);
+    let executor: u32 = value(&harness.report());
+    harness.run(1, &Order::Hang(harness.file("begun").display().to_string()));
+    wait_until("the call begins", || harness.file("begun").exists());
+    assert_eq!(freestone_core::store::owned::sweep(harness.root.path()).unwrap(), 0);
     process.kill().unwrap();
     process.wait().unwrap();
     wait_until("the executor ends", || is_gone(executor.cast_signed()));
-    assert_eq!(freestone_core::store::owned::sweep(site.root.path()).unwrap(), 2);
-    assert!(!site.file("memory").exists());
+    assert_eq!(freestone_core::store::owned::sweep(harness.root.path()).unwrap(), 2);
+    assert!(!harness.file("memory").exists());
 }
 
 #[test]
 fn a_second_worker_does_not_take_the_folder_of_the_first() {
-    let site = start(1, |_| {});
-    let mut second = site.options.clone();
-    second.socket = site.file("second");
+    let harness = start(1, |_| {});
+    let mut second = harness.options.clone();
+    second.socket = harness.file("second");
     assert!(matches!(freestone_core::net::run_worker(&second), Err(WorkerError::Store(_))));
-    let root = site.shut_down();
+    let root = harness.shut_down();
     start_in(root, 1, |_| {}).shut_down();
 }

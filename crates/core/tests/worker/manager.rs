@@ -30,7 +30,7 @@ pub fn wait_until(what: &str, mut is_so: impl FnMut() -> bool) {
 }
 
 /// A worker and its manager's end of their connection.
-pub struct Site {
+pub struct Harness {
     pub root: tempfile::TempDir,
     pub options: WorkerOptions,
     pub stream: UnixStream,
@@ -68,7 +68,7 @@ pub fn options(root: &Path, slots: u32) -> WorkerOptions {
 }
 
 /// Starts a worker; `change` may change its options.
-pub fn start(slots: u32, change: impl FnOnce(&mut WorkerOptions)) -> Site {
+pub fn start(slots: u32, change: impl FnOnce(&mut WorkerOptions)) -> Harness {
     start_in(tempfile::tempdir_in("/dev/shm").unwrap(), slots, change)
 }
 
@@ -76,7 +76,7 @@ pub fn start_in(
     root: tempfile::TempDir,
     slots: u32,
     change: impl FnOnce(&mut WorkerOptions),
-) -> Site {
+) -> Harness {
     let mut options = options(root.path(), slots);
     change(&mut options);
     let listener = UnixListener::bind(root.path().join("manager")).unwrap();
@@ -86,7 +86,7 @@ pub fn start_in(
 }
 
 /// Starts a worker in a process of its own, with one executor.
-pub fn start_process() -> (Site, Child) {
+pub fn start_process() -> (Harness, Child) {
     let root = tempfile::tempdir_in("/dev/shm").unwrap();
     let options = options(root.path(), 1);
     let listener = UnixListener::bind(root.path().join("manager")).unwrap();
@@ -103,12 +103,12 @@ fn meet(
     options: WorkerOptions,
     listener: &UnixListener,
     thread: Option<JoinHandle<Result<(), WorkerError>>>,
-) -> Site {
+) -> Harness {
     let (stream, _) = listener.accept().unwrap();
     std::fs::remove_file(root.path().join("manager")).unwrap();
     stream.set_read_timeout(Some(DEADLINE)).unwrap();
     let address = Address::Unix(options.socket.display().to_string());
-    let mut site = Site {
+    let mut harness = Harness {
         root,
         options,
         stream,
@@ -118,8 +118,8 @@ fn meet(
         thread,
     };
     let definition = Vec::new().into();
-    site.say(&ToWorker::Define { function: FunctionId(0), label: "f".to_owned(), definition });
-    site
+    harness.say(&ToWorker::Define { function: FunctionId(0), label: "f".to_owned(), definition });
+    harness
 }
 
 pub fn assignment(number: u64, order: &Order, inputs: Vec<Input>) -> Assignment {
@@ -161,7 +161,7 @@ pub fn failure(report: &Report) -> &TaskFailure {
     report.result.as_ref().unwrap_err()
 }
 
-impl Site {
+impl Harness {
     pub fn say(&mut self, message: &ToWorker) {
         let mut bytes = Vec::new();
         frame::encode(message, &mut bytes).unwrap();

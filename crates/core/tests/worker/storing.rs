@@ -1,11 +1,14 @@
 //! Blocks are made, moved, mapped, sent, kept.
 
 use crate::executor::Order;
-use crate::manager::{Site, assignment, failure, name, start, start_in, stored, value, wait_until};
+use crate::manager::{
+    Harness, assignment, failure, name, start, start_in, stored, value, wait_until,
+};
 use freestone_base::{TaskId, WorkerId};
 use freestone_core::store::{Folder, Mapping};
 use freestone_core::wire::{
-    Address, BlockAnswer, BlockDesc, Form, FromWorker, Input, Keep, TaskFailure, ToWorker, frame,
+    Address, BlockAnswer, BlockDesc, FileProblem, Form, FromWorker, Input, Keep, TaskFailure,
+    ToWorker, frame,
 };
 use std::io::Write;
 use std::os::unix::net::UnixListener;
@@ -13,25 +16,25 @@ use std::path::Path;
 use std::sync::Arc;
 use xxhash_rust::xxh3::xxh3_64;
 
-fn store(site: &mut Site, number: u64, nbytes: u64) -> BlockDesc {
-    site.run(number, &Order::Store(nbytes, number as u8));
-    stored(&site.report())
+fn store(harness: &mut Harness, number: u64, nbytes: u64) -> BlockDesc {
+    harness.run(number, &Order::Store(nbytes, number as u8));
+    stored(&harness.report())
 }
 
-fn checksums(site: &mut Site, number: u64, blocks: &[BlockDesc]) -> Vec<u64> {
+fn checksums(harness: &mut Harness, number: u64, blocks: &[BlockDesc]) -> Vec<u64> {
     let inputs = blocks.iter().cloned().map(Input::Stored).collect();
-    site.say(&ToWorker::Run(vec![assignment(number, &Order::Checksums, inputs)]));
-    value(&site.report())
+    harness.say(&ToWorker::Run(vec![assignment(number, &Order::Checksums, inputs)]));
+    value(&harness.report())
 }
 
-fn have(site: &mut Site, block: &BlockDesc) -> Option<(WorkerId, u64)> {
-    site.hear(|message| match message {
+fn have(harness: &mut Harness, block: &BlockDesc) -> Option<(WorkerId, u64)> {
+    harness.hear(|message| match message {
         FromWorker::Have { block: here, fetched } if here == block => Some(*fetched),
         _ => None,
     })
 }
 
-fn fetch(from: &Site, block: &BlockDesc) -> ToWorker {
+fn fetch(from: &Harness, block: &BlockDesc) -> ToWorker {
     ToWorker::Fetch {
         block: block.clone(),
         source: WorkerId(0),
@@ -73,13 +76,13 @@ fn a_large_block_goes_to_a_worker_that_can_not_share_its_file() {
 }
 
 #[test]
-fn what_a_peer_has_not_or_has_otherwise_is_told() {
+fn what_a_peer_has_not_or_has_otherwise_is_reported() {
     let mut first = start(1, |_| {});
     let mut second = start(1, |_| {});
     let mut third = start(1, |options| options.key = "another".to_owned());
     let block = store(&mut first, 1, 100_000);
-    let failed = |site: &mut Site| {
-        site.hear(|message| match message {
+    let failed = |harness: &mut Harness| {
+        harness.hear(|message| match message {
             FromWorker::FetchFailed { reason, missing_there, .. } => {
                 Some((reason.clone(), *missing_there))
             }
@@ -98,15 +101,15 @@ fn what_a_peer_has_not_or_has_otherwise_is_told() {
     second.say(&fetch(&first, &block));
     have(&mut second, &block);
     assert_eq!(checksums(&mut second, 3, &[block.clone(), block.clone()]), [block.checksum; 2]);
-    for site in [first, second, third] {
-        site.shut_down();
+    for harness in [first, second, third] {
+        harness.shut_down();
     }
 }
 
 #[test]
 fn a_peer_that_dies_while_it_sends_leaves_nothing_half() {
-    let mut site = start(1, |_| {});
-    let peer = site.file("peer");
+    let mut harness = start(1, |_| {});
+    let peer = harness.file("peer");
     let listener = UnixListener::bind(&peer).unwrap();
     let block = BlockDesc {
         name: name(1),
@@ -121,7 +124,7 @@ fn a_peer_that_dies_while_it_sends_leaves_nothing_half() {
         keep: Keep::Task,
     };
     for sent in [0, 1000, 1 << 19, 1 << 20] {
-        site.say(&ask);
+        harness.say(&ask);
         let (mut stream, _) = listener.accept().unwrap();
         std::io::Read::read(&mut stream, &mut [0; 1000]).unwrap();
         let mut bytes = Vec::new();
@@ -132,45 +135,46 @@ fn a_peer_that_dies_while_it_sends_leaves_nothing_half() {
         if sent == 1 << 20 {
             break;
         }
-        let missing_there = site.hear(|message| match message {
+        let missing_there = harness.hear(|message| match message {
             FromWorker::FetchFailed { missing_there, .. } => Some(*missing_there),
             _ => None,
         });
         assert!(!missing_there);
-        let left = std::fs::read_dir(site.options.memory_dir.join("tmp")).unwrap().count();
+        let left = std::fs::read_dir(harness.options.memory_dir.join("tmp")).unwrap().count();
         assert_eq!(left, 0);
     }
-    have(&mut site, &block);
-    assert_eq!(checksums(&mut site, 2, std::slice::from_ref(&block)), [block.checksum]);
-    site.shut_down();
+    have(&mut harness, &block);
+    assert_eq!(checksums(&mut harness, 2, std::slice::from_ref(&block)), [block.checksum]);
+    harness.shut_down();
 }
 
 #[test]
 fn blocks_beyond_the_quota_go_to_disk_and_stay_exact() {
-    let mut site = start(1, |options| options.memory_quota = 8 << 20);
-    let blocks: Vec<BlockDesc> = (0..12).map(|number| store(&mut site, number, 1 << 20)).collect();
+    let mut harness = start(1, |options| options.memory_quota = 8 << 20);
+    let blocks: Vec<BlockDesc> =
+        (0..12).map(|number| store(&mut harness, number, 1 << 20)).collect();
     let expected: Vec<u64> = blocks.iter().map(|block| block.checksum).collect();
-    assert_eq!(checksums(&mut site, 100, &blocks), expected);
+    assert_eq!(checksums(&mut harness, 100, &blocks), expected);
     let in_memory = || {
         let is_there =
-            |block: &&BlockDesc| site.options.memory_dir.join(block.name.to_string()).exists();
+            |block: &&BlockDesc| harness.options.memory_dir.join(block.name.to_string()).exists();
         blocks.iter().filter(is_there).count()
     };
     wait_until("memory is within its quota", || in_memory() <= 6);
-    assert_eq!(checksums(&mut site, 101, &blocks), expected);
-    site.shut_down();
+    assert_eq!(checksums(&mut harness, 101, &blocks), expected);
+    harness.shut_down();
 }
 
 #[test]
 fn a_full_node_refuses_calls_that_would_store_more() {
-    let mut site = start(1, |options| {
+    let mut harness = start(1, |options| {
         options.memory_quota = 4 << 20;
         options.disk_quota = 2 << 20;
     });
     let mut refused = None;
     for number in 0..10 {
-        site.run(number, &Order::Store(1 << 20, 1));
-        let report = site.report();
+        harness.run(number, &Order::Store(1 << 20, 1));
+        let report = harness.report();
         if report.result.is_err() {
             refused = Some(report);
             break;
@@ -182,39 +186,39 @@ fn a_full_node_refuses_calls_that_would_store_more() {
         }
         other => panic!("{other:?}"),
     }
-    site.run(50, &Order::Echo(1));
-    site.shut_down();
+    harness.run(50, &Order::Echo(1));
+    harness.shut_down();
 }
 
 #[test]
 fn what_is_dropped_is_removed_once_nobody_maps_it() {
-    let mut site = start(1, |_| {});
-    let block = store(&mut site, 1, 1 << 20);
-    site.say(&ToWorker::Pin(block.name));
-    let path = site.hear(|message| match message {
+    let mut harness = start(1, |_| {});
+    let block = store(&mut harness, 1, 1 << 20);
+    harness.say(&ToWorker::Pin(block.name));
+    let path = harness.hear(|message| match message {
         FromWorker::Pinned { path, .. } => Some(path.clone().unwrap()),
         _ => None,
     });
     let mapping = Mapping::open(Path::new(&path)).unwrap();
-    site.say(&ToWorker::Drop(vec![block.name]));
+    harness.say(&ToWorker::Drop(vec![block.name]));
     // Segments of the same size would take its pages, were they free.
     for number in 2..6 {
-        store(&mut site, number, 1 << 20);
+        store(&mut harness, number, 1 << 20);
     }
     assert_eq!(xxh3_64(&mapping), block.checksum);
     drop(mapping);
-    site.say(&ToWorker::Unpin(block.name));
+    harness.say(&ToWorker::Unpin(block.name));
     wait_until("the block is removed", || !Path::new(&path).exists());
-    let free = || std::fs::read_dir(site.options.memory_dir.join("free")).unwrap().count();
+    let free = || std::fs::read_dir(harness.options.memory_dir.join("free")).unwrap().count();
     assert_eq!(free(), 1);
-    store(&mut site, 7, 1 << 20);
-    let free = std::fs::read_dir(site.options.memory_dir.join("free")).unwrap().count();
+    store(&mut harness, 7, 1 << 20);
+    let free = std::fs::read_dir(harness.options.memory_dir.join("free")).unwrap().count();
     assert_eq!(free, 0);
-    site.shut_down();
+    harness.shut_down();
 }
 
-fn external(site: &Site, bytes: &[u8]) -> (BlockDesc, String) {
-    let path = site.file("user's file");
+fn external(harness: &Harness, bytes: &[u8]) -> (BlockDesc, String) {
+    let path = harness.file("user's file");
     std::fs::write(&path, bytes).unwrap();
     let form = Form::File("user's file".to_owned());
     let (nbytes, checksum) = (bytes.len() as u64, xxh3_64(bytes));
@@ -223,94 +227,94 @@ fn external(site: &Site, bytes: &[u8]) -> (BlockDesc, String) {
 
 #[test]
 fn a_file_of_the_users_is_used_where_it_lies_until_it_changes() {
-    let mut site = start(1, |_| {});
+    let mut harness = start(1, |_| {});
     let mut other = start(1, |_| {});
-    let (block, path) = external(&site, b"as it was");
+    let (block, path) = external(&harness, b"as it was");
     let keep = Keep::Session;
-    site.say(&ToWorker::Adopt {
+    harness.say(&ToWorker::Adopt {
         block: block.clone(),
         path: path.clone(),
         owned: false,
         keep,
         verify: false,
     });
-    have(&mut site, &block);
-    assert_eq!(checksums(&mut site, 1, std::slice::from_ref(&block)), [block.checksum]);
-    other.say(&fetch(&site, &block));
+    have(&mut harness, &block);
+    assert_eq!(checksums(&mut harness, 1, std::slice::from_ref(&block)), [block.checksum]);
+    other.say(&fetch(&harness, &block));
     have(&mut other, &block);
     assert_eq!(checksums(&mut other, 2, std::slice::from_ref(&block)), [block.checksum]);
     std::fs::write(&path, b"as it is").unwrap();
     let inputs = vec![Input::Stored(block.clone())];
-    site.say(&ToWorker::Run(vec![assignment(3, &Order::Checksums, inputs)]));
-    let report = site.report();
+    harness.say(&ToWorker::Run(vec![assignment(3, &Order::Checksums, inputs)]));
+    let report = harness.report();
     assert!(
-        matches!(failure(&report), TaskFailure::FileChanged { path: there, .. } if *there == path)
+        matches!(failure(&report), TaskFailure::File { path: there, problem: FileProblem::Changed(_) } if *there == path)
     );
-    let lost = site.hear(|message| match message {
+    let lost = harness.hear(|message| match message {
         FromWorker::Lost { names, .. } => Some(names.clone()),
         _ => None,
     });
     assert_eq!(lost, [block.name]);
     assert!(Path::new(&path).exists());
-    for site in [site, other] {
-        site.shut_down();
+    for harness in [harness, other] {
+        harness.shut_down();
     }
 }
 
 #[test]
 fn a_block_that_the_client_wrote_is_taken_over() {
-    let mut site = start(1, |_| {});
-    let folder = Folder::open(&site.options.memory_dir, &site.options.disk_dir).unwrap();
+    let mut harness = start(1, |_| {});
+    let folder = Folder::open(&harness.options.memory_dir, &harness.options.disk_dir).unwrap();
     let mut segment = folder.segment(3).unwrap();
     segment.append(b"abc").unwrap();
     segment.finish().unwrap();
-    let path = site.options.memory_dir.join("tmp").join("from-client");
+    let path = harness.options.memory_dir.join("tmp").join("from-client");
     std::fs::copy(segment.path(), &path).unwrap();
     let block =
         BlockDesc { name: name(600), nbytes: 3, checksum: xxh3_64(b"abc"), form: Form::Value };
     let path = path.display().to_string();
     let keep = Keep::Task;
-    site.say(&ToWorker::Adopt {
+    harness.say(&ToWorker::Adopt {
         block: block.clone(),
         path: path.clone(),
         owned: true,
         keep,
         verify: false,
     });
-    have(&mut site, &block);
+    have(&mut harness, &block);
     assert!(!Path::new(&path).exists());
-    assert_eq!(checksums(&mut site, 1, &[block.clone(), block.clone()]), [block.checksum; 2]);
-    site.shut_down();
+    assert_eq!(checksums(&mut harness, 1, &[block.clone(), block.clone()]), [block.checksum; 2]);
+    harness.shut_down();
 }
 
 #[test]
 fn blocks_are_kept_for_later_runs_unless_they_are_damaged() {
-    let mut site = start(1, |_| {});
+    let mut harness = start(1, |_| {});
     let mut kept = assignment(1, &Order::Store(200_000, 9), Vec::new());
     Arc::make_mut(&mut kept.options).keep = Keep::Forever;
     let mut other = assignment(2, &Order::Store(200_000, 10), Vec::new());
     Arc::make_mut(&mut other.options).keep = Keep::Forever;
-    site.say(&ToWorker::Run(vec![kept, other]));
-    let blocks: Vec<BlockDesc> = site.reports(2).iter().map(stored).collect();
-    let root = site.shut_down();
+    harness.say(&ToWorker::Run(vec![kept, other]));
+    let blocks: Vec<BlockDesc> = harness.reports(2).iter().map(stored).collect();
+    let root = harness.shut_down();
     let damaged = root.path().join("forever").join(blocks[1].name.to_string());
     let mut bytes = std::fs::read(&damaged).unwrap();
     bytes[100_000] ^= 1;
     std::fs::write(&damaged, bytes).unwrap();
-    let mut site = start_in(root, 1, |_| {});
-    let mut found = site.hear(|message| match message {
+    let mut harness = start_in(root, 1, |_| {});
+    let mut found = harness.hear(|message| match message {
         FromWorker::Hello { blocks, .. } => Some(blocks.clone()),
         _ => None,
     });
     found.sort_unstable_by_key(|block| block.name != blocks[0].name);
     assert_eq!(found, blocks);
-    assert_eq!(checksums(&mut site, 5, &blocks[..1]), [blocks[0].checksum]);
+    assert_eq!(checksums(&mut harness, 5, &blocks[..1]), [blocks[0].checksum]);
     let inputs = vec![Input::Stored(blocks[1].clone())];
-    site.say(&ToWorker::Run(vec![assignment(6, &Order::Checksums, inputs)]));
-    let report = site.report();
+    harness.say(&ToWorker::Run(vec![assignment(6, &Order::Checksums, inputs)]));
+    let report = harness.report();
     assert_eq!(report.task, TaskId(6));
     assert_eq!(*failure(&report), TaskFailure::InputLost { name: blocks[1].name });
-    let root = site.shut_down();
+    let root = harness.shut_down();
     assert!(root.path().join("forever").join(blocks[0].name.to_string()).exists());
     assert!(!damaged.exists());
 }

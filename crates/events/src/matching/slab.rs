@@ -52,7 +52,7 @@ struct Node<T> {
 }
 
 #[derive(Debug)]
-enum Place<T> {
+enum Entry<T> {
     Used(Node<T>),
     Free(u32),
 }
@@ -60,14 +60,14 @@ enum Place<T> {
 /// Values at numbers. Every operation takes constant time.
 #[derive(Debug)]
 pub struct Slab<T> {
-    places: Vec<Place<T>>,
+    entries: Vec<Entry<T>>,
     free: u32,
     len: usize,
 }
 
 impl<T> Default for Slab<T> {
     fn default() -> Self {
-        Self { places: Vec::new(), free: NONE, len: 0 }
+        Self { entries: Vec::new(), free: NONE, len: 0 }
     }
 }
 
@@ -84,16 +84,16 @@ impl<T> Slab<T> {
     /// With more than `u32::MAX - 1` values, which no memory holds.
     pub fn insert(&mut self, value: T) -> u32 {
         let links = [Link { before: NONE, after: NONE }; 2];
-        let place = Place::Used(Node { value, links });
+        let entry = Entry::Used(Node { value, links });
         self.len += 1;
         if self.free == NONE {
-            let number = u32::try_from(self.places.len()).expect("fewer than 2^32 values");
-            self.places.push(place);
+            let number = u32::try_from(self.entries.len()).expect("fewer than 2^32 values");
+            self.entries.push(entry);
             return number;
         }
         let number = self.free;
-        let freed = std::mem::replace(&mut self.places[number as usize], place);
-        if let Place::Free(next) = freed {
+        let freed = std::mem::replace(&mut self.entries[number as usize], entry);
+        if let Entry::Free(next) = freed {
             self.free = next;
         }
         number
@@ -101,11 +101,11 @@ impl<T> Slab<T> {
 
     /// Takes a value out that is in no list any more.
     pub fn remove(&mut self, number: u32) -> Option<T> {
-        let place = self.places.get_mut(number as usize)?;
-        if matches!(place, Place::Free(_)) {
+        let entry = self.entries.get_mut(number as usize)?;
+        if matches!(entry, Entry::Free(_)) {
             return None;
         }
-        let Place::Used(node) = std::mem::replace(place, Place::Free(self.free)) else {
+        let Entry::Used(node) = std::mem::replace(entry, Entry::Free(self.free)) else {
             return None;
         };
         self.free = number;
@@ -121,17 +121,17 @@ impl<T> Slab<T> {
     /// The value at a number, to change.
     pub fn get_mut(&mut self, number: u32) -> Option<&mut T> {
         note_look();
-        match self.places.get_mut(number as usize) {
-            Some(Place::Used(node)) => Some(&mut node.value),
+        match self.entries.get_mut(number as usize) {
+            Some(Entry::Used(node)) => Some(&mut node.value),
             _ => None,
         }
     }
 
     /// Every number and value.
     pub fn iter(&self) -> impl Iterator<Item = (u32, &T)> {
-        self.places.iter().zip(0..).filter_map(|(place, number)| match place {
-            Place::Used(node) => Some((number, &node.value)),
-            Place::Free(_) => None,
+        self.entries.iter().zip(0..).filter_map(|(entry, number)| match entry {
+            Entry::Used(node) => Some((number, &node.value)),
+            Entry::Free(_) => None,
         })
     }
 
@@ -182,16 +182,16 @@ impl<T> Slab<T> {
 
     fn node(&self, number: u32) -> Option<&Node<T>> {
         note_look();
-        match self.places.get(number as usize) {
-            Some(Place::Used(node)) => Some(node),
+        match self.entries.get(number as usize) {
+            Some(Entry::Used(node)) => Some(node),
             _ => None,
         }
     }
 
     fn link(&mut self, number: u32, which: usize) -> Option<&mut Link> {
         note_look();
-        match self.places.get_mut(number as usize) {
-            Some(Place::Used(node)) => Some(&mut node.links[which]),
+        match self.entries.get_mut(number as usize) {
+            Some(Entry::Used(node)) => Some(&mut node.links[which]),
             _ => None,
         }
     }
@@ -239,6 +239,6 @@ mod tests {
         assert_eq!(slab.remove(first), Some('a'));
         assert_eq!(slab.remove(first), None);
         assert_eq!(slab.insert('b'), first);
-        assert_eq!((slab.len(), slab.places.len()), (1, 1));
+        assert_eq!((slab.len(), slab.entries.len()), (1, 1));
     }
 }

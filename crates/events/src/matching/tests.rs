@@ -29,12 +29,12 @@ fn greedy(task: &'static str, on: Vec<Dependency>) -> Submission<&'static str> {
 
 /// A matcher and what became ready.
 #[derive(Default)]
-struct Bench {
+struct Harness {
     matcher: M,
     ready: Vec<Ready<&'static str, u32>>,
 }
 
-impl Bench {
+impl Harness {
     fn submit(&mut self, submission: Submission<&'static str>) -> RequestId {
         self.matcher.submit(submission, &mut self.ready)
     }
@@ -69,164 +69,164 @@ impl Bench {
 
 #[test]
 fn a_task_without_dependencies_runs_at_once() {
-    let mut bench = Bench::default();
-    bench.once("t", &[]);
-    assert_eq!(bench.ran(), [("t", vec![])]);
-    assert_eq!(bench.matcher.kept(), 0);
+    let mut harness = Harness::default();
+    harness.once("t", &[]);
+    assert_eq!(harness.ran(), [("t", vec![])]);
+    assert_eq!(harness.matcher.kept(), 0);
 }
 
 #[test]
 fn events_are_given_in_the_order_of_the_dependencies() {
-    let mut bench = Bench::default();
-    bench.once("t", &[from(0, "a"), from(1, "b"), any("c")]);
-    bench.fire(2, "c", 3);
-    bench.fire(1, "b", 2);
-    assert_eq!(bench.ran(), []);
-    bench.fire(0, "a", 1);
-    assert_eq!(bench.ran(), [("t", vec![1, 2, 3])]);
-    assert_eq!(bench.matcher.kept(), 0);
+    let mut harness = Harness::default();
+    harness.once("t", &[from(0, "a"), from(1, "b"), any("c")]);
+    harness.fire(2, "c", 3);
+    harness.fire(1, "b", 2);
+    assert_eq!(harness.ran(), []);
+    harness.fire(0, "a", 1);
+    assert_eq!(harness.ran(), [("t", vec![1, 2, 3])]);
+    assert_eq!(harness.matcher.kept(), 0);
 }
 
 #[test]
 fn the_task_submitted_first_consumes_first() {
-    let mut bench = Bench::default();
-    bench.once("any", &[any("e")]);
-    bench.once("zero", &[from(0, "e")]);
-    bench.once("later", &[any("e")]);
+    let mut harness = Harness::default();
+    harness.once("any", &[any("e")]);
+    harness.once("zero", &[from(0, "e")]);
+    harness.once("later", &[any("e")]);
     for payload in 1..=3 {
-        bench.fire(0, "e", payload);
+        harness.fire(0, "e", payload);
     }
-    assert_eq!(bench.ran(), [("any", vec![1]), ("zero", vec![2]), ("later", vec![3])]);
+    assert_eq!(harness.ran(), [("any", vec![1]), ("zero", vec![2]), ("later", vec![3])]);
 }
 
 #[test]
 fn events_that_came_first_are_consumed_first() {
-    let mut bench = Bench::default();
-    bench.fire(1, "e", 1);
-    bench.fire(0, "e", 2);
-    bench.fire(1, "e", 3);
-    bench.once("zero", &[from(0, "e")]);
-    bench.once("any", &[any("e"), any("e")]);
-    assert_eq!(bench.ran(), [("zero", vec![2]), ("any", vec![1, 3])]);
-    assert_eq!(bench.matcher.kept(), 0);
+    let mut harness = Harness::default();
+    harness.fire(1, "e", 1);
+    harness.fire(0, "e", 2);
+    harness.fire(1, "e", 3);
+    harness.once("zero", &[from(0, "e")]);
+    harness.once("any", &[any("e"), any("e")]);
+    assert_eq!(harness.ran(), [("zero", vec![2]), ("any", vec![1, 3])]);
+    assert_eq!(harness.matcher.kept(), 0);
 }
 
 #[test]
 fn any_source_and_a_certain_one_can_be_mixed() {
     // In the original an order that makes ANY equal to every source leaves this undefined.
-    let mut bench = Bench::default();
-    bench.once("t", &[any("e"), from(1, "e"), from(0, "e"), any("f")]);
-    bench.fire(1, "e", 1);
-    bench.fire(1, "e", 2);
-    bench.fire(3, "f", 4);
-    bench.fire(0, "e", 3);
-    assert_eq!(bench.ran(), [("t", vec![1, 2, 3, 4])]);
+    let mut harness = Harness::default();
+    harness.once("t", &[any("e"), from(1, "e"), from(0, "e"), any("f")]);
+    harness.fire(1, "e", 1);
+    harness.fire(1, "e", 2);
+    harness.fire(3, "f", 4);
+    harness.fire(0, "e", 3);
+    assert_eq!(harness.ran(), [("t", vec![1, 2, 3, 4])]);
 }
 
 #[test]
 fn several_runs_of_a_persistent_task_can_be_in_the_making() {
-    let mut bench = Bench::default();
-    bench.submit(persistent("t", vec![from(0, "a"), from(1, "b")]));
+    let mut harness = Harness::default();
+    harness.submit(persistent("t", vec![from(0, "a"), from(1, "b")]));
     for payload in 1..=3 {
-        bench.fire(0, "a", payload);
+        harness.fire(0, "a", payload);
     }
-    assert_eq!(bench.matcher.waiting()[0].holds, 3);
-    bench.fire(1, "b", 11);
-    bench.fire(1, "b", 12);
-    assert_eq!(bench.ran(), [("t", vec![1, 11]), ("t", vec![2, 12])]);
-    assert!(!bench.matcher.is_outstanding());
-    let held = bench.matcher.held(|_| true);
+    assert_eq!(harness.matcher.waiting()[0].holds, 3);
+    harness.fire(1, "b", 11);
+    harness.fire(1, "b", 12);
+    assert_eq!(harness.ran(), [("t", vec![1, 11]), ("t", vec![2, 12])]);
+    assert!(!harness.matcher.is_outstanding());
+    let held = harness.matcher.held(|_| true);
     assert_eq!(held.iter().map(ToString::to_string).collect::<Vec<_>>(), ["'a' from rank 0"]);
 }
 
 #[test]
 fn a_persistent_task_with_a_dependency_twice_gets_pairs() {
-    let mut bench = Bench::default();
-    bench.submit(persistent("t", vec![any("e"), from(1, "e")]));
+    let mut harness = Harness::default();
+    harness.submit(persistent("t", vec![any("e"), from(1, "e")]));
     for (source, payload) in [(1, 1), (1, 2), (0, 3), (1, 4)] {
-        bench.fire(source, "e", payload);
+        harness.fire(source, "e", payload);
     }
-    assert_eq!(bench.ran(), [("t", vec![1, 2]), ("t", vec![3, 4])]);
+    assert_eq!(harness.ran(), [("t", vec![1, 2]), ("t", vec![3, 4])]);
 }
 
 #[test]
 fn a_persistent_task_takes_what_is_there() {
-    let mut bench = Bench::default();
+    let mut harness = Harness::default();
     for payload in 1..=3 {
-        bench.fire(0, "e", payload);
+        harness.fire(0, "e", payload);
     }
-    bench.submit(persistent("t", vec![any("e")]));
-    assert_eq!(bench.ran().len(), 3);
+    harness.submit(persistent("t", vec![any("e")]));
+    assert_eq!(harness.ran().len(), 3);
 }
 
 #[test]
 fn a_persistent_event_is_consumed_any_number_of_times() {
-    let mut bench = Bench::default();
-    bench.once("early", &[from(0, "p"), from(0, "p")]);
-    bench.fire_persistent(0, "p", 7);
-    bench.once("late", &[any("p"), from(0, "e")]);
-    bench.fire(0, "e", 1);
-    assert_eq!(bench.ran(), [("early", vec![7, 7]), ("late", vec![7, 1])]);
-    assert!(!bench.matcher.is_outstanding());
+    let mut harness = Harness::default();
+    harness.once("early", &[from(0, "p"), from(0, "p")]);
+    harness.fire_persistent(0, "p", 7);
+    harness.once("late", &[any("p"), from(0, "e")]);
+    harness.fire(0, "e", 1);
+    assert_eq!(harness.ran(), [("early", vec![7, 7]), ("late", vec![7, 1])]);
+    assert!(!harness.matcher.is_outstanding());
 }
 
 #[test]
 fn a_persistent_event_goes_behind_those_of_its_identifier() {
-    let mut bench = Bench::default();
-    bench.fire_persistent(0, "e", 7);
-    bench.fire(0, "e", 1);
-    bench.once("t", &[any("e"), any("e"), any("e")]);
-    assert_eq!(bench.ran(), [("t", vec![7, 1, 7])]);
+    let mut harness = Harness::default();
+    harness.fire_persistent(0, "e", 7);
+    harness.fire(0, "e", 1);
+    harness.once("t", &[any("e"), any("e"), any("e")]);
+    assert_eq!(harness.ran(), [("t", vec![7, 1, 7])]);
 }
 
 #[test]
 fn persistent_task_and_event_meet_once_per_firing() {
-    let mut bench = Bench::default();
-    bench.submit(persistent("state", vec![from(0, "state"), from(1, "e")]));
-    bench.submit(persistent("alone", vec![from(0, "state")]));
-    bench.fire_persistent(0, "state", 7);
-    bench.fire(1, "e", 1);
-    bench.fire(1, "e", 2);
-    assert_eq!(bench.ran(), [("alone", vec![7]), ("state", vec![7, 1]), ("state", vec![7, 2])]);
+    let mut harness = Harness::default();
+    harness.submit(persistent("state", vec![from(0, "state"), from(1, "e")]));
+    harness.submit(persistent("alone", vec![from(0, "state")]));
+    harness.fire_persistent(0, "state", 7);
+    harness.fire(1, "e", 1);
+    harness.fire(1, "e", 2);
+    assert_eq!(harness.ran(), [("alone", vec![7]), ("state", vec![7, 1]), ("state", vec![7, 2])]);
 }
 
 #[test]
 fn a_greedy_task_takes_all_that_is_there_when_it_starts() {
-    let mut bench = Bench::default();
-    bench.submit(greedy("t", vec![from(0, "a"), from(1, "b")]));
-    bench.fire(1, "b", 11);
-    bench.fire(0, "a", 1);
-    bench.fire(0, "a", 2);
-    assert_eq!(bench.ready.len(), 1);
-    bench.fire(1, "b", 12);
-    assert_eq!(bench.ran(), [("t", vec![1, 2, 11, 12])]);
-    bench.fire(0, "a", 3);
-    assert_eq!(bench.ran(), []);
-    bench.fire(1, "b", 13);
-    assert_eq!(bench.ran(), [("t", vec![3, 13])]);
+    let mut harness = Harness::default();
+    harness.submit(greedy("t", vec![from(0, "a"), from(1, "b")]));
+    harness.fire(1, "b", 11);
+    harness.fire(0, "a", 1);
+    harness.fire(0, "a", 2);
+    assert_eq!(harness.ready.len(), 1);
+    harness.fire(1, "b", 12);
+    assert_eq!(harness.ran(), [("t", vec![1, 2, 11, 12])]);
+    harness.fire(0, "a", 3);
+    assert_eq!(harness.ran(), []);
+    harness.fire(1, "b", 13);
+    assert_eq!(harness.ran(), [("t", vec![3, 13])]);
 }
 
 #[test]
 fn a_greedy_task_that_does_not_persist_runs_once() {
-    let mut bench = Bench::default();
+    let mut harness = Harness::default();
     let mode = Mode { persistent: false, greedy: true };
-    bench.fire(0, "e", 1);
-    bench.fire(0, "e", 2);
-    bench.submit(Submission { task: "t", on: vec![any("e")], mode, name: None });
-    assert!(bench.matcher.is_outstanding());
-    assert_eq!(bench.ran(), [("t", vec![1, 2])]);
-    bench.fire(0, "e", 3);
-    assert_eq!(bench.ran(), []);
-    assert_eq!(bench.matcher.unconsumed().len(), 1);
+    harness.fire(0, "e", 1);
+    harness.fire(0, "e", 2);
+    harness.submit(Submission { task: "t", on: vec![any("e")], mode, name: None });
+    assert!(harness.matcher.is_outstanding());
+    assert_eq!(harness.ran(), [("t", vec![1, 2])]);
+    harness.fire(0, "e", 3);
+    assert_eq!(harness.ran(), []);
+    assert_eq!(harness.matcher.unconsumed().len(), 1);
 }
 
 #[test]
 fn retrieving_takes_one_event_of_each_dependency_that_is_there() {
-    let mut bench = Bench::default();
-    bench.fire(0, "a", 1);
-    bench.fire(0, "a", 2);
-    bench.fire(1, "c", 3);
-    let found = bench.matcher.retrieve(&[from(0, "b"), from(0, "a"), any("c")]);
+    let mut harness = Harness::default();
+    harness.fire(0, "a", 1);
+    harness.fire(0, "a", 2);
+    harness.fire(1, "c", 3);
+    let found = harness.matcher.retrieve(&[from(0, "b"), from(0, "a"), any("c")]);
     let found: Vec<_> = found.iter().map(|(index, event)| (*index, event.payload)).collect();
     assert_eq!(found, [(1, 1), (2, 3)]);
 }
@@ -234,73 +234,73 @@ fn retrieving_takes_one_event_of_each_dependency_that_is_there() {
 #[test]
 fn a_removed_task_gives_back_what_it_holds() {
     // In the original the events are lost.
-    let mut bench = Bench::default();
+    let mut harness = Harness::default();
     let named = |task| Submission { name: Some("x".into()), ..Submission::once(task, vec![]) };
-    bench.submit(Submission { on: vec![from(0, "a"), from(0, "never")], ..named("gone") });
-    bench.fire(0, "a", 1);
-    bench.fire(0, "a", 2);
-    assert!(bench.matcher.is_submitted("x"));
-    assert_eq!(bench.matcher.remove("x", &mut bench.ready), 1);
-    assert!(!bench.matcher.is_submitted("x"));
-    assert_eq!(bench.matcher.remove("x", &mut bench.ready), 0);
-    bench.once("t", &[from(0, "a"), any("a")]);
-    assert_eq!(bench.ran(), [("t", vec![1, 2])]);
-    assert_eq!(bench.matcher.kept(), 0);
+    harness.submit(Submission { on: vec![from(0, "a"), from(0, "never")], ..named("gone") });
+    harness.fire(0, "a", 1);
+    harness.fire(0, "a", 2);
+    assert!(harness.matcher.is_submitted("x"));
+    assert_eq!(harness.matcher.remove("x", &mut harness.ready), 1);
+    assert!(!harness.matcher.is_submitted("x"));
+    assert_eq!(harness.matcher.remove("x", &mut harness.ready), 0);
+    harness.once("t", &[from(0, "a"), any("a")]);
+    assert_eq!(harness.ran(), [("t", vec![1, 2])]);
+    assert_eq!(harness.matcher.kept(), 0);
 }
 
 #[test]
 fn a_withdrawn_task_gives_to_those_who_wait() {
-    let mut bench = Bench::default();
-    let id = bench.once("gone", &[from(0, "a"), from(0, "never")]);
-    bench.once("next", &[from(0, "a")]);
-    bench.fire(0, "a", 1);
-    assert_eq!(bench.ran(), []);
-    assert!(bench.matcher.withdraw(id, &mut bench.ready));
-    assert!(!bench.matcher.withdraw(id, &mut bench.ready));
-    assert_eq!(bench.ran(), [("next", vec![1])]);
+    let mut harness = Harness::default();
+    let id = harness.once("gone", &[from(0, "a"), from(0, "never")]);
+    harness.once("next", &[from(0, "a")]);
+    harness.fire(0, "a", 1);
+    assert_eq!(harness.ran(), []);
+    assert!(harness.matcher.withdraw(id, &mut harness.ready));
+    assert!(!harness.matcher.withdraw(id, &mut harness.ready));
+    assert_eq!(harness.ran(), [("next", vec![1])]);
 }
 
 #[test]
 fn what_was_consumed_leaves_nothing_behind() {
     // In the original every event leaks 112 bytes.
-    let mut bench = Bench::default();
+    let mut harness = Harness::default();
     for number in 0..1_000 {
         let id = format!("step {number} of a run with long identifiers");
-        bench.fire(0, &id, number);
-        bench.once("t", &[any(&id), from(1, &id)]);
-        bench.fire(1, &id, number);
+        harness.fire(0, &id, number);
+        harness.once("t", &[any(&id), from(1, &id)]);
+        harness.fire(1, &id, number);
     }
-    assert_eq!((bench.ran().len(), bench.matcher.kept()), (1_000, 0));
+    assert_eq!((harness.ran().len(), harness.matcher.kept()), (1_000, 0));
 }
 
 #[test]
 fn the_end_waits_for_tasks_and_events_but_not_for_what_stays() {
-    let mut bench = Bench::default();
-    bench.submit(persistent("p", vec![any("e"), any("f")]));
-    bench.fire_persistent(0, "q", 1);
+    let mut harness = Harness::default();
+    harness.submit(persistent("p", vec![any("e"), any("f")]));
+    harness.fire_persistent(0, "q", 1);
     let tick = Event { lasting: Lasting::Weak, ..event(0, "tick", 1) };
-    bench.matcher.deliver(tick, &mut bench.ready);
-    bench.fire(0, "e", 1);
-    assert!(!bench.matcher.is_outstanding());
-    bench.fire(0, "nobody", 1);
-    assert!(bench.matcher.is_outstanding());
-    assert_eq!(bench.matcher.unconsumed()[0].to_string(), "'nobody' from rank 0");
-    bench.matcher.retrieve(&[any("nobody")]);
-    assert!(!bench.matcher.is_outstanding());
-    bench.once("t", &[any("never")]);
-    assert!(bench.matcher.is_outstanding());
-    let waiting = bench.matcher.waiting();
+    harness.matcher.deliver(tick, &mut harness.ready);
+    harness.fire(0, "e", 1);
+    assert!(!harness.matcher.is_outstanding());
+    harness.fire(0, "nobody", 1);
+    assert!(harness.matcher.is_outstanding());
+    assert_eq!(harness.matcher.unconsumed()[0].to_string(), "'nobody' from rank 0");
+    harness.matcher.retrieve(&[any("nobody")]);
+    assert!(!harness.matcher.is_outstanding());
+    harness.once("t", &[any("never")]);
+    assert!(harness.matcher.is_outstanding());
+    let waiting = harness.matcher.waiting();
     assert_eq!(waiting[1].lacks, [any("never")]);
 }
 
 #[test]
 fn an_event_of_every_rank_is_one_dependency_each() {
-    let mut bench = Bench::default();
-    bench.once("sum", &Dependency::all(3, &EventId::from("e")));
+    let mut harness = Harness::default();
+    harness.once("sum", &Dependency::all(3, &EventId::from("e")));
     for rank in [2, 0, 1] {
-        bench.fire(rank, "e", rank * 10);
+        harness.fire(rank, "e", rank * 10);
     }
-    assert_eq!(bench.ran(), [("sum", vec![0, 10, 20])]);
+    assert_eq!(harness.ran(), [("sum", vec![0, 10, 20])]);
 }
 
 /// What a matcher looks at while `work` is done: values, their neighbours, keys.
@@ -311,40 +311,40 @@ fn looks(work: impl FnOnce()) -> u64 {
 }
 
 /// A matcher in which so many tasks wait, for events of all sorts, and as many events for tasks.
-fn crowded(count: u32) -> Bench {
-    let mut bench = Bench::default();
+fn crowded(count: u32) -> Harness {
+    let mut harness = Harness::default();
     for number in 0..count {
         let id = format!("number {number}");
-        bench.once("own", &[from(0, &id)]);
-        bench.once("same", &[from(0, "same"), any("never")]);
-        bench.once("any", &[any("of any"), from(number, "never")]);
-        bench.submit(persistent("stays", vec![from(number, "stays"), any("never")]));
-        bench.fire(number, "unwanted", number);
-        bench.fire(number, &format!("unwanted {number}"), number);
+        harness.once("own", &[from(0, &id)]);
+        harness.once("same", &[from(0, "same"), any("never")]);
+        harness.once("any", &[any("of any"), from(number, "never")]);
+        harness.submit(persistent("stays", vec![from(number, "stays"), any("never")]));
+        harness.fire(number, "unwanted", number);
+        harness.fire(number, &format!("unwanted {number}"), number);
     }
-    bench
+    harness
 }
 
 #[test]
 fn the_cost_of_matching_does_not_depend_on_how_many_others_wait() {
     // In the original each match looks at all tasks that wait: here the last one's event comes first.
     let costs = |count: u32| {
-        let mut bench = crowded(count);
+        let mut harness = crowded(count);
         let last = format!("number {}", count - 1);
         let events = [(0, &last[..]), (0, "same"), (3, "of any"), (count - 1, "stays"), (1, "new")];
-        let mut costs = events.map(|(source, id)| looks(|| bench.fire(source, id, 7))).to_vec();
+        let mut costs = events.map(|(source, id)| looks(|| harness.fire(source, id, 7))).to_vec();
         let unwanted = format!("unwanted {}", count - 1);
         for on in [from(count - 1, &unwanted), any("unwanted"), from(2, "nothing")] {
             costs.push(looks(|| {
-                bench.once("late", std::slice::from_ref(&on));
+                harness.once("late", std::slice::from_ref(&on));
             }));
         }
-        costs.push(looks(|| drop(bench.matcher.retrieve(&[from(count - 1, "unwanted")]))));
+        costs.push(looks(|| drop(harness.matcher.retrieve(&[from(count - 1, "unwanted")]))));
         costs.push(looks(|| {
-            bench.submit(persistent("gone", vec![any("never"), from(1, "never")]));
-            assert_eq!(bench.matcher.remove("gone", &mut bench.ready), 1);
+            harness.submit(persistent("gone", vec![any("never"), from(1, "never")]));
+            assert_eq!(harness.matcher.remove("gone", &mut harness.ready), 1);
         }));
-        assert_eq!(bench.ran().len(), 3);
+        assert_eq!(harness.ran().len(), 3);
         costs
     };
     let (few, many) = (costs(10), costs(20_000));
@@ -357,13 +357,13 @@ fn the_cost_of_matching_does_not_depend_on_how_many_others_wait() {
 #[test]
 fn the_cost_of_a_task_grows_with_its_dependencies_alone() {
     let cost = |count: u32| {
-        let mut bench = crowded(100);
+        let mut harness = crowded(100);
         let on: Vec<_> = (0..count).map(|number| from(number, &format!("part {number}"))).collect();
         let cost = looks(|| {
-            bench.once("sum", &on);
-            (0..count).for_each(|number| bench.fire(number, &format!("part {number}"), number));
+            harness.once("sum", &on);
+            (0..count).for_each(|number| harness.fire(number, &format!("part {number}"), number));
         });
-        assert_eq!(bench.ran()[0].1.len(), count as usize);
+        assert_eq!(harness.ran()[0].1.len(), count as usize);
         cost
     };
     let (one, many) = (cost(1), cost(1_000));

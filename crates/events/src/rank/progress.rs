@@ -8,7 +8,7 @@ use super::state::State;
 use crate::event::Rank;
 use crate::sync::lock;
 use crate::termination::{Action, Stage, Verdict};
-use crate::transport::{Incoming, Newcomer, Outgoing, TransportError};
+use crate::transport::{Incoming, Joining, Outgoing, TransportError};
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
@@ -54,7 +54,7 @@ impl Inner {
             Incoming::Piece(piece, total) => self.deliver_piece(state, piece, total),
             Incoming::Lost => self.on_lost(state, source),
             Incoming::Credit(_) => {}
-            Incoming::Newcomer(news) => self.on_newcomer(state, news),
+            Incoming::Joining(news) => self.on_joining(state, news),
             Incoming::Control(bytes) => match Control::decode(&bytes) {
                 Some(Control::Termination(message)) => {
                     let mut actions = Vec::new();
@@ -73,7 +73,7 @@ impl Inner {
     }
 
     /// A rank without work takes part in finding out how the run stands; when to try again.
-    pub(super) fn settle(&self) -> Option<Duration> {
+    pub(super) fn detect_end(&self) -> Option<Duration> {
         if self.pending.load(Ordering::Acquire) > 0 {
             return None;
         }
@@ -95,18 +95,18 @@ impl Inner {
         wait
     }
 
-    fn on_newcomer(&self, state: &mut State, news: Newcomer) {
+    fn on_joining(&self, state: &mut State, news: Joining) {
         let mut actions = Vec::new();
         match news {
-            Newcomer::Asks => {
+            Joining::Asks => {
                 let lost: Vec<Rank> =
                     (0..self.ranks()).filter(|rank| state.lost[*rank as usize]).collect();
                 if let Some(number) = state.detector.admit() {
                     self.transport.admit(number, &lost);
                 }
             }
-            Newcomer::Came => state.detector.on_come(&mut actions),
-            Newcomer::Gone => state.detector.on_gone(),
+            Joining::Came => state.detector.on_come(&mut actions),
+            Joining::Gone => state.detector.on_gone(),
         }
         self.act(state, actions);
     }
@@ -189,7 +189,7 @@ impl Inner {
                 std::thread::yield_now();
             } else {
                 let rests = self.rests.load(Ordering::Acquire);
-                let again = self.settle();
+                let again = self.detect_end();
                 self.sleep_in_transport(&|| !self.is_over(), rests, again);
             }
         }

@@ -62,7 +62,7 @@ impl State {
             matcher: Matcher::default(),
             detector: match before {
                 None => Detector::new(rank, ranks),
-                Some(lost) => Detector::newcomer(rank, ranks, lost),
+                Some(lost) => Detector::joining(rank, ranks, lost),
             },
             locks: Locks::default(),
             timers: Timers::default(),
@@ -176,7 +176,7 @@ impl Inner {
         Some(Quiet {
             stage: at,
             outstanding: state.is_outstanding(),
-            hopeful: state.timers.ticks() || self.awaits_newcomer(state),
+            hopeful: state.timers.ticks() || self.awaits_joining(state),
             sent: ranks
                 .clone()
                 .filter(alive)
@@ -188,7 +188,7 @@ impl Inner {
     }
 
     /// Whether a task waits for somebody to join, and that can still be.
-    fn awaits_newcomer(&self, state: &State) -> bool {
+    fn awaits_joining(&self, state: &State) -> bool {
         let has_room = self.ranks() < self.transport.room();
         // Rank 0 lets them in.
         let is_open = has_room && !state.lost[0];

@@ -13,7 +13,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 /// How often memory and load are looked at.
-const LOOK: Duration = Duration::from_millis(100);
+const POLL_INTERVAL: Duration = Duration::from_millis(100);
 
 /// Something of the machine that a program can wait for.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -102,7 +102,7 @@ fn wait(woken: &UnixStream, watches: &[(Condition, EventId)]) -> Vec<(Condition,
         _ => poll_of(-1),
     }));
     let looks = watches.iter().any(|(condition, _)| !matches!(condition, Condition::Readable(_)));
-    let timeout = if looks { LOOK.as_millis() as libc::c_int } else { -1 };
+    let timeout = if looks { POLL_INTERVAL.as_millis() as libc::c_int } else { -1 };
     // SAFETY: an array with its length.
     unsafe { libc::poll(polled.as_mut_ptr(), polled.len() as libc::nfds_t, timeout) };
     let holds = |condition: &Condition, polled: &libc::pollfd| match condition {

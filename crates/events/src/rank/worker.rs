@@ -98,7 +98,7 @@ impl Inner {
             if is_idle() && !self.looks_on(first, &mut looks) {
                 // Not before: waves would slow down those who only wait for each other.
                 let rests = self.rests.load(Ordering::Acquire);
-                let again = self.settle();
+                let again = self.detect_end();
                 self.sleep_in_transport(&is_idle, rests, again);
             }
             drop(polling);

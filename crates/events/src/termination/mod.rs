@@ -163,7 +163,7 @@ impl Detector {
     }
 
     /// The part of a rank that joins a run: of `ranks` with itself, of which some are lost.
-    pub fn newcomer(rank: Rank, ranks: u32, lost: &[Rank]) -> Self {
+    pub fn joining(rank: Rank, ranks: u32, lost: &[Rank]) -> Self {
         let lost = lost.iter().copied().collect();
         Self { founders: 0, lost, ..Self::new(rank, ranks) }
     }

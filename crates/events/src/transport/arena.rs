@@ -15,7 +15,7 @@ const SMALLEST: usize = 4096;
 
 /// Where an arena lies: its bytes, and the word with the first block of those let go.
 #[derive(Clone, Debug)]
-pub struct Place {
+pub struct ArenaMemory {
     /// The memory.
     pub region: Arc<Region>,
     /// Where the arena begins.
@@ -26,7 +26,7 @@ pub struct Place {
     pub freed: usize,
 }
 
-impl Place {
+impl ArenaMemory {
     fn freed(&self) -> &AtomicU64 {
         // SAFETY: in the region, aligned, and only ever used as an atomic.
         unsafe { AtomicU64::from_ptr(self.region.at(self.freed, 8).cast()) }
@@ -69,7 +69,7 @@ impl Place {
 /// A payload in an arena; let go when it is dropped.
 #[derive(Debug)]
 pub struct Block {
-    place: Place,
+    place: ArenaMemory,
     at: usize,
     len: usize,
 }
@@ -80,7 +80,7 @@ impl Block {
     /// # Errors
     ///
     /// If there is no such block.
-    pub fn received(place: Place, at: usize, len: usize) -> Result<Self, TransportError> {
+    pub fn received(place: ArenaMemory, at: usize, len: usize) -> Result<Self, TransportError> {
         let end = at.checked_add(HEADER).and_then(|start| start.checked_add(len));
         if !at.is_multiple_of(HEADER) || end.is_none_or(|end| end > place.len) {
             return Err(TransportError::BadFrame { len, what: "its block is not in the arena" });
@@ -123,9 +123,9 @@ impl Drop for Block {
 /// A rank's own arena.
 #[derive(Debug)]
 pub struct Arena {
-    place: Place,
+    place: ArenaMemory,
     /// Where nothing has been yet.
-    fresh: usize,
+    unused_at: usize,
     /// Free blocks by size, the one used last on top: its pages are there.
     free: HashMap<usize, Vec<usize>>,
     sizes: HashMap<usize, usize>,
@@ -134,8 +134,8 @@ pub struct Arena {
 
 impl Arena {
     /// The arena at a place. There must be no other.
-    pub fn new(place: Place) -> Self {
-        Self { place, fresh: 0, free: HashMap::new(), sizes: HashMap::new(), used: 0 }
+    pub fn new(place: ArenaMemory) -> Self {
+        Self { place, unused_at: 0, free: HashMap::new(), sizes: HashMap::new(), used: 0 }
     }
 
     /// Copies a payload into a block; held once, by who gets it.
@@ -172,15 +172,15 @@ impl Arena {
 
     fn take(&mut self, size: usize) -> Option<usize> {
         let again = self.free.get_mut(&size).and_then(Vec::pop);
-        let at = again.or_else(|| self.take_fresh(size)).or_else(|| self.take_larger(size))?;
+        let at = again.or_else(|| self.take_unused(size)).or_else(|| self.take_larger(size))?;
         self.used += *self.sizes.entry(at).or_insert(size);
         Some(at)
     }
 
-    fn take_fresh(&mut self, size: usize) -> Option<usize> {
-        let at = self.fresh;
+    fn take_unused(&mut self, size: usize) -> Option<usize> {
+        let at = self.unused_at;
         (at + size <= self.place.len).then(|| {
-            self.fresh += size;
+            self.unused_at += size;
             at
         })
     }
@@ -196,7 +196,7 @@ impl Arena {
         if self.place.freed().load(Ordering::Relaxed) == 0 {
             return;
         }
-        // Its partner is in `Place::release`.
+        // Its partner is in `ArenaMemory::release`.
         let mut next = self.place.freed().swap(0, Ordering::Acquire);
         while next != 0 {
             let at = next as usize - 1;
@@ -222,7 +222,7 @@ mod tests {
 
     fn arena() -> Arena {
         let region = Region::anonymous(LEN + 64).unwrap();
-        Arena::new(Place { region, offset: 64, len: LEN, freed: 0 })
+        Arena::new(ArenaMemory { region, offset: 64, len: LEN, freed: 0 })
     }
 
     #[test]

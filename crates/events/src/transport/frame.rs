@@ -1,6 +1,6 @@
 //! The bytes of what ranks send: eight of head, then the identifier, then the payload.
 
-use super::arena::{Block, Place};
+use super::arena::{ArenaMemory, Block};
 use super::{Incoming, Outgoing, TransportError};
 use crate::event::{Event, EventId, Lasting, Rank};
 use crate::payload::{Data, Payload};
@@ -82,7 +82,7 @@ impl Encoded {
 pub fn decode(
     source: Rank,
     frame: &[u8],
-    arena: impl FnOnce() -> Option<Place>,
+    arena: impl FnOnce() -> Option<ArenaMemory>,
 ) -> Result<Incoming, TransportError> {
     let bad = |what| TransportError::BadFrame { len: frame.len(), what };
     let (head, rest) = frame.split_first_chunk::<HEAD>().ok_or(bad("it has no head"))?;

@@ -86,7 +86,7 @@ pub enum Incoming {
     /// The rank is gone, and nothing comes from it any more.
     Lost,
     /// Somebody who is no rank yet; only where ranks can join, and only at rank 0.
-    Newcomer(Newcomer),
+    Joining(Joining),
 }
 
 impl Incoming {
@@ -104,7 +104,7 @@ impl Incoming {
 
 /// What somebody who is no rank yet is at. One comes after the other.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Newcomer {
+pub enum Joining {
     /// It asks to be let in: [`Transport::admit`] does that.
     Asks,
     /// It has been let in and can be reached by all ranks: [`Transport::grow`] makes it one.

@@ -1,6 +1,6 @@
 //! Ranks of one node: rings and arenas in memory that they share, be they threads or processes.
 
-use super::arena::{Arena, Block, Place};
+use super::arena::{Arena, ArenaMemory, Block};
 use super::frame;
 use super::region::Region;
 use super::ring::{self, Reader, Writer};
@@ -139,17 +139,17 @@ impl Node {
     /// watches over them.
     pub fn lose(region: &Region, layout: Layout, rank: Rank) -> bool {
         let state = word(region, Layout::cell(rank) + STATE);
-        let told = [ALIVE, GIVEN_UP].into_iter().any(|before| {
+        let is_recorded = [ALIVE, GIVEN_UP].into_iter().any(|before| {
             state.compare_exchange(before, LOST, Ordering::AcqRel, Ordering::Relaxed).is_ok()
         });
-        if told {
+        if is_recorded {
             // Its partner is the load in `poll`: who sees the count sees the state.
             word(region, layout.losses()).fetch_add(1, Ordering::Release);
             for rank in 0..layout.ranks {
                 bell(region, rank).ring(i32::MAX);
             }
         }
-        told
+        is_recorded
     }
 
     /// Whether the run is over for a rank because another is lost, while its program may still
@@ -286,8 +286,8 @@ impl Transport for Node {
             reading.losses = losses;
             for rank in 0..self.layout.ranks {
                 let state = self.word(Layout::cell(rank) + STATE).load(Ordering::Relaxed);
-                let told = &mut reading.lost[rank as usize];
-                if state == LOST && rank != self.rank && !std::mem::replace(told, true) {
+                let is_known = &mut reading.lost[rank as usize];
+                if state == LOST && rank != self.rank && !std::mem::replace(is_known, true) {
                     take(rank, Incoming::Lost);
                     count += 1;
                 }
@@ -319,8 +319,8 @@ impl Transport for Node {
 }
 
 /// Where the arena of a rank lies.
-fn place(region: &Arc<Region>, layout: Layout, rank: Rank) -> Place {
-    Place {
+fn place(region: &Arc<Region>, layout: Layout, rank: Rank) -> ArenaMemory {
+    ArenaMemory {
         region: Arc::clone(region),
         offset: layout.arena_of(rank),
         len: layout.arena,

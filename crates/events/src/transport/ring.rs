@@ -24,13 +24,13 @@ pub const fn footprint(capacity: usize) -> usize {
 
 /// Where a ring lies.
 #[derive(Clone, Debug)]
-struct Place {
+struct RingMemory {
     region: Arc<Region>,
     offset: usize,
     capacity: usize,
 }
 
-impl Place {
+impl RingMemory {
     fn new(region: Arc<Region>, offset: usize, capacity: usize) -> Self {
         assert!(capacity.is_power_of_two() && offset.is_multiple_of(WORD));
         region.at(offset, footprint(capacity));
@@ -64,7 +64,7 @@ impl Place {
 /// The end that writes.
 #[derive(Debug)]
 pub struct Writer {
-    place: Place,
+    place: RingMemory,
     tail: u64,
     /// `head` as it was last seen.
     head: u64,
@@ -73,7 +73,7 @@ pub struct Writer {
 /// The end that reads.
 #[derive(Debug)]
 pub struct Reader {
-    place: Place,
+    place: RingMemory,
     head: u64,
     tail: u64,
 }
@@ -81,7 +81,7 @@ pub struct Reader {
 impl Writer {
     /// The writing end of the ring at `offset`. There must be no other.
     pub fn new(region: Arc<Region>, offset: usize, capacity: usize) -> Self {
-        let place = Place::new(region, offset, capacity);
+        let place = RingMemory::new(region, offset, capacity);
         let (tail, head) = (load(place.counter(TAIL)), load(place.counter(HEAD)));
         Self { place, tail, head }
     }
@@ -148,7 +148,7 @@ impl Writer {
 impl Reader {
     /// The reading end of the ring at `offset`. There must be no other.
     pub fn new(region: Arc<Region>, offset: usize, capacity: usize) -> Self {
-        let place = Place::new(region, offset, capacity);
+        let place = RingMemory::new(region, offset, capacity);
         let (tail, head) = (load(place.counter(TAIL)), load(place.counter(HEAD)));
         Self { place, head, tail }
     }

@@ -74,7 +74,7 @@ fn random_script(random: &mut Random, ranks: u32, depth: usize) -> Vec<Op> {
 }
 
 /// A random world of so many ranks, and of so many more that may join.
-fn random_world(random: &mut Random, ranks: u32, newcomers: usize) -> World {
+fn random_world(random: &mut Random, ranks: u32, joining: usize) -> World {
     let mut scripts: Vec<_> = (0..ranks).map(|_| random_script(random, ranks, 2)).collect();
     // Whoever joins first has this number.
     let welcome = Op::Submit {
@@ -82,11 +82,11 @@ fn random_world(random: &mut Random, ranks: u32, newcomers: usize) -> World {
         mode: PERSISTENT,
         body: Rc::new(vec![fire(ranks, IDS[random.below(IDS.len())])]),
     };
-    if newcomers > 0 {
+    if joining > 0 {
         scripts[random.below(ranks as usize)].push(welcome);
     }
-    let joining = (0..newcomers).map(|_| random_script(random, ranks + 1, 1)).collect();
-    World::new(scripts, 40).with_newcomers(joining)
+    let joining = (0..joining).map(|_| random_script(random, ranks + 1, 1)).collect();
+    World::new(scripts, 40).with_joining(joining)
 }
 
 #[test]
@@ -112,13 +112,13 @@ fn seeds() -> std::ops::Range<u64> {
     first..first + number("FREESTONE_HISTORIES").unwrap_or(HISTORIES)
 }
 
-fn check_random_histories(most_newcomers: usize) {
+fn check_random_histories(most_joining: usize) {
     let (mut ended, mut stuck, mut tasks) = (0, 0, 0);
     for seed in seeds() {
         let mut random = Random(seed.wrapping_mul(0x2545_f491_4f6c_dd1d));
         let ranks = 1 + random.below(3) as u32;
-        let newcomers = random.below(most_newcomers + 1);
-        let world = random_world(&mut random, ranks, newcomers);
+        let joining = random.below(most_joining + 1);
+        let world = random_world(&mut random, ranks, joining);
         let outcome =
             std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| world.run(&mut random)));
         let (verdict, submitted) = outcome.unwrap_or_else(|_| panic!("seed {seed}"));
@@ -177,10 +177,10 @@ fn in_every_order(scripts: &[Vec<Op>], wanted: Verdict) -> usize {
 
 /// Runs scripts in every order, with those who may join; how many orders end, and how many are
 /// stuck.
-fn count_orders(scripts: &[Vec<Op>], newcomers: &[Vec<Op>]) -> [usize; 2] {
+fn count_orders(scripts: &[Vec<Op>], joining: &[Vec<Op>]) -> [usize; 2] {
     let (mut orders, mut chooser) = ([0, 0], Exhaustive::default());
     loop {
-        let world = World::new(scripts.to_vec(), 10).with_newcomers(newcomers.to_vec());
+        let world = World::new(scripts.to_vec(), 10).with_joining(joining.to_vec());
         let (verdict, _) = world.run(&mut chooser);
         orders[usize::from(verdict != Verdict::Ended)] += 1;
         assert!(orders.iter().sum::<usize>() < 3_000_000, "too many orders to try");
@@ -252,11 +252,11 @@ fn two_join_one_after_the_other_in_every_order() {
 }
 
 #[test]
-fn who_was_told_of_a_newcomer_fires_at_it_in_every_order() {
+fn who_knows_of_a_joining_rank_fires_at_it_in_every_order() {
     let on = vec![Dependency::new(Source::Any, RANK_JOINED)];
     let welcome = Op::Submit { on, mode: PERSISTENT, body: Rc::new(vec![fire(1, "welcome")]) };
-    let newcomer = vec![submit(0, "welcome", vec![fire(0, "a")])];
-    let [ended, stuck] = count_orders(&[[serves(), vec![welcome]].concat()], &[newcomer]);
+    let welcoming = vec![submit(0, "welcome", vec![fire(0, "a")])];
+    let [ended, stuck] = count_orders(&[[serves(), vec![welcome]].concat()], &[welcoming]);
     assert!(ended > 100, "{ended}");
     assert_eq!(stuck, 0);
 }

@@ -63,7 +63,7 @@ pub struct World {
     /// Events that may still be fired: scripts could go on for ever.
     budget: usize,
     /// Scripts of those who may yet ask to join.
-    newcomers: Vec<Vec<Op>>,
+    to_join: Vec<Vec<Op>>,
     /// Who was let in and is no rank yet: its number and its script.
     joining: Option<(u32, Vec<Op>)>,
 }
@@ -79,14 +79,14 @@ impl World {
             consumed: HashMap::new(),
             lasting: Vec::new(),
             budget,
-            newcomers: Vec::new(),
+            to_join: Vec::new(),
             joining: None,
         }
     }
 
     /// The same, with some who may join at any time, or give up.
-    pub fn with_newcomers(self, scripts: Vec<Vec<Op>>) -> Self {
-        Self { newcomers: scripts, ..self }
+    pub fn with_joining(self, scripts: Vec<Vec<Op>>) -> Self {
+        Self { to_join: scripts, ..self }
     }
 
     /// Steps until every rank knows how the run stands; that, and how many tasks ran.
@@ -126,7 +126,7 @@ impl World {
         steps.extend(heard.map(|(&(from, to), _)| Step::Deliver(from, to)));
         if self.joining.is_some() {
             steps.extend([Step::Come, Step::GiveUp]);
-        } else if !self.newcomers.is_empty() && self.nodes[0].verdict.is_none() {
+        } else if !self.to_join.is_empty() && self.nodes[0].verdict.is_none() {
             steps.push(Step::Ask);
         }
         steps
@@ -155,11 +155,11 @@ impl World {
             }
             Step::Ask => {
                 let number = self.nodes[0].detector.admit().unwrap();
-                self.joining = Some((number, self.newcomers.pop().unwrap()));
+                self.joining = Some((number, self.to_join.pop().unwrap()));
             }
             Step::Come => {
                 let (number, script) = self.joining.take().unwrap();
-                let detector = Detector::newcomer(number, number + 1, &[]);
+                let detector = Detector::joining(number, number + 1, &[]);
                 self.nodes.push(Node::new(detector, number + 1, script));
                 let mut actions = Vec::new();
                 self.nodes[0].detector.on_come(&mut actions);

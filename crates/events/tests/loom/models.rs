@@ -55,18 +55,18 @@ fn frames_come_out_of_a_ring_whole_and_in_order() {
 }
 
 #[test]
-fn who_waits_for_room_is_told_of_it_or_has_it() {
+fn who_waits_for_room_is_woken_or_has_it() {
     every_interleaving(|| {
         let (mut writer, mut reader) = ring(32);
         assert!(writer.push(&[&[1; 8]]) && writer.push(&[&[2; 8]]) && !writer.push(&[&[3; 8]]));
         let waiting = thread::spawn(move || writer.wait_for_room(8));
-        let mut told = false;
+        let mut is_woken = false;
         for value in 1..=2 {
             reader.pop(|frame| assert_eq!(frame, [value; 8])).unwrap();
-            told |= reader.release();
+            is_woken |= reader.release();
         }
         let waits = waiting.join().unwrap();
-        assert!(told || !waits);
+        assert!(is_woken || !waits);
     });
 }
 

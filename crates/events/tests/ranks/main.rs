@@ -2,8 +2,8 @@
 
 #![allow(clippy::unwrap_used)]
 
+mod joining;
 mod many;
-mod newcomers;
 mod rules;
 mod runs;
 mod watching;
@@ -370,7 +370,7 @@ fn a_run_that_cannot_go_on_says_what_it_waits_for() {
 }
 
 #[test]
-fn a_program_that_waits_for_ever_is_told_so() {
+fn a_program_that_waits_for_ever_gets_an_error() {
     let found = outcomes(Way::Threads, 2, &Config::default(), |rank| {
         if rank.rank() == 0 {
             let error = rank.wait(vec![from(1, "never")], None).unwrap_err();
@@ -464,8 +464,8 @@ fn a_program_that_asks_for_lost_ranks_goes_on() {
     let lost = ranks.remove(0);
     let run = |rank: Rank| {
         std::thread::spawn(move || {
-            let told = Arc::new(Mutex::new(Vec::new()));
-            let noted = Arc::clone(&told);
+            let heard = Arc::new(Mutex::new(Vec::new()));
+            let noted = Arc::clone(&heard);
             rank.submit(Submit::on(vec![any(RANK_LOST)]), move |rank, events| {
                 noted.lock().unwrap().push(events[0].source);
                 fire(rank, 0, "into nothing", 1);
@@ -478,7 +478,7 @@ fn a_program_that_asks_for_lost_ranks_goes_on() {
             rank.fire_bytes(rank.rank(), "ready", &[]).unwrap();
             rank.wait(vec![any("ready")], None).unwrap();
             rank.finish().unwrap();
-            Arc::into_inner(told).map(|told| told.into_inner().unwrap())
+            Arc::into_inner(heard).map(|heard| heard.into_inner().unwrap())
         })
     };
     let threads: Vec<_> = ranks.into_iter().map(run).collect();
@@ -542,7 +542,7 @@ fn values_of_a_rank_pass_by_reference() {
 }
 
 #[test]
-fn what_persistent_tasks_hold_at_the_end_is_told() {
+fn what_persistent_tasks_hold_at_the_end_is_reported() {
     // The original drops one such event silently, and hangs with two.
     let found = outcomes(Way::Threads, 1, &Config::default(), |rank| {
         let on = vec![any("a"), any("b")];

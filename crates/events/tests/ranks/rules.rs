@@ -8,7 +8,7 @@ use std::sync::{Arc, Condvar, Mutex};
 use std::time::Duration;
 
 /// A wait that no test should come to the end of.
-const PATIENCE: Duration = Duration::from_secs(60);
+const TIMEOUT: Duration = Duration::from_secs(60);
 
 /// Something that threads wait for.
 #[derive(Default)]
@@ -25,7 +25,7 @@ impl Gate {
 
     fn wait_for(&self, wanted: i64) {
         let value = self.value.lock().unwrap();
-        let end = self.changed.wait_timeout_while(value, PATIENCE, |value| *value < wanted);
+        let end = self.changed.wait_timeout_while(value, TIMEOUT, |value| *value < wanted);
         assert!(!end.unwrap().1.timed_out(), "{wanted} never came");
     }
 }
@@ -246,8 +246,8 @@ fn a_producer_that_is_faster_fills_no_more_than_a_bounded_memory() {
                     assert!(underway < UNDERWAY, "{way:?}: {underway} bytes are on their way");
                 };
                 assert!(matches!(error, EventsError::NoRoom { target: 1, .. }), "{error}");
-                let said = "rank 1 has had no room for the event 'e': its tasks are busy";
-                assert!(error.to_string().contains(said), "{error}");
+                let message = "rank 1 has had no room for the event 'e': its tasks are busy";
+                assert!(error.to_string().contains(message), "{error}");
                 full.add(1);
             }) {
                 outcome.unwrap();

@@ -11,7 +11,7 @@ use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 /// How long ranks may take to meet.
-const PATIENCE: Duration = Duration::from_secs(60);
+const TIMEOUT: Duration = Duration::from_secs(60);
 const ARENA: usize = 16 << 20;
 
 /// How ranks are connected.
@@ -31,7 +31,7 @@ pub enum Way {
 pub fn ways() -> Vec<Way> {
     static WORLD: OnceLock<Option<World>> = OnceLock::new();
     // The first one keeps MPI up for all others.
-    let world = WORLD.get_or_init(|| match World::begin(&[], None, PATIENCE) {
+    let world = WORLD.get_or_init(|| match World::begin(&[], None, TIMEOUT) {
         Ok(world) => Some(world),
         Err(error) => {
             println!("not over MPI: {error}");
@@ -70,10 +70,10 @@ pub fn met(ranks: u32) -> (Vec<Tcp>, Meeting) {
     let here = std::thread::scope(|scope| {
         let meet = |rank| {
             let address = &address;
-            scope.spawn(move || Tcp::meet(address, rank, ranks, access, PATIENCE).unwrap())
+            scope.spawn(move || Tcp::meet(address, rank, ranks, access, TIMEOUT).unwrap())
         };
         let here: Vec<_> = (0..ranks).map(meet).collect();
-        meeting.hold(ranks, ranks, PATIENCE).unwrap();
+        meeting.hold(ranks, ranks, TIMEOUT).unwrap();
         here.into_iter().map(|one| one.join().unwrap()).collect()
     });
     (here, meeting)
@@ -88,9 +88,9 @@ fn connected(way: Way, ranks: u32, config: &Config) -> Vec<Rank> {
             here.into_iter().map(|one| started(Box::new(one))).collect()
         }
         Way::Mpi => {
-            let world = Arc::new(World::begin(&[], None, PATIENCE).unwrap());
-            let seats = Mpi::threads(&world, ranks).unwrap();
-            seats.into_iter().map(|seat| started(Box::new(seat))).collect()
+            let world = Arc::new(World::begin(&[], None, TIMEOUT).unwrap());
+            let ranks = Mpi::threads(&world, ranks).unwrap();
+            ranks.into_iter().map(|rank| started(Box::new(rank))).collect()
         }
     }
 }

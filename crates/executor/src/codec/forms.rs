@@ -72,7 +72,7 @@ impl<'a> Inline<'a> {
             (&DIRECT, value) => Ok(Self::Direct(Reader::new(value))),
             (&PLAIN, stream) => Ok(Self::Pickle { stream, buffers: Vec::new() }),
             (&BUFFERED, rest) => Self::parse_buffered(Cursor(rest)),
-            (form, _) => Err(CodecError::UnknownTag(*form)),
+            (form, _) => Err(CodecError::UnknownForm(*form)),
         }
     }
 

@@ -26,8 +26,8 @@ pub enum CodecError {
     /// A value begins as none does.
     #[error("unknown tag {0} of a value")]
     UnknownTag(u8),
-    /// Arguments begin as none do.
-    #[error("unknown form {0} of arguments")]
+    /// Arguments, or an inline value, begin as none do.
+    #[error("unknown form {0} of arguments or of an inline value")]
     UnknownForm(u8),
     /// Tuples in tuples beyond what is written.
     #[error("tuples are nested deeper than {}", direct::MAX_DEPTH)]

@@ -38,9 +38,9 @@ impl EventMeeting {
 
     /// Waits for all ranks and tells each where the others are.
     fn hold(&self, py: Python<'_>, ranks: u32, patience_s: f64) -> PyResult<()> {
-        let patience = seconds(patience_s)?;
+        let timeout = seconds(patience_s)?;
         check_ranks(ranks)?;
-        py.detach(|| self.meeting.hold(ranks, ranks, patience)).map(drop).map_err(failed)
+        py.detach(|| self.meeting.hold(ranks, ranks, timeout)).map(drop).map_err(failed)
     }
 
     /// Turns away ranks that come again, until the meeting is closed.
@@ -84,9 +84,9 @@ pub fn meet_ranks(
     patience_s: f64,
     settings: Settings,
 ) -> PyResult<EventRank> {
-    let (access, patience) = (access::read(identity)?, seconds(patience_s)?);
+    let (access, timeout) = (access::read(identity)?, seconds(patience_s)?);
     check_ranks(ranks)?;
-    let met = py.detach(|| Tcp::meet(address, rank, ranks, &access, patience));
+    let met = py.detach(|| Tcp::meet(address, rank, ranks, &access, timeout));
     let tcp = met.map_err(|error| not_met(py, error))?;
     EventRank::start(Box::new(tcp), &settings)
 }
@@ -116,8 +116,8 @@ impl EventInvitation {
     /// Meets the other ranks, or joins them.
     #[allow(clippy::needless_pass_by_value)] // as Python gives them
     fn accept(&self, py: Python<'_>, patience_s: f64, settings: Settings) -> PyResult<EventRank> {
-        let patience = seconds(patience_s)?;
-        let tcp = py.detach(|| self.invitation.accept(patience)).map_err(failed)?;
+        let timeout = seconds(patience_s)?;
+        let tcp = py.detach(|| self.invitation.accept(timeout)).map_err(failed)?;
         EventRank::start(Box::new(tcp), &settings)
     }
 }

@@ -11,7 +11,7 @@ pub fn raised(error: IoError) -> PyErr {
         IoError::Io(source) => source
             .get_ref()
             .and_then(|inner| inner.downcast_ref::<PyErr>())
-            .map_or_else(|| said(&source), |inner| Python::attach(|py| inner.clone_ref(py))),
+            .map_or_else(|| os_error(&source), |inner| Python::attach(|py| inner.clone_ref(py))),
         other => Python::attach(|py| {
             let row = other.row().map(|row| row + 1);
             let column = other.column().map(|column| column + 1);
@@ -25,7 +25,7 @@ pub fn raised(error: IoError) -> PyErr {
 }
 
 /// What the operating system says.
-fn said(error: &io::Error) -> PyErr {
+fn os_error(error: &io::Error) -> PyErr {
     match error.raw_os_error() {
         Some(code) => PyOSError::new_err((code, error.to_string())),
         None => PyOSError::new_err(error.to_string()),

@@ -4,7 +4,7 @@ mod calls;
 mod remote;
 
 use crate::access;
-use crate::blocks::{self, Home};
+use crate::blocks::{self, OpenHome};
 use crate::codec::{self, Encoded};
 use crate::columns;
 use crate::durations::{microseconds, seconds};
@@ -111,7 +111,7 @@ impl Manager {
 }
 
 fn ready(output: Output) -> Arc<Cell> {
-    Arc::new(Cell::settled(Outcome::Ready(output)))
+    Arc::new(Cell::resolved(Outcome::Ready(output)))
 }
 
 #[pymethods]
@@ -179,7 +179,7 @@ impl Manager {
     /// Says which worker shares this machine with the program, and where its cache is.
     fn set_home(&self, worker: u32, memory: (&str, u64), disk: (&str, u64)) -> PyResult<()> {
         let worker = WorkerId(worker);
-        self.link.set_home(Home::open(worker, [memory, disk])?);
+        self.link.set_home(OpenHome::open(worker, [memory, disk])?);
         let owned = |(folder, nbytes): (&str, u64)| (folder.to_owned(), nbytes);
         let home = HomeCache { worker, memory: owned(memory), disk: owned(disk) };
         self.link.client.set_home(home);
@@ -486,8 +486,13 @@ impl Manager {
         }
     }
 
-    /// Says whether somebody looks at the run, so that `recent_columns` has something.
-    fn observe(&self, observed: bool) {
+    /// Says whether somebody looks at the run, so that `take_columns` has something: `whole` for all
+    /// that happens, else of what is not taken the last.
+    fn observe(&self, observed: bool, whole: bool) {
+        self.records(|records| {
+            records.set_bounded(!whole);
+            Vec::new()
+        });
         self.link.client.request(Request::Observe(observed));
     }
 
@@ -515,33 +520,17 @@ impl Manager {
         self.link.client.request(Request::Balance);
     }
 
-    /// Records of the trace since the last call, as dicts.
-    fn take_records<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyList>> {
-        let list = PyList::empty(py);
-        for record in &self.records(Records::take) {
-            list.append(figures::record(py, record)?)?;
-        }
-        Ok(list)
-    }
-
-    /// The same in Arrow's layout, a million at once: how many there are, and by field the validity
-    /// bits, the offsets (of text) and the data.
+    /// What was recorded since the last call, in Arrow's layout, a million at once: how many there
+    /// are, and by field the validity bits, the offsets (of text) and the data.
     fn take_columns<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyList>> {
         let list = PyList::empty(py);
-        for records in self.records(Records::take).chunks(columns::MOST_ROWS) {
+        for records in py.detach(|| self.records(Records::take)).chunks(columns::MAX_ROWS) {
             list.append((records.len(), columns::columns(py, records)?))?;
         }
         Ok(list)
     }
 
-    /// What is new since the last call while the run is observed, as `take_columns` gives it, which
-    /// has it nevertheless.
-    fn recent_columns<'py>(&self, py: Python<'py>) -> PyResult<(usize, Bound<'py, PyDict>)> {
-        let records = py.detach(|| self.records(Records::recent));
-        Ok((records.len(), columns::columns(py, &records)?))
-    }
-
-    /// Ends the run. Settles what waits. May be called twice.
+    /// Ends the run. Resolves what waits. May be called twice.
     fn close(&self, py: Python<'_>) {
         let thread = lock(&self.thread).take();
         py.detach(|| match thread {

@@ -2,7 +2,7 @@
 
 use super::{Manager, Thread, unexpected};
 use crate::access;
-use crate::blocks::Home;
+use crate::blocks::OpenHome;
 use crate::durations::microseconds;
 use crate::future::names_of;
 use crate::link::Link;
@@ -22,7 +22,7 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError, Weak};
 #[derive(Default)]
 struct Homes {
     link: OnceLock<Weak<Link>>,
-    early: Mutex<Option<Home>>,
+    early: Mutex<Option<OpenHome>>,
 }
 
 impl Homes {
@@ -32,7 +32,7 @@ impl Homes {
             return;
         }
         let HomeCache { worker, memory, disk } = home;
-        let Ok(home) = Home::open(*worker, [(&memory.0, memory.1), (&disk.0, disk.1)]) else {
+        let Ok(home) = OpenHome::open(*worker, [(&memory.0, memory.1), (&disk.0, disk.1)]) else {
             return;
         };
         match self.link.get() {

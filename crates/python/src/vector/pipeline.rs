@@ -9,7 +9,8 @@ use freestone_vector::kernels::dense::binary::Binary;
 use freestone_vector::kernels::dense::reduce::Reduce;
 use freestone_vector::kernels::dense::unary::Unary;
 use freestone_vector::pipeline::{
-    Class, Cut, Input, Instruction, Kind, Options, Output, Pipeline, Place, Reduced, Structure, run,
+    Class, Cut, Input, Instruction, Kind, Operand, Options, Output, Pipeline, Reduced, Structure,
+    run,
 };
 use freestone_vector::queues::{Layout, Victims};
 use freestone_vector::with_cell;
@@ -38,9 +39,9 @@ fn input_of((code, class, array, real, whole): &RawInput) -> PyResult<Input> {
     let place = match array {
         Some(array) => {
             array.check(cell)?;
-            Place::Memory(array.begin())
+            Operand::Memory(array.begin())
         }
-        None => Place::Bits(with_cell!(cell, T => scalar_bits::<T>(*real, *whole))),
+        None => Operand::Bits(with_cell!(cell, T => scalar_bits::<T>(*real, *whole))),
     };
     Ok(Input { cell, class, place })
 }
@@ -91,7 +92,7 @@ fn output_of((kind, name, register, array): &RawOutput) -> PyResult<Output> {
     })
 }
 
-/// The compressed rows of inputs: their offsets, and the column of each stored cell.
+/// The CSR structure of inputs: their offsets, and the column of each stored cell.
 type RawStructure = (Array, Array);
 
 fn structure_of(raw: &RawStructure, rows: usize, inputs: &[RawInput]) -> PyResult<Structure> {

@@ -1,4 +1,4 @@
-//! Kernels of compressed rows and of cells with their places, from Python.
+//! Kernels of CSR and COO matrices, from Python.
 
 use freestone_vector::cell::{Cell, Number};
 use freestone_vector::kernels::coo::{Places, Target, draw, merge, offsets, reduce, transpose};
@@ -84,7 +84,7 @@ pub fn coo_reduce(
     })
 }
 
-/// Exchanges the rows and columns of compressed rows; `out` has offsets, columns and cells.
+/// Exchanges the rows and columns of a CSR matrix; `out` has offsets, columns and cells.
 #[pyfunction]
 #[allow(clippy::needless_pass_by_value)] // as PyO3 extracts it
 pub fn csr_transpose(py: Python<'_>, code: u8, source: Arrays, out: Arrays) -> PyResult<()> {
@@ -128,7 +128,7 @@ pub fn coo_draw(
     drawn?.map_err(refused)
 }
 
-/// Counts the stored cells of each row of a product of compressed rows.
+/// Counts the stored cells of each row of a product of CSR matrices.
 #[pyfunction]
 #[allow(clippy::needless_pass_by_value)] // as PyO3 extracts it
 pub fn csr_product_sizes(
@@ -148,7 +148,7 @@ pub fn csr_product_sizes(
     })
 }
 
-/// Computes the product of compressed rows with a dense matrix of `width` columns.
+/// Computes the product of a CSR matrix with a dense matrix of `width` columns.
 #[pyfunction]
 #[allow(clippy::needless_pass_by_value)] // as PyO3 extracts it
 pub fn csr_panel(
@@ -169,7 +169,7 @@ pub fn csr_panel(
     })
 }
 
-/// Computes a product of compressed rows into offsets, columns and cells.
+/// Computes a product of CSR matrices into offsets, columns and cells.
 #[pyfunction]
 #[allow(clippy::needless_pass_by_value)] // as PyO3 extracts it
 pub fn csr_product(

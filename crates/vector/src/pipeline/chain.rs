@@ -14,7 +14,7 @@
 use std::ops::Range;
 
 use super::cutting::FROM_MEMORY;
-use super::scratch::{Homes, Line};
+use super::scratch::{Line, Locations};
 use super::words::{bits, number, start};
 use super::{Class, Instruction, Kind, Output, Pipeline};
 use crate::cell::{Cell, Number};
@@ -99,7 +99,7 @@ impl<'a> Chain<'a> {
     pub fn of(
         pipeline: &'a Pipeline,
         kinds: &[Kind],
-        homes: &Homes,
+        locations: &Locations,
         batch_bytes: usize,
     ) -> Option<Self> {
         let class = class_of(pipeline, kinds)?;
@@ -110,7 +110,7 @@ impl<'a> Chain<'a> {
             .collect::<Option<_>>()?;
         let width = if class == Class::Full { pipeline.columns } else { 1 };
         let piece = piece_of(pipeline, kinds, batch_bytes);
-        let mut made = Maker::new(pipeline, kinds, homes, (width, piece));
+        let mut made = Maker::new(pipeline, kinds, locations, (width, piece));
         let inputs: Vec<Cells> = pipeline.inputs.iter().map(|input| made.input(input)).collect();
         let mut steps = made.steps(&loops, &inputs);
         let (stores, folds) = made.outputs(&inputs);
@@ -139,9 +139,9 @@ impl<'a> Chain<'a> {
                 self.work(at, count)?;
                 at += count;
             }
-            self.settle(&mut totals);
+            self.add_lanes(&mut totals);
         }
-        stream::settle();
+        stream::fence();
         Ok(totals)
     }
 
@@ -165,10 +165,10 @@ impl<'a> Chain<'a> {
     }
 
     /// Adds what the lanes have to what the task has, and clears them.
-    fn settle(&mut self, totals: &mut [u64]) {
+    fn add_lanes(&mut self, totals: &mut [u64]) {
         for (fold, total) in self.folds.iter().zip(totals) {
             with_cell!(fold.cell, T => {
-                let found = reduce::settle::<T>(fold.how, fold.lanes());
+                let found = reduce::fold_lanes::<T>(fold.how, fold.lanes());
                 *total = bits(fold.how.both(number::<T>(*total), found));
             });
         }

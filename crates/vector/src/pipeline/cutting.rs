@@ -53,13 +53,13 @@ pub fn grain(pipeline: &Pipeline, options: &Options, workers: u64) -> u64 {
     options.grain.max(even)
 }
 
-/// How many cells there are to work on: of compressed rows, those that are stored.
+/// How many cells there are to work on: of a CSR matrix, those that are stored.
 pub fn cells_of(pipeline: &Pipeline) -> usize {
     let dense = pipeline.rows * pipeline.columns;
     pipeline.structure.map_or(dense, |_| stored(pipeline, 0..pipeline.rows).len() + pipeline.rows)
 }
 
-/// The stored cells of rows; none without compressed rows.
+/// The stored cells of rows; none without a CSR matrix.
 pub fn stored(pipeline: &Pipeline, rows: Range<usize>) -> Range<usize> {
     pipeline.structure.map_or(0..0, |structure| {
         let end_of = |row: usize| {
@@ -139,7 +139,7 @@ pub fn reads_ahead(pipeline: &Pipeline, step: usize) -> bool {
     all >= FROM_MEMORY && of_tile <= AHEAD
 }
 
-/// Where tasks begin, so that they have even shares of the work: with compressed rows, that is not
+/// Where tasks begin, so that they have even shares of the work: with a CSR matrix, that is not
 /// of the rows but of what they store.
 pub struct Shares<'a> {
     pipeline: &'a Pipeline,

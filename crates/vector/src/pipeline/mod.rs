@@ -32,13 +32,13 @@ pub enum Class {
     Column,
     /// One number for each cell.
     Full,
-    /// One number for each stored cell of the pipeline's compressed rows.
+    /// One number for each stored cell of the pipeline's CSR matrix.
     Sparse,
 }
 
 /// Where an input is. The memory stays as it is while the pipeline runs.
 #[derive(Clone, Copy, Debug)]
-pub enum Place {
+pub enum Operand {
     /// A number's bits, in the low bytes.
     Bits(u64),
     /// Its first cell; cells follow row by row without gaps.
@@ -53,10 +53,10 @@ pub struct Input {
     /// Its shape.
     pub class: Class,
     /// Where it is.
-    pub place: Place,
+    pub place: Operand,
 }
 
-/// The compressed rows of a pipeline: where each row's cells begin, and their columns.
+/// The CSR structure of a pipeline: where each row's cells begin, and their columns.
 #[derive(Clone, Copy, Debug)]
 pub struct Structure {
     /// `rows + 1` offsets.
@@ -105,7 +105,7 @@ pub struct Pipeline {
     pub columns: usize,
     /// What it reads.
     pub inputs: Vec<Input>,
-    /// The compressed rows, if an input is one of them.
+    /// The CSR structure, if an input has one.
     pub structure: Option<Structure>,
     /// What it does, in order.
     pub instructions: Vec<Instruction>,
@@ -136,10 +136,10 @@ impl Pipeline {
         let mut kinds: Vec<Kind> =
             self.inputs.iter().map(|input| Kind { cell: input.cell, class: input.class }).collect();
         for (at, input) in self.inputs.iter().enumerate() {
-            let scalar = matches!(input.place, Place::Bits(_));
+            let scalar = matches!(input.place, Operand::Bits(_));
             check(scalar == (input.class == Class::Scalar), "an input's place", at)?;
             let stored = input.class != Class::Sparse || self.structure.is_some();
-            check(stored, "compressed rows without offsets", at)?;
+            check(stored, "a CSR matrix without offsets", at)?;
         }
         for instruction in &self.instructions {
             let kind = self.kind_of(*instruction, &kinds)?;
@@ -183,7 +183,7 @@ impl Pipeline {
         }
     }
 
-    /// Whether the columns of compressed rows matter: for their places in a row or in a matrix, not
+    /// Whether the columns of a CSR matrix matter: for their places in a row or in a matrix, not
     /// for what is done with each stored cell, or row of them.
     pub fn reads_columns(&self, kinds: &[Kind]) -> bool {
         let is = |class: Class| move |register: &Register| kinds[*register].class == class;

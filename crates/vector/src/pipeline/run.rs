@@ -11,8 +11,8 @@ use freestone_base::task_sizes::{Scheme, TaskSizes, fitted};
 
 use super::chain::Chain;
 use super::cutting::{Shares, cells_of, grain, reads_ahead, stored, tile_rows};
-use super::scratch::homes;
-use super::step::{Bench, Tile};
+use super::scratch::locations;
+use super::step::{Tile, Workspace};
 use super::words::{bits, number, start};
 use super::{Class, Kind, Output, Pipeline, Register};
 use crate::cell::{Cell, Number};
@@ -115,7 +115,7 @@ pub struct Reduced {
 /// is stored is then undefined.
 pub fn run(pipeline: &Pipeline, options: &Options) -> Result<Vec<Reduced>, Error> {
     let kinds = pipeline.kinds()?;
-    let homes = homes(pipeline, &kinds);
+    let locations = locations(pipeline, &kinds);
     let places = places(options);
     let packages: Vec<usize> = places.iter().map(|one| one.package).collect();
     let workers = packages.len() as u64;
@@ -135,13 +135,13 @@ pub fn run(pipeline: &Pipeline, options: &Options) -> Result<Vec<Reduced>, Error
     let step = tile_rows(pipeline, &kinds, options.batch_bytes);
     let ahead = reads_ahead(pipeline, step);
     let job = |worker: usize| {
-        let mut chain = Chain::of(pipeline, &kinds, &homes, options.batch_bytes);
-        let mut bench = Bench::new(pipeline, &kinds, &homes);
+        let mut chain = Chain::of(pipeline, &kinds, &locations, options.batch_bytes);
+        let mut workspace = Workspace::new(pipeline, &kinds, &locations);
         let mut columns = partials.own_columns(&kinds);
         while let Some((number, task)) = queues.take(worker) {
             let done = match &mut chain {
                 Some(chain) => chain.run(task.start as usize..task.end as usize),
-                None => run_task(&mut bench, &task, step, ahead, &mut columns),
+                None => run_task(&mut workspace, &task, step, ahead, &mut columns),
             };
             match done {
                 Ok(reduced) => partials.keep(number, &reduced),
@@ -173,17 +173,17 @@ fn places(options: &Options) -> Vec<Processor> {
 }
 
 fn run_task(
-    bench: &mut Bench<'_>,
+    workspace: &mut Workspace<'_>,
     task: &Task,
     step: usize,
     ahead: bool,
     columns: &mut [Vec<u64>],
 ) -> Result<Vec<u64>, Error> {
-    let pipeline = bench.pipeline;
+    let pipeline = workspace.pipeline;
     let mut reduced: Vec<u64> = Vec::new();
     for output in &pipeline.outputs {
         if let Output::Reduce(how, register) = output {
-            reduced.push(start(*how, bench.kinds[*register].cell));
+            reduced.push(start(*how, workspace.kinds[*register].cell));
         }
     }
     let end = task.end as usize;
@@ -195,48 +195,53 @@ fn run_task(
     let mut next = tile(now.rows.end);
     while !now.rows.is_empty() {
         let later = tile(next.rows.end);
-        bench.check(&now)?;
+        workspace.check(&now)?;
         // A part before each instruction: memory is busy while the processor computes.
         let parts = pipeline.instructions.len() + 1;
         for at in 0..pipeline.instructions.len() {
             if ahead {
-                bench.fetch(&later, at, parts);
+                workspace.fetch(&later, at, parts);
             }
-            bench.step(at, &now)?;
+            workspace.step(at, &now)?;
         }
         if ahead {
-            bench.fetch(&later, parts - 1, parts);
+            workspace.fetch(&later, parts - 1, parts);
         }
-        bench.store(&now);
-        reduce_tile(bench, &now, &mut reduced, columns);
+        workspace.store(&now);
+        reduce_tile(workspace, &now, &mut reduced, columns);
         (now, next) = (next, later);
     }
-    stream::settle();
+    stream::fence();
     Ok(reduced)
 }
 
-fn reduce_tile(bench: &Bench<'_>, tile: &Tile, reduced: &mut [u64], columns: &mut [Vec<u64>]) {
+fn reduce_tile(
+    workspace: &Workspace<'_>,
+    tile: &Tile,
+    reduced: &mut [u64],
+    columns: &mut [Vec<u64>],
+) {
     let (mut scalar, mut column) = (0, 0);
-    for output in &bench.pipeline.outputs {
+    for output in &workspace.pipeline.outputs {
         match *output {
             Output::Store(..) => {}
             Output::Reduce(how, register) => {
-                with_cell!(bench.kinds[register].cell, T => {
-                    let found = reduce_all::<T>(bench, how, register, tile);
+                with_cell!(workspace.kinds[register].cell, T => {
+                    let found = reduce_all::<T>(workspace, how, register, tile);
                     reduced[scalar] = bits(how.both(number::<T>(reduced[scalar]), found));
                 });
                 scalar += 1;
             }
             Output::ColumnReduce(how, register, _) => {
-                with_cell!(bench.kinds[register].cell, T => {
+                with_cell!(workspace.kinds[register].cell, T => {
                     // SAFETY: the buffer was made for this many cells of this type.
                     let out = unsafe {
                         std::slice::from_raw_parts_mut(
                             columns[column].as_mut_ptr().cast::<T>(),
-                            bench.pipeline.columns,
+                            workspace.pipeline.columns,
                         )
                     };
-                    reduce_columns::<T>(bench, how, register, tile, out);
+                    reduce_columns::<T>(workspace, how, register, tile, out);
                 });
                 column += 1;
             }
@@ -244,28 +249,33 @@ fn reduce_tile(bench: &Bench<'_>, tile: &Tile, reduced: &mut [u64], columns: &mu
     }
 }
 
-fn reduce_all<T: Number>(bench: &Bench<'_>, how: Reduce, register: Register, tile: &Tile) -> T {
-    let cells = bench.cells::<T>(register, tile);
+fn reduce_all<T: Number>(
+    workspace: &Workspace<'_>,
+    how: Reduce,
+    register: Register,
+    tile: &Tile,
+) -> T {
+    let cells = workspace.cells::<T>(register, tile);
     let found = reduce::run(how, cells);
-    let sparse = bench.kinds[register].class == Class::Sparse;
-    if sparse && cells.len() < tile.rows.len() * bench.pipeline.columns {
+    let sparse = workspace.kinds[register].class == Class::Sparse;
+    if sparse && cells.len() < tile.rows.len() * workspace.pipeline.columns {
         return how.both(found, T::ZERO);
     }
     found
 }
 
 fn reduce_columns<T: Number>(
-    bench: &Bench<'_>,
+    workspace: &Workspace<'_>,
     how: Reduce,
     register: Register,
     tile: &Tile,
     out: &mut [T],
 ) {
-    let cells = bench.cells::<T>(register, tile);
-    match bench.kinds[register].class {
+    let cells = workspace.cells::<T>(register, tile);
+    match workspace.kinds[register].class {
         Class::Sparse => {
             // Only sums: the compiler gives extremes of compressed columns to another kernel.
-            for (cell, column) in cells.iter().zip(bench.columns(tile)) {
+            for (cell, column) in cells.iter().zip(workspace.columns(tile)) {
                 let at = *column as usize;
                 out[at] = how.both(out[at], *cell);
             }

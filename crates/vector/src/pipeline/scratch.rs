@@ -15,27 +15,27 @@ impl Line {
 
 /// Where a register of the instructions is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Home {
+pub enum Location {
     /// A buffer of the worker.
     Slot(usize),
-    /// The memory of an output, by its address: homes are shared by workers.
+    /// The memory of an output, by its address: locations are shared by workers.
     Output(usize),
 }
 
-/// The homes of all registers, and how many slots they need.
+/// The locations of all registers, and how many slots they need.
 #[derive(Clone, Debug)]
-pub struct Homes {
+pub struct Locations {
     /// Of each instruction.
-    pub of: Vec<Home>,
+    pub of: Vec<Location>,
     /// How many buffers.
     pub slots: usize,
     /// Registers that are computed in a buffer and then written to memory, past the caches.
     pub streamed: Vec<(Register, usize)>,
 }
 
-/// Finds homes: what is stored is written where it goes, and a buffer is used again as soon as
+/// Assigns locations: what is stored is written where it goes, and a buffer is used again as soon as
 /// nobody reads what it holds.
-pub fn homes(pipeline: &Pipeline, kinds: &[Kind]) -> Homes {
+pub fn locations(pipeline: &Pipeline, kinds: &[Kind]) -> Locations {
     let first = pipeline.inputs.len();
     let streamed = streamed(pipeline, kinds);
     let is_streamed = |wanted: Register| streamed.iter().any(|(register, _)| *register == wanted);
@@ -45,7 +45,7 @@ pub fn homes(pipeline: &Pipeline, kinds: &[Kind]) -> Homes {
     }
     let mut free: Vec<usize> = Vec::new();
     let mut slots = 0;
-    let mut of: Vec<Home> = Vec::new();
+    let mut of: Vec<Location> = Vec::new();
     for at in 0..pipeline.instructions.len() {
         let stored = pipeline.outputs.iter().find_map(|output| match output {
             Output::Store(register, memory)
@@ -59,17 +59,17 @@ pub fn homes(pipeline: &Pipeline, kinds: &[Kind]) -> Homes {
             || {
                 let slot = free.pop().unwrap_or(slots);
                 slots = slots.max(slot + 1);
-                Home::Slot(slot)
+                Location::Slot(slot)
             },
-            Home::Output,
+            Location::Output,
         ));
         for (before, end) in ends.iter().enumerate().take(at + 1) {
-            if let (true, Home::Slot(slot)) = (*end == at, of[before]) {
+            if let (true, Location::Slot(slot)) = (*end == at, of[before]) {
                 free.push(slot);
             }
         }
     }
-    Homes { of, slots, streamed }
+    Locations { of, slots, streamed }
 }
 
 fn streamed(pipeline: &Pipeline, kinds: &[Kind]) -> Vec<(Register, usize)> {
@@ -77,7 +77,7 @@ fn streamed(pipeline: &Pipeline, kinds: &[Kind]) -> Vec<(Register, usize)> {
         Output::Store(register, memory) => {
             let Kind { cell, class } = kinds[register];
             let width = if class == Class::Full { pipeline.columns } else { 1 };
-            // How much is stored of compressed rows is not known here; they are read again soon.
+            // How much is stored of a CSR matrix is not known here; they are read again soon.
             let large =
                 class != Class::Sparse && pipeline.rows * width * cell.size() >= STREAMED_FROM;
             large.then(|| (register, memory.expose_provenance()))

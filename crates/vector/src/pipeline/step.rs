@@ -3,8 +3,8 @@
 use std::ops::Range;
 use std::slice;
 
-use super::scratch::{Home, Homes, Line};
-use super::{Class, Instruction, Kind, Pipeline, Place, Register};
+use super::scratch::{Line, Location, Locations};
+use super::{Class, Instruction, Kind, Operand, Pipeline, Register};
 use crate::cell::Number;
 use crate::error::Error;
 use crate::kernels::csr::multiply::check_offsets;
@@ -18,7 +18,7 @@ use crate::with_cell;
 /// over so few cells costs more than to write them.
 const SPREAD_BELOW: usize = 128;
 
-/// A tile: rows, and of compressed rows the stored cells.
+/// A tile: rows, and of a CSR matrix the stored cells.
 #[derive(Clone, Debug)]
 pub struct Tile {
     /// Which rows.
@@ -28,25 +28,25 @@ pub struct Tile {
 }
 
 /// A pipeline, and the buffers of one worker.
-pub struct Bench<'a> {
+pub struct Workspace<'a> {
     /// What is run.
     pub pipeline: &'a Pipeline,
     /// Of each register.
     pub kinds: &'a [Kind],
     /// Of each instruction.
-    pub homes: &'a Homes,
+    pub locations: &'a Locations,
     reads_columns: bool,
     buffers: Vec<Vec<Line>>,
     spread: [Vec<Line>; 3],
 }
 
-impl<'a> Bench<'a> {
-    /// A bench with no buffers yet; they grow to the largest tile.
-    pub fn new(pipeline: &'a Pipeline, kinds: &'a [Kind], homes: &'a Homes) -> Self {
-        let buffers = vec![Vec::new(); homes.slots];
+impl<'a> Workspace<'a> {
+    /// A workspace with no buffers yet; they grow to the largest tile.
+    pub fn new(pipeline: &'a Pipeline, kinds: &'a [Kind], locations: &'a Locations) -> Self {
+        let buffers = vec![Vec::new(); locations.slots];
         let reads_columns = pipeline.reads_columns(kinds);
         let spread = [const { Vec::new() }; 3];
-        Self { pipeline, kinds, homes, reads_columns, buffers, spread }
+        Self { pipeline, kinds, locations, reads_columns, buffers, spread }
     }
 
     /// How many numbers a register has in a tile.
@@ -77,17 +77,17 @@ impl<'a> Bench<'a> {
         let inputs = &self.pipeline.inputs;
         let begin: *const T = if let Some(input) = inputs.get(register) {
             match &input.place {
-                Place::Bits(bits) => std::ptr::from_ref(bits).cast(),
+                Operand::Bits(bits) => std::ptr::from_ref(bits).cast(),
                 // SAFETY: the input has cells for all rows, of which the tile's are some.
-                Place::Memory(memory) => unsafe {
+                Operand::Memory(memory) => unsafe {
                     memory.cast::<T>().add(self.offset(class, tile))
                 },
             }
         } else {
-            match self.homes.of[register - inputs.len()] {
-                Home::Slot(slot) => self.buffers[slot].as_ptr().cast(),
+            match self.locations.of[register - inputs.len()] {
+                Location::Slot(slot) => self.buffers[slot].as_ptr().cast(),
                 // SAFETY: as for inputs; this worker alone has the tile's rows.
-                Home::Output(memory) => unsafe {
+                Location::Output(memory) => unsafe {
                     std::ptr::with_exposed_provenance::<T>(memory).add(self.offset(class, tile))
                 },
             }
@@ -107,13 +107,13 @@ impl<'a> Bench<'a> {
     fn target<T: Number>(&mut self, at: usize, tile: &Tile) -> &'a mut [T] {
         let class = self.kinds[self.pipeline.inputs.len() + at].class;
         let length = self.length(class, tile);
-        let begin: *mut T = match self.homes.of[at] {
-            Home::Slot(slot) => {
+        let begin: *mut T = match self.locations.of[at] {
+            Location::Slot(slot) => {
                 Self::grow(&mut self.buffers[slot], length * size_of::<T>());
                 self.buffers[slot].as_mut_ptr().cast()
             }
             // SAFETY: this worker alone has the tile's rows.
-            Home::Output(memory) => unsafe {
+            Location::Output(memory) => unsafe {
                 std::ptr::with_exposed_provenance_mut::<T>(memory).add(self.offset(class, tile))
             },
         };
@@ -281,7 +281,7 @@ impl<'a> Bench<'a> {
         unsafe { slice::from_raw_parts(structure.offsets.add(rows.start), rows.len() + 1) }
     }
 
-    /// Checks that the compressed rows of a tile lie in what is stored, and their columns in a row.
+    /// Checks that the CSR rows of a tile lie in what is stored, and their columns in a row.
     ///
     /// Tile by tile: what is checked is in a cache when it is read.
     pub fn check(&self, tile: &Tile) -> Result<(), Error> {
@@ -352,7 +352,7 @@ impl<'a> Bench<'a> {
 
     /// Writes what is large past the caches, when all of a tile has been computed.
     pub fn store(&self, tile: &Tile) {
-        for (register, memory) in &self.homes.streamed {
+        for (register, memory) in &self.locations.streamed {
             let Kind { cell, class } = self.kinds[*register];
             with_cell!(cell, T => {
                 let cells = bytes(self.cells::<T>(*register, tile));

@@ -5,11 +5,11 @@ use crate::queues::{Layout, Victims};
 use freestone_base::task_sizes::{SCHEMES, Scheme};
 
 fn memory(cells: &[f64], class: Class) -> Input {
-    Input { cell: Cell::F64, class, place: Place::Memory(cells.as_ptr().cast()) }
+    Input { cell: Cell::F64, class, place: Operand::Memory(cells.as_ptr().cast()) }
 }
 
 fn scalar(value: f64) -> Input {
-    Input { cell: Cell::F64, class: Class::Scalar, place: Place::Bits(value.to_bits()) }
+    Input { cell: Cell::F64, class: Class::Scalar, place: Operand::Bits(value.to_bits()) }
 }
 
 /// A matrix, a row, a column and a number: what is in the registers 0 to 3.
@@ -116,14 +116,14 @@ fn all_workers_add_up() {
 }
 
 #[test]
-fn a_division_by_zero_is_told() {
+fn a_division_by_zero_is_reported() {
     let x = [1_i64, 2, 3];
     let y = [1_i64, 0, 1];
     let mut out = [0_i64; 3];
     let input = |cells: &[i64]| Input {
         cell: Cell::I64,
         class: Class::Column,
-        place: Place::Memory(cells.as_ptr().cast()),
+        place: Operand::Memory(cells.as_ptr().cast()),
     };
     let pipeline = Pipeline {
         rows: 3,
@@ -200,7 +200,7 @@ fn what_makes_no_sense_is_refused() {
 
 proptest! {
     #[test]
-    fn compressed_rows_give_what_dense_ones_give(
+    fn csr_matrices_give_what_dense_ones_give(
         rows in 1_usize..12,
         columns in 1_usize..9,
         seed in any::<u64>(),

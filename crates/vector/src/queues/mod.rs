@@ -260,7 +260,7 @@ mod tests {
     }
 
     #[test]
-    fn random_orders_visit_all_and_keep_to_the_package_when_told() {
+    fn random_orders_visit_all_and_keep_to_the_package_when_asked() {
         let packages = [0, 0, 0, 0, 1, 1, 1, 1];
         let mut orders = Vec::new();
         for victims in [Victims::Random, Victims::RandomPri] {

@@ -162,8 +162,24 @@ def to_arrow(frame: pl.DataFrame) -> pa.Table:
     """
     if frame.width and frame.n_chunks() > 1 and len(frame) < frame.n_chunks() * _MIN_CHUNK_ROWS:
         frame = frame.rechunk()
-    table = frame.to_arrow(compat_level=_OLDEST)
+    try:
+        table = frame.to_arrow(compat_level=_OLDEST)
+    except ValueError:
+        _name_types_without_form(frame)
+        raise
     return _compact(table) if _is_slice(table) else table
+
+
+def _name_types_without_form(frame: pl.DataFrame) -> None:
+    """Raise the error for the first column that Arrow has no type for, as for 128 bits."""
+    for name, dtype in frame.schema.items():
+        try:
+            frame.head(0).select(name).to_arrow(compat_level=_OLDEST)
+        except ValueError:
+            raise TypeError(
+                f"column {name!r} is of polars' type {dtype}, for which Arrow has none; cast it, "
+                "to pl.Decimal(38, 0) for instance"
+            ) from None
 
 
 def _is_slice(table: pa.Table) -> bool:

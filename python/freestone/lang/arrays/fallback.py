@@ -88,11 +88,37 @@ def computed_elsewhere(
     ):
         raise refused
     placed, named = _replaced([*args], _to_dask), _replaced(options, _to_dask)
-    made = None if name in _DIFFERENT else _by_dask(function, placed, named)
+    made = None if _differs(name, args, options) else _by_dask(function, placed, named)
     _warn_once(name, by_dask=made is not None)
     if made is None:
         return _on_one_worker(client, function, placed, named)
-    return _as_arrays(made[0], client)
+    return _as_arrays(_as_numpys_type(name, [*placed, *named.values()], made[0]), client)
+
+
+def _as_numpys_type(name: str, given: Sequence[Any], made: Any) -> Any:
+    """Return what Dask made with the type that NumPy gives, where Dask widens integers."""
+    types = [one.dtype for one in _flat(given) if hasattr(one, "dtype")]
+    if name in ("einsum", "tensordot", "vdot") and types:
+        # Sums of wider integers, cut off, are those of narrow ones that overflow.
+        return made.astype(np.result_type(*types))
+    return made.astype(types[0]) if name == "insert" and types else made
+
+
+def _flat(given: Any) -> Iterator[Any]:
+    if isinstance(given, list | tuple):
+        for one in given:
+            yield from _flat(one)
+    else:
+        yield given
+
+
+def _differs(name: str, args: Sequence[Any], options: dict[str, Any]) -> bool:
+    """Tell whether Dask would give something else than NumPy."""
+    # Without an axis Dask takes rows, and NumPy elements.
+    takes_elements = name == "take" and len(args) < 3 and "axis" not in options
+    # Of whole numbers NumPy's norms are real.
+    is_whole = name == "norm" and any(one.dtype.kind in "biu" for one in _arrays(args))
+    return name in _DIFFERENT or takes_elements or is_whole
 
 
 def _name_of(function: Callable[..., Any]) -> str:
@@ -133,7 +159,14 @@ def _replaced(given: Any, change: Callable[[Any], Any]) -> Any:
 
 
 def _to_dask(given: Any) -> Any:
-    return given.to_dask() if isinstance(given, ArrayMethods) else given
+    return _without_empty(given.to_dask()) if isinstance(given, ArrayMethods) else given
+
+
+def _without_empty(array: Any) -> Any:
+    """Leave out blocks of no rows, at which many of Dask's reductions fail; one stays of none."""
+    rows = array.chunks[0]
+    kept = [place for place, count in enumerate(rows) if count != 0] or [0]
+    return array if len(kept) == len(rows) else array.blocks[kept]
 
 
 def _by_dask(function: Callable[..., Any], args: Any, options: Any) -> tuple[Any] | None:

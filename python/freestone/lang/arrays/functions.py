@@ -265,6 +265,8 @@ def _concatenate(arrays: Sequence[Any], axis: Any = 0) -> Node:
     if len(ndims) > 1 or ndims == {0}:
         raise ValueError(f"np.concatenate of arrays of {sorted(ndims)} dimensions")
     (ndim,) = ndims
+    if axis is None:
+        raise refusal("np.concatenate", "joins rows or columns, and makes no vector of matrices")
     if np.lib.array_utils.normalize_axis_index(axis, ndim) == 0:
         return one_below_the_other(nodes)
     if ndim > 2:

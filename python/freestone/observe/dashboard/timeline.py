@@ -53,7 +53,7 @@ class Timeline:
         self._transfers: deque[dict[str, Any]] = deque(maxlen=_RECENT_TRANSFERS)
 
     def add(self, rows: int, columns: Columns) -> None:
-        """Add the records that `Manager.recent_columns` gives."""
+        """Add records as `Manager.take_columns` gives them."""
         if not rows:
             return
         kinds = np.array(arrow.texts(rows, columns["kind"]))

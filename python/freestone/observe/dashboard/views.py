@@ -82,7 +82,8 @@ class Views:
             if self._watch is None:
                 return False
             # The records of a traced run are made anyway, and the page shows all of them.
-            if self._watch.is_whole or time.monotonic() - self._asked_s < _IDLE_S:
+            is_traced = self._cluster.client.config.trace is not None
+            if is_traced or time.monotonic() - self._asked_s < _IDLE_S:
                 return True
             self._watch.stop()
             self._watch = None

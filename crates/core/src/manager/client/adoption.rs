@@ -5,7 +5,7 @@
 //! that joins.
 
 use crate::manager::Manager;
-use crate::manager::graph::{Adoption, Brought, Data};
+use crate::manager::graph::{AdoptedFile, Adoption, Data};
 use crate::manager::table::BlockSlot;
 use crate::wire::{BlockDesc, Keep, ToWorker};
 use freestone_base::{Ticket, WorkerId};
@@ -36,8 +36,8 @@ impl Manager {
         }
         let ticket = Some(ticket).filter(|_| !known);
         if owned {
-            let brought = Brought { block: desc, path, keep, host: String::new() };
-            return self.place_brought(slot, id, ticket, Box::new(brought));
+            let file = AdoptedFile { block: desc, path, keep, host: String::new() };
+            return self.place_file(slot, id, ticket, Box::new(file));
         }
         if known {
             return;
@@ -49,37 +49,37 @@ impl Manager {
             return self.demand(slot);
         }
         let adopt = ToWorker::Adopt { block: desc, path, owned, keep, verify: false };
-        self.ask_to_adopt(slot, id, Adoption { worker: Some(id), ticket, brought: None }, adopt);
+        self.ask_to_adopt(slot, id, Adoption { worker: Some(id), ticket, file: None }, adopt);
     }
 
     /// Asks a worker, or if it is gone another one of its machine, to take over what a client
-    /// brought; if there is none, the next that joins.
-    fn place_brought(
+    /// file; if there is none, the next that joins.
+    fn place_file(
         &mut self,
         slot: BlockSlot,
         id: WorkerId,
         ticket: Option<Ticket>,
-        mut brought: Box<Brought>,
+        mut file: Box<AdoptedFile>,
     ) {
         let is_there =
             self.members.workers.is_present(id) || self.members.workers.is_yet_to_join(id);
         if !is_there {
-            self.members.workers.host_of(id).clone_into(&mut brought.host);
+            self.members.workers.host_of(id).clone_into(&mut file.host);
         }
-        let place = if is_there { Some(id) } else { self.members.workers.neighbour(&brought.host) };
+        let place = if is_there { Some(id) } else { self.members.workers.neighbour(&file.host) };
         let Some(place) = place else {
             self.clients.stranded.entry(slot).or_insert(self.now);
-            let adoption = Adoption { worker: None, ticket, brought: Some(brought) };
+            let adoption = Adoption { worker: None, ticket, file: Some(file) };
             return self.graph.blocks[slot].extra().adopting.push(adoption);
         };
         let adopt = ToWorker::Adopt {
-            block: brought.block.clone(),
-            path: brought.path.clone(),
+            block: file.block.clone(),
+            path: file.path.clone(),
             owned: true,
-            keep: brought.keep,
+            keep: file.keep,
             verify: false,
         };
-        let adoption = Adoption { worker: Some(place), ticket, brought: Some(brought) };
+        let adoption = Adoption { worker: Some(place), ticket, file: Some(file) };
         self.ask_to_adopt(slot, place, adoption, adopt);
     }
 
@@ -101,11 +101,11 @@ impl Manager {
     /// A worker is lost: what it was to take over is for another.
     pub(in crate::manager) fn adopt_elsewhere(&mut self, slot: BlockSlot, id: WorkerId) {
         let adoptions = self.take_adoptions(slot, |adoption| {
-            adoption.worker == Some(id) && adoption.brought.is_some()
+            adoption.worker == Some(id) && adoption.file.is_some()
         });
-        for Adoption { ticket, brought, .. } in adoptions {
-            if let Some(brought) = brought {
-                self.place_brought(slot, id, ticket, brought);
+        for Adoption { ticket, file, .. } in adoptions {
+            if let Some(file) = file {
+                self.place_file(slot, id, ticket, file);
             }
         }
     }
@@ -115,13 +115,13 @@ impl Manager {
         let host = self.members.workers[id].host.clone();
         let slots: Vec<BlockSlot> = self.clients.stranded.keys().copied().collect();
         for slot in slots {
-            let fits = |brought: &Brought| brought.host.is_empty() || brought.host == host;
+            let fits = |file: &AdoptedFile| file.host.is_empty() || file.host == host;
             let adoptions = self.take_adoptions(slot, |adoption| {
-                adoption.worker.is_none() && adoption.brought.as_deref().is_some_and(fits)
+                adoption.worker.is_none() && adoption.file.as_deref().is_some_and(fits)
             });
-            for Adoption { ticket, brought, .. } in adoptions {
-                if let Some(brought) = brought {
-                    self.place_brought(slot, id, ticket, brought);
+            for Adoption { ticket, file, .. } in adoptions {
+                if let Some(file) = file {
+                    self.place_file(slot, id, ticket, file);
                 }
             }
             if !self.is_stranded(slot) {
@@ -186,7 +186,7 @@ impl Manager {
         self.graph.dirty.push(slot);
     }
 
-    /// Whether a client has brought a block there that is not in place yet.
+    /// Whether a client has brought a file there that is not in place yet.
     pub(in crate::manager) fn is_adopting(&self, id: WorkerId) -> bool {
         self.bound_to(id).into_iter().any(|slot| self.graph.blocks[slot].is_to_be_adopted_by(id))
     }

@@ -14,7 +14,7 @@ fn put(play: &mut Play, worker: u32) {
     });
 }
 
-/// Whether a worker was asked to take over what was brought.
+/// Whether a worker was asked to take over a file.
 fn is_asked(play: &Play, worker: u32) -> bool {
     let adopts = |message: &&ToWorker| matches!(message, ToWorker::Adopt { path, owned: true, .. } if path == "p");
     play.sent(worker).iter().any(adopts)
@@ -22,18 +22,18 @@ fn is_asked(play: &Play, worker: u32) -> bool {
 
 fn has(play: &mut Play, worker: u32) {
     play.says(worker, FromWorker::Have { block: desc(1, 10), fetched: None });
-    assert_eq!(play.settled(), [(1, Outcome::Ready(stored(1, 10)))]);
+    assert_eq!(play.outcomes(), [(1, Outcome::Ready(stored(1, 10)))]);
 }
 
 fn loss(play: &Play) -> Option<Why> {
-    match &play.settled()[..] {
+    match &play.outcomes()[..] {
         [(1, Outcome::Failed(failure))] => Some(Failure::clone(failure).why),
         _ => None,
     }
 }
 
 #[test]
-fn what_was_brought_to_a_dead_worker_goes_to_another() {
+fn a_file_adopted_by_a_dead_worker_goes_to_another() {
     let mut play = play();
     play.join(0, 1);
     play.join(1, 1);
@@ -51,7 +51,7 @@ fn what_was_on_its_way_into_a_worker_that_dies_goes_to_another() {
     put(&mut play, 0);
     assert!(is_asked(&play, 0));
     play.handle(Event::Left(WorkerId(0)));
-    assert!(is_asked(&play, 1) && play.settled().is_empty());
+    assert!(is_asked(&play, 1) && play.outcomes().is_empty());
     play.handle(Event::Left(WorkerId(1)));
     play.join(2, 1);
     assert!(is_asked(&play, 2));
@@ -72,7 +72,7 @@ fn only_a_worker_of_that_machine_is_waited_for() {
         *host = "another".to_owned();
     }
     play.says(1, hello);
-    assert!(!is_asked(&play, 1) && play.settled().is_empty());
+    assert!(!is_asked(&play, 1) && play.outcomes().is_empty());
     play.join(2, 1);
     assert!(is_asked(&play, 2));
     has(&mut play, 2);

@@ -5,7 +5,7 @@ use freestone_base::{Ticket, WorkerId};
 
 fn explain(play: &mut Play, block: u32) -> Explanation {
     play.request(Request::Explain { name: name(block), ticket: Ticket(999) });
-    match play.settled().pop() {
+    match play.outcomes().pop() {
         Some((999, Outcome::Explained(explanation))) => *explanation,
         other => panic!("no explanation but {other:?}"),
     }
@@ -26,33 +26,39 @@ fn fail(play: &mut Play, times: u32) {
 }
 
 #[test]
-fn a_failed_call_is_told_with_its_attempts() {
+fn a_failed_call_is_explained_with_its_attempts() {
     let mut play = play();
     play.join(0, 1);
     play.request(Request::Submit(vec![Submission { retries: 1, ..call(1, &[]) }, call(2, &[1])]));
     let sent_ns = play.now;
     fail(&mut play, 2);
     for block in [1, 2] {
-        let told = explain(&mut play, block);
-        assert_eq!((&*told.stage, told.attempted), ("failed", 2));
-        assert_eq!(ended(&told.attempts), [(0, "timed out"), (0, "timed out")]);
-        assert_eq!(told.attempts[0].sent_ns, sent_ns);
-        assert!(told.attempts[1].sent_ns > sent_ns);
-        assert_eq!(told.attempts[0].duration_ns, 1000);
+        let explained = explain(&mut play, block);
+        assert_eq!((&*explained.stage, explained.attempted), ("failed", 2));
+        assert_eq!(ended(&explained.attempts), [(0, "timed out"), (0, "timed out")]);
+        assert_eq!(explained.attempts[0].sent_ns, sent_ns);
+        assert!(explained.attempts[1].sent_ns > sent_ns);
+        assert_eq!(explained.attempts[0].duration_ns, 1000);
     }
 }
 
 #[test]
-fn of_many_attempts_the_last_are_told_and_all_counted() {
+fn of_many_attempts_the_last_are_explained_and_all_counted() {
     let mut play = play();
     play.join(0, 1);
     play.request(Request::Submit(vec![Submission { retries: 6, ..call(1, &[]) }]));
     fail(&mut play, 6);
-    let told = explain(&mut play, 1);
-    assert_eq!((&*told.stage, told.attempted, told.attempts.len()), ("assigned", 7, 5));
+    let explained = explain(&mut play, 1);
+    assert_eq!(
+        (&*explained.stage, explained.attempted, explained.attempts.len()),
+        ("assigned", 7, 5)
+    );
     fail_last(&mut play);
-    let told = explain(&mut play, 1);
-    assert_eq!((&*told.stage, told.attempted, told.attempts.len()), ("failed", 7, 4));
+    let explained = explain(&mut play, 1);
+    assert_eq!(
+        (&*explained.stage, explained.attempted, explained.attempts.len()),
+        ("failed", 7, 4)
+    );
 }
 
 /// Fails the seventh attempt at the only task.
@@ -64,14 +70,14 @@ fn fail_last(play: &mut Play) {
 }
 
 #[test]
-fn a_running_call_that_is_cancelled_is_told_with_its_attempt() {
+fn a_running_call_that_is_cancelled_is_explained_with_its_attempt() {
     let mut play = play();
     play.join(3, 1);
     play.request(Request::Submit(vec![call(1, &[]), call(2, &[])]));
     play.request(Request::Cancel(vec![name(1), name(2)]));
-    let told = explain(&mut play, 1);
-    assert_eq!((&*told.stage, told.attempted), ("failed", 1));
-    assert_eq!(ended(&told.attempts), [(3, "cancelled")]);
+    let explained = explain(&mut play, 1);
+    assert_eq!((&*explained.stage, explained.attempted), ("failed", 1));
+    assert_eq!(ended(&explained.attempts), [(3, "cancelled")]);
 }
 
 #[test]
@@ -82,7 +88,7 @@ fn what_was_done_after_a_failure_says_how_many_attempts_it_took() {
     fail(&mut play, 1);
     let assignment = play.runs(0).remove(0);
     play.done(0, &assignment, inline(b"value"));
-    let told = explain(&mut play, 1);
-    assert_eq!((&*told.stage, told.attempted), ("done", 2));
-    assert_eq!(told.attempts.last().map(|attempt| attempt.worker), Some(WorkerId(0)));
+    let explained = explain(&mut play, 1);
+    assert_eq!((&*explained.stage, explained.attempted), ("done", 2));
+    assert_eq!(explained.attempts.last().map(|attempt| attempt.worker), Some(WorkerId(0)));
 }

@@ -2,7 +2,7 @@
 
 use crate::manager::Manager;
 use crate::manager::api::{Failure, Outcome, Why};
-use crate::manager::graph::{Data, Gather, GatherStage};
+use crate::manager::graph::{ClientPin, ClientPinStage, Data};
 use crate::manager::table::BlockSlot;
 use crate::wire::ToWorker;
 use freestone_base::{Name, Ticket, WorkerId};
@@ -13,27 +13,28 @@ impl Manager {
         let slot = self.graph.blocks.find(&name).filter(|slot| !self.graph.is_forgotten(*slot));
         let Some(slot) = slot else {
             let failure = Self::block_failure(name, Why::UnknownInput(name));
-            return self.settle(ticket, Outcome::Failed(failure));
+            return self.resolve(ticket, Outcome::Failed(failure));
         };
         if let Some(failure) = self.graph.blocks[slot].failure().cloned() {
-            return self.settle(ticket, Outcome::Failed(failure));
+            return self.resolve(ticket, Outcome::Failed(failure));
         }
         let reachable =
             self.members.workers.is_present(worker) || self.members.workers.is_yet_to_join(worker);
         if !reachable && self.graph.blocks[slot].stored().is_some() {
             let failure = Self::block_failure(name, self.absence(worker));
-            return self.settle(ticket, Outcome::Failed(failure));
+            return self.resolve(ticket, Outcome::Failed(failure));
         }
-        let gather = Gather { worker, ticket, stage: GatherStage::Waiting, attempts: 0 };
-        self.graph.blocks[slot].extra().gathers.push(gather);
+        let pin = ClientPin { worker, ticket, stage: ClientPinStage::Waiting, attempts: 0 };
+        self.graph.blocks[slot].extra().client_pins.push(pin);
         self.clients.bindings.bind(worker, slot);
         self.demand(slot);
-        self.advance_gathers(slot);
+        self.advance_client_pins(slot);
     }
 
-    /// Takes every gather of a block as far as it goes.
-    pub(in crate::manager) fn advance_gathers(&mut self, slot: BlockSlot) {
-        let count = self.graph.blocks[slot].extra.as_ref().map_or(0, |extra| extra.gathers.len());
+    /// Takes every pin of a block as far as it goes.
+    pub(in crate::manager) fn advance_client_pins(&mut self, slot: BlockSlot) {
+        let count =
+            self.graph.blocks[slot].extra.as_ref().map_or(0, |extra| extra.client_pins.len());
         for index in (0..count).rev() {
             self.advance_gather(slot, index);
         }
@@ -44,65 +45,65 @@ impl Manager {
         if let Data::Inline(_) = block.data {
             if let Some(output) = block.as_output() {
                 let ticket = self.remove_gather(slot, index);
-                self.settle(ticket, Outcome::Ready(output));
+                self.resolve(ticket, Outcome::Ready(output));
             }
             return;
         }
-        let gather = block.extra().gathers[index];
-        let (name, available, at) = (block.name, block.is_available(), gather.worker);
-        if gather.stage == GatherStage::Pinning {
+        let pin = block.extra().client_pins[index];
+        let (name, available, at) = (block.name, block.is_available(), pin.worker);
+        if pin.stage == ClientPinStage::Pinning {
             return;
         }
         let stage = if block.is_at(at) {
-            GatherStage::Pinning
+            ClientPinStage::Pinning
         } else if available && !self.members.workers.is_yet_to_join(at) {
-            GatherStage::Fetching
+            ClientPinStage::Fetching
         } else {
-            GatherStage::Waiting
+            ClientPinStage::Waiting
         };
-        block.extra().gathers[index].stage = stage;
-        if stage == GatherStage::Pinning {
+        block.extra().client_pins[index].stage = stage;
+        if stage == ClientPinStage::Pinning {
             block.used_ns = self.now;
             self.members.send(at, ToWorker::Pin(name));
-        } else if stage == GatherStage::Fetching && gather.stage == GatherStage::Waiting {
+        } else if stage == ClientPinStage::Fetching && pin.stage == ClientPinStage::Waiting {
             if self.members.workers.is_present(at) {
                 self.queues().want(slot, at);
             } else {
                 let failure = Self::block_failure(name, self.absence(at));
                 let ticket = self.remove_gather(slot, index);
-                self.settle(ticket, Outcome::Failed(failure));
+                self.resolve(ticket, Outcome::Failed(failure));
             }
         }
     }
 
     pub(in crate::manager) fn remove_gather(&mut self, slot: BlockSlot, index: usize) -> Ticket {
-        let gathers = &mut self.graph.blocks[slot].extra().gathers;
-        let gather = gathers.remove(index);
-        if !gathers.iter().any(|other| other.worker == gather.worker) {
-            self.unbind(slot, gather.worker);
+        let client_pins = &mut self.graph.blocks[slot].extra().client_pins;
+        let pin = client_pins.remove(index);
+        if !client_pins.iter().any(|other| other.worker == pin.worker) {
+            self.unbind(slot, pin.worker);
         }
         self.graph.blocks[slot].tidy();
         self.graph.dirty.push(slot);
-        gather.ticket
+        pin.ticket
     }
 
     pub(in crate::manager) fn unbind(&mut self, slot: BlockSlot, worker: WorkerId) {
         let still = self.graph.blocks[slot].extra.as_ref().is_some_and(|extra| {
             extra.adopting.iter().any(|adoption| adoption.worker == Some(worker))
                 || extra.pins.contains(&worker)
-                || extra.gathers.iter().any(|gather| gather.worker == worker)
+                || extra.client_pins.iter().any(|pin| pin.worker == worker)
         });
         if !still {
             self.clients.bindings.unbind(worker, slot);
         }
     }
 
-    /// A block's replicas are gone: gathers that fetched it wait again.
-    pub(in crate::manager) fn rewind_gathers(&mut self, slot: BlockSlot) {
+    /// A block's replicas are gone: client pins that fetched it wait again.
+    pub(in crate::manager) fn rewind_client_pins(&mut self, slot: BlockSlot) {
         let Some(extra) = &mut self.graph.blocks[slot].extra else { return };
-        for gather in &mut extra.gathers {
-            if gather.stage == GatherStage::Fetching {
-                gather.stage = GatherStage::Waiting;
+        for pin in &mut extra.client_pins {
+            if pin.stage == ClientPinStage::Fetching {
+                pin.stage = ClientPinStage::Waiting;
             }
         }
     }
@@ -110,10 +111,10 @@ impl Manager {
     pub(in crate::manager) fn on_pinned(&mut self, id: WorkerId, name: Name, path: Option<String>) {
         let slot = self.graph.blocks.find(&name);
         let index = slot.and_then(|slot| {
-            let gathers = &self.graph.blocks[slot].extra.as_ref()?.gathers;
-            gathers
+            let client_pins = &self.graph.blocks[slot].extra.as_ref()?.client_pins;
+            client_pins
                 .iter()
-                .position(|gather| gather.worker == id && gather.stage == GatherStage::Pinning)
+                .position(|pin| pin.worker == id && pin.stage == ClientPinStage::Pinning)
         });
         let (Some(slot), Some(index)) = (slot, index) else {
             if path.is_some() {
@@ -126,7 +127,7 @@ impl Manager {
         };
         self.graph.blocks[slot].extra().pins.push(id);
         let ticket = self.remove_gather(slot, index);
-        self.settle(ticket, Outcome::Pinned { block, path });
+        self.resolve(ticket, Outcome::Pinned { block, path });
     }
 
     fn unpin_at(&mut self, id: WorkerId, name: Name) {
@@ -154,29 +155,32 @@ impl Manager {
     /// The block was not where it was to be pinned.
     fn pin_again(&mut self, slot: BlockSlot, index: usize, id: WorkerId) {
         let most = self.config.most_recoveries;
-        let gather = &mut self.graph.blocks[slot].extra().gathers[index];
-        gather.stage = GatherStage::Waiting;
-        gather.attempts += 1;
-        if gather.attempts > most {
+        let pin = &mut self.graph.blocks[slot].extra().client_pins[index];
+        pin.stage = ClientPinStage::Waiting;
+        pin.attempts += 1;
+        if pin.attempts > most {
             let name = self.graph.blocks[slot].name;
             let failure = Self::block_failure(name, Why::InputLost(name));
             let ticket = self.remove_gather(slot, index);
-            return self.settle(ticket, Outcome::Failed(failure));
+            return self.resolve(ticket, Outcome::Failed(failure));
         }
         self.remove_replica(slot, id);
         if self.graph.blocks.get(slot).is_some() {
             self.demand(slot);
-            self.advance_gathers(slot);
+            self.advance_client_pins(slot);
         }
     }
 
-    /// Fails all gathers of a block that failed.
-    pub(in crate::manager) fn fail_gathers(&mut self, slot: BlockSlot) {
+    /// Fails all client pins of a block that failed.
+    pub(in crate::manager) fn fail_client_pins(&mut self, slot: BlockSlot) {
         let Some(failure) = self.graph.blocks[slot].failure().cloned() else { return };
-        while self.graph.blocks[slot].extra.as_ref().is_some_and(|extra| !extra.gathers.is_empty())
+        while self.graph.blocks[slot]
+            .extra
+            .as_ref()
+            .is_some_and(|extra| !extra.client_pins.is_empty())
         {
             let ticket = self.remove_gather(slot, 0);
-            self.settle(ticket, Outcome::Failed(failure.clone()));
+            self.resolve(ticket, Outcome::Failed(failure.clone()));
         }
     }
 
@@ -186,7 +190,7 @@ impl Manager {
             self.members.send(id, message);
         }
         for slot in self.bound_to(id) {
-            self.advance_gathers(slot);
+            self.advance_client_pins(slot);
         }
     }
 
@@ -194,7 +198,7 @@ impl Manager {
         self.clients.bindings.of(id)
     }
 
-    /// A worker is lost: what was bound to it is settled.
+    /// A worker is lost: what was bound to it is resolved.
     pub(in crate::manager) fn unbind_all(&mut self, id: WorkerId) {
         for slot in self.bound_to(id) {
             self.adopt_elsewhere(slot, id);
@@ -214,7 +218,7 @@ impl Manager {
     ) {
         while let Some(index) = self.gather_at(slot, id) {
             let ticket = self.remove_gather(slot, index);
-            self.settle(ticket, Outcome::Failed(Arc::clone(why)));
+            self.resolve(ticket, Outcome::Failed(Arc::clone(why)));
         }
     }
 
@@ -229,7 +233,7 @@ impl Manager {
     }
 
     fn gather_at(&self, slot: BlockSlot, id: WorkerId) -> Option<usize> {
-        let gathers = &self.graph.blocks.get(slot)?.extra.as_ref()?.gathers;
-        gathers.iter().position(|gather| gather.worker == id)
+        let client_pins = &self.graph.blocks.get(slot)?.extra.as_ref()?.client_pins;
+        client_pins.iter().position(|pin| pin.worker == id)
     }
 }

@@ -18,7 +18,7 @@ impl Manager {
         ticket: Ticket,
     ) {
         let accepted = self.publish(publication, replace);
-        self.settle(ticket, Outcome::Accepted(accepted));
+        self.resolve(ticket, Outcome::Accepted(accepted));
     }
 
     fn publish(&mut self, publication: Publication, replace: bool) -> bool {
@@ -44,12 +44,12 @@ impl Manager {
     pub(in crate::manager) fn on_unpublish(&mut self, title: &str, ticket: Ticket) {
         let former = self.clients.published.remove(title);
         self.on_release(former.as_ref().map(|former| former.name).as_slice());
-        self.settle(ticket, Outcome::Accepted(former.is_some()));
+        self.resolve(ticket, Outcome::Accepted(former.is_some()));
     }
 
     pub(in crate::manager) fn on_publications(&mut self, ticket: Ticket) {
         let all = self.clients.published.values().cloned().collect();
-        self.settle(ticket, Outcome::Publications(all));
+        self.resolve(ticket, Outcome::Publications(all));
     }
 
     /// Holds each block until it is there or has failed; its result stays with the cluster.

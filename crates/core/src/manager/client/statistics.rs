@@ -48,7 +48,7 @@ impl Manager {
         self.reply(ticket, Outcome::Locations(locations));
     }
 
-    /// Ends all workers and settles everything.
+    /// Ends all workers and resolves everything.
     pub(in crate::manager) fn on_shutdown(&mut self) {
         if std::mem::replace(&mut self.closed, true) {
             return;
@@ -85,7 +85,7 @@ impl Manager {
             tickets.extend(extra.adopting.drain(..).filter_map(|adoption| adoption.ticket));
             extra.reducing = None;
             extra.reductions.clear();
-            tickets.extend(extra.gathers.drain(..).map(|gather| gather.ticket));
+            tickets.extend(extra.client_pins.drain(..).map(|pin| pin.ticket));
         }
         block.tidy();
         self.graph.dirty.push(slot);
@@ -94,7 +94,7 @@ impl Manager {
         }
         let failure = Self::block_failure(name, Why::Closed);
         for ticket in tickets {
-            self.settle(ticket, Outcome::Failed(failure.clone()));
+            self.resolve(ticket, Outcome::Failed(failure.clone()));
         }
     }
 }

@@ -1,9 +1,9 @@
 //! Blocks: what tasks make and need, and where it is.
 
 use crate::manager::api::{Failure, Now};
-use crate::manager::hash::ByName;
 use crate::manager::table::{BlockSlot, ReductionSlot, Table, TaskSlot};
 use crate::wire::{BlockDesc, Form, Input, Keep, Output, Payload};
+use freestone_base::hash::ByName;
 use freestone_base::{Name, TaskId, Ticket, WorkerId};
 use smallvec::SmallVec;
 use std::sync::Arc;
@@ -34,7 +34,7 @@ pub(in crate::manager) struct Stored {
 pub(in crate::manager) struct Want {
     pub target: WorkerId,
     pub stage: WantStage,
-    /// How many assigned tasks, gathers and hand-overs ask for it.
+    /// How many assigned tasks, client pins and hand-overs ask for it.
     pub users: u32,
     pub failures: u32,
     /// Whether the source has lost the block since the transfer began: what is there now is another
@@ -60,17 +60,17 @@ impl WantStage {
     }
 }
 
-/// A `Gather` that is not settled.
+/// A pin of a client that is not resolved: a `Gather` that it waits for.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(in crate::manager) struct Gather {
+pub(in crate::manager) struct ClientPin {
     pub worker: WorkerId,
     pub ticket: Ticket,
-    pub stage: GatherStage,
+    pub stage: ClientPinStage,
     pub attempts: u32,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(in crate::manager) enum GatherStage {
+pub(in crate::manager) enum ClientPinStage {
     /// The block is not there yet.
     Waiting,
     /// Under way to the worker.
@@ -83,14 +83,14 @@ pub(in crate::manager) enum GatherStage {
 pub(in crate::manager) struct Adoption {
     /// Who was asked; none while no worker of its machine is there.
     pub worker: Option<WorkerId>,
-    /// To be settled.
+    /// To be resolved.
     pub ticket: Option<Ticket>,
     /// The file, if it is the cache's to take over: then others can, too.
-    pub brought: Option<Box<Brought>>,
+    pub file: Option<Box<AdoptedFile>>,
 }
 
 /// A file that a client wrote for a worker's cache to take over.
-pub(in crate::manager) struct Brought {
+pub(in crate::manager) struct AdoptedFile {
     pub block: BlockDesc,
     pub path: String,
     pub keep: Keep,
@@ -102,7 +102,7 @@ pub(in crate::manager) struct Brought {
 #[derive(Default)]
 pub(in crate::manager) struct Extra {
     pub wants: Vec<Want>,
-    pub gathers: Vec<Gather>,
+    pub client_pins: Vec<ClientPin>,
     /// Files that workers are to adopt and that are not in their caches so far.
     pub adopting: Vec<Adoption>,
     /// Where clients map it, once per `Gather`: it must not be dropped.
@@ -120,7 +120,7 @@ pub(in crate::manager) struct Extra {
 impl Extra {
     fn is_empty(&self) -> bool {
         self.wants.is_empty()
-            && self.gathers.is_empty()
+            && self.client_pins.is_empty()
             && self.adopting.is_empty()
             && self.pins.is_empty()
             && self.reductions.is_empty()
@@ -148,7 +148,7 @@ pub(in crate::manager) struct Block {
     pub used_ns: Now,
     /// Unfinished tasks, once per position; those that ended since are skipped.
     pub consumers: SmallVec<[TaskId; 2]>,
-    /// To be settled.
+    /// To be resolved.
     pub tickets: SmallVec<[Ticket; 2]>,
     pub extra: Option<Box<Extra>>,
 }
@@ -211,7 +211,7 @@ impl Block {
             || self
                 .extra
                 .as_ref()
-                .is_some_and(|extra| !extra.gathers.is_empty() || !extra.reductions.is_empty())
+                .is_some_and(|extra| !extra.client_pins.is_empty() || !extra.reductions.is_empty())
     }
 
     /// Whether its data must stay.

@@ -121,7 +121,7 @@ impl Manager {
             TaskFailure::MemoryExceeded { limit } => self.may_have_more(task, *limit),
             TaskFailure::DiskExceeded { .. } | TaskFailure::TooLarge { .. } => false,
             TaskFailure::StorageFull { .. } => return self.on_storage_full(task, id, why),
-            TaskFailure::FileChanged { .. } => return self.on_file_changed(task, why),
+            TaskFailure::File { .. } => return self.on_file_problem(task, why),
             TaskFailure::Cancelled => return self.fail_with(task, Why::Cancelled),
         };
         if !again {
@@ -131,8 +131,8 @@ impl Manager {
         self.resume(task);
     }
 
-    /// A file of the user's is not what it was: so say all that need it.
-    fn on_file_changed(&mut self, task: TaskSlot, why: TaskFailure) {
+    /// A file of the user's can't be used: so say all that need it.
+    fn on_file_problem(&mut self, task: TaskSlot, why: TaskFailure) {
         let inputs = self.graph.tasks[task].inputs.clone();
         let failure = self.failure_with(task, Why::Attempt(why));
         self.fail_task(task, &failure);
@@ -178,7 +178,7 @@ impl Manager {
         let avoid = history.avoid.clone();
         let record = &self.graph.tasks[task];
         let needs = record.options.resources;
-        let mut others = self.members.workers.least_loaded_of_each_kind(&needs, &avoid);
+        let mut others = self.members.workers.least_loaded_of_each_shape(&needs, &avoid);
         record.pinned.is_none() && others.next().is_some()
     }
 
@@ -256,7 +256,7 @@ impl Manager {
             let tickets = std::mem::take(&mut block.tickets);
             let consumers = std::mem::take(&mut block.consumers);
             for ticket in tickets {
-                self.settle(ticket, Outcome::Failed(Arc::clone(failure)));
+                self.resolve(ticket, Outcome::Failed(Arc::clone(failure)));
             }
             for id in consumers {
                 let Some(task) = self.graph.tasks.find(id) else { continue };
@@ -264,7 +264,7 @@ impl Manager {
                     slots.extend(self.remove_failed(task));
                 }
             }
-            self.fail_gathers(slot);
+            self.fail_client_pins(slot);
             slots.extend(self.fail_reductions(slot));
             if !self.graph.blocks[slot].is_wanted() {
                 self.graph.dirty.push(slot);

@@ -110,7 +110,7 @@ impl Manager {
         if !was_available {
             self.on_available(slot);
         } else if self.graph.blocks[slot].extra.is_some() {
-            self.advance_gathers(slot);
+            self.advance_client_pins(slot);
         }
         if !self.graph.blocks[slot].is_wanted() {
             self.graph.dirty.push(slot);
@@ -137,11 +137,11 @@ impl Manager {
             && let Some(output) = block.as_output()
         {
             for ticket in tickets {
-                self.settle(ticket, Outcome::Ready(output.clone()));
+                self.resolve(ticket, Outcome::Ready(output.clone()));
             }
         }
         if self.graph.blocks[slot].extra.is_some() {
-            self.advance_gathers(slot);
+            self.advance_client_pins(slot);
             self.queues().restart_wants(slot);
             self.feed_reductions(slot);
         }
@@ -305,7 +305,7 @@ impl Manager {
         let name = self.graph.blocks[slot].name;
         let failure = Self::block_failure(name, Why::InputLost(name));
         for ticket in tickets {
-            self.settle(ticket, Outcome::Failed(std::sync::Arc::clone(&failure)));
+            self.resolve(ticket, Outcome::Failed(std::sync::Arc::clone(&failure)));
         }
     }
 

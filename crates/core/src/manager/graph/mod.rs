@@ -13,7 +13,7 @@ mod submission;
 mod tasks;
 
 pub(in crate::manager) use blocks::{
-    Adoption, Block, Blocks, Brought, Data, Extra, Gather, GatherStage, Want, WantStage,
+    AdoptedFile, Adoption, Block, Blocks, ClientPin, ClientPinStage, Data, Extra, Want, WantStage,
 };
 pub(in crate::manager) use functions::{Functions, UNMEASURED_NS};
 use origins::Origins;

@@ -4,9 +4,9 @@
 use super::Graph;
 use super::blocks::{Adoption, Block};
 use crate::manager::Manager;
-use crate::manager::hash::ByName;
 use crate::manager::table::BlockSlot;
 use crate::wire::{BlockDesc, Keep, ToWorker};
+use freestone_base::hash::ByName;
 use freestone_base::{Name, WorkerId};
 
 /// Where a block comes from that no task makes.
@@ -108,7 +108,7 @@ impl Manager {
             keep: origin.keep,
             verify: true,
         };
-        let adoption = Adoption { worker: Some(id), ticket: None, brought: None };
+        let adoption = Adoption { worker: Some(id), ticket: None, file: None };
         self.ask_to_adopt(slot, id, adoption, adopt);
     }
 

@@ -12,7 +12,7 @@ fn submit(play: &mut Play, output: u32, worker: u32) -> Option<Why> {
 }
 
 fn refusal(play: &Play) -> Option<Why> {
-    play.settled().into_iter().find_map(|(_, outcome)| match outcome {
+    play.outcomes().into_iter().find_map(|(_, outcome)| match outcome {
         Outcome::Failed(failure) => Some(failure.why.clone()),
         _ => None,
     })
@@ -33,7 +33,7 @@ fn a_worker_that_never_was_is_refused_at_once() {
 }
 
 #[test]
-fn a_worker_that_is_gone_is_told_with_the_time() {
+fn a_worker_that_is_gone_is_reported_with_the_time() {
     let mut play = play();
     play.join(0, 1);
     play.join(1, 1);

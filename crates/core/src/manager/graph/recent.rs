@@ -2,7 +2,7 @@
 
 use super::tasks::Task;
 use crate::manager::api::{Attempt, Explanation};
-use crate::manager::hash::ByName;
+use freestone_base::hash::ByName;
 use freestone_base::{FunctionId, Name, Resources};
 use std::collections::VecDeque;
 

@@ -4,7 +4,7 @@ use super::tasks::Stage;
 use crate::manager::Manager;
 use crate::manager::api::{Record, Why};
 use crate::manager::table::{BlockSlot, TaskSlot};
-use crate::wire::{Output, Report, TaskFailure};
+use crate::wire::{FileProblem, Output, Report, TaskFailure};
 use freestone_base::WorkerId;
 use smallvec::SmallVec;
 
@@ -190,7 +190,9 @@ pub(in crate::manager) fn ended(failure: &TaskFailure) -> &'static str {
         TaskFailure::Cancelled => "cancelled",
         TaskFailure::InputLost { .. } => "input lost",
         TaskFailure::StorageFull { .. } => "storage full",
-        TaskFailure::FileChanged { .. } => "file changed",
+        TaskFailure::File { problem: FileProblem::Missing, .. } => "file missing",
+        TaskFailure::File { problem: FileProblem::Unreadable, .. } => "file unreadable",
+        TaskFailure::File { problem: FileProblem::Changed(_), .. } => "file changed",
         TaskFailure::TooLarge { .. } => "too large",
     }
 }

@@ -208,15 +208,15 @@ impl Manager {
         outputs
     }
 
-    /// Settles the ticket now or when the block is settled.
+    /// Resolves the ticket now or when the block is resolved.
     pub(in crate::manager) fn promise(&mut self, slot: BlockSlot, ticket: Ticket) {
         let block = &mut self.graph.blocks[slot];
         if block.is_available() {
             if let Some(output) = block.as_output() {
-                self.settle(ticket, Outcome::Ready(output));
+                self.resolve(ticket, Outcome::Ready(output));
             }
         } else if let Some(failure) = block.failure().cloned() {
-            self.settle(ticket, Outcome::Failed(failure));
+            self.resolve(ticket, Outcome::Failed(failure));
         } else {
             block.tickets.push(ticket);
         }

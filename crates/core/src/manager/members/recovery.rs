@@ -11,7 +11,7 @@ use freestone_base::{Name, TaskId, WorkerId};
 /// How many workers, and no others, die under a task before it is taken to be the cause,
 const MANY_DEATHS: u32 = 8;
 /// and before it is, however many workers die under others.
-const MOST_DEATHS: u32 = 20;
+const MAX_DEATHS: u32 = 20;
 /// A task that was sent to so many workers that died is refused, also if it never began.
 const MAX_SENT: u32 = 100;
 
@@ -43,7 +43,7 @@ impl Manager {
         self.refuse_unschedulable();
     }
 
-    /// A worker left before it joined: what was for it is settled.
+    /// A worker left before it joined: what was for it is resolved.
     fn on_never_joined(&mut self, id: WorkerId) {
         self.members.workers.give_up(id, self.now);
         let early = self.members.arrivals.take(id);
@@ -127,7 +127,7 @@ impl Manager {
         // all the time one in three runs it anyway.
         let deaths_of_all = lost_workers - history.lost_before;
         let is_cause = kills >= MANY_DEATHS.max(deaths_of_all);
-        let survives = !is_cause && kills < MOST_DEATHS;
+        let survives = !is_cause && kills < MAX_DEATHS;
         if !survives {
             self.fail_with(task, Why::Killed { kills, last });
         }
@@ -190,7 +190,7 @@ impl Manager {
         slot: BlockSlot,
         but_at: Option<WorkerId>,
     ) {
-        self.rewind_gathers(slot);
+        self.rewind_client_pins(slot);
         self.rewind_reductions(slot);
         let consumers = self.graph.blocks[slot].consumers.clone();
         for id in consumers {

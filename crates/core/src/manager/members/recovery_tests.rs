@@ -9,7 +9,7 @@ fn deaths(play: &mut Play, rounds: u32, besides: u32) {
     for round in 0..rounds {
         let first = round * 100;
         if round > 0 {
-            assert!(play.settled().is_empty(), "it failed after {round} deaths");
+            assert!(play.outcomes().is_empty(), "it failed after {round} deaths");
         }
         play.join(first, 1);
         assert_eq!(play.runs(first).len(), 1);
@@ -22,7 +22,7 @@ fn deaths(play: &mut Play, rounds: u32, besides: u32) {
 }
 
 fn kills(play: &Play) -> u32 {
-    match &play.settled()[..] {
+    match &play.outcomes()[..] {
         [(1, Outcome::Failed(failure))] => match failure.why {
             Why::Killed { kills, .. } => kills,
             _ => panic!("{failure:?}"),

@@ -31,5 +31,5 @@ fn what_is_wanted_while_a_worker_hands_over_is_handed_over_too() {
     play.says(1, FromWorker::Have { block: desc(2, 10), fetched: Some((WorkerId(0), 5)) });
     assert!(play.sent(0).contains(&&ToWorker::Shutdown));
     play.handle(Event::Left(WorkerId(0)));
-    assert!(play.settled().is_empty());
+    assert!(play.outcomes().is_empty());
 }

@@ -2,10 +2,10 @@
 
 use crate::manager::api::Now;
 use crate::manager::graph::Queue;
-use crate::manager::hash::SetOf;
-use crate::manager::shapes::{Kind, larger};
+use crate::manager::shapes::{Shape, larger};
 use crate::manager::table::BlockSlot;
 use crate::wire::{Address, Assignment, ToWorker, WorkerStatus};
+use freestone_base::hash::SetOf;
 use freestone_base::sizing::AHEAD_NS;
 use freestone_base::{FunctionId, Name, Resources, TaskId, WorkerId};
 use std::cmp::Reverse;
@@ -46,8 +46,8 @@ pub(in crate::manager) struct Worker {
     /// How much its clock is behind the manager's.
     pub behind_ns: i64,
     pub done: u64,
-    /// The number of its kind, and its place among those of that kind.
-    pub kind: usize,
+    /// The number of its shape, and its place among those of that shape.
+    pub shape: usize,
     pub load: u32,
 
     /// What is not reserved.
@@ -112,7 +112,7 @@ impl Worker {
             seen_ns: 0,
             behind_ns: 0,
             done: 0,
-            kind: 0,
+            shape: 0,
             load: 0,
             free: resources,
             running: Vec::new(),
@@ -268,7 +268,7 @@ pub(in crate::manager) struct Workers {
     standings: Vec<Standing>,
     /// The machines of those that have left.
     hosts: BTreeMap<WorkerId, String>,
-    kinds: Vec<Kind>,
+    shapes: Vec<Shape>,
     slots: u64,
     /// How many retire.
     pub retiring: u32,
@@ -349,15 +349,15 @@ impl Workers {
 
     pub fn insert(&mut self, mut worker: Worker) {
         let (id, index) = (worker.id, worker.id.0 as usize);
-        let known = self.kinds.iter().position(|kind| kind.has(worker.slots, &worker.resources));
-        worker.kind = known.unwrap_or_else(|| {
-            self.kinds.push(Kind::new(worker.slots, worker.resources));
-            self.kinds.len() - 1
+        let known = self.shapes.iter().position(|shape| shape.has(worker.slots, &worker.resources));
+        worker.shape = known.unwrap_or_else(|| {
+            self.shapes.push(Shape::new(worker.slots, worker.resources));
+            self.shapes.len() - 1
         });
-        let kind = &mut self.kinds[worker.kind];
-        kind.ceiling = larger(&kind.ceiling, &worker.resources);
+        let shape = &mut self.shapes[worker.shape];
+        shape.ceiling = larger(&shape.ceiling, &worker.resources);
         worker.load = worker.current_load();
-        self.kinds[worker.kind].order.insert(worker.load, id);
+        self.shapes[worker.shape].order.insert(worker.load, id);
         self.slots += u64::from(worker.slots);
         if self.table.len() <= index {
             self.table.resize_with(index + 1, || None);
@@ -390,8 +390,8 @@ impl Workers {
     /// The worker takes no more work.
     pub fn rest(&mut self, id: WorkerId) {
         let Some(worker) = self.get(id) else { return };
-        let (kind, load, slots) = (worker.kind, worker.load, worker.slots);
-        if self.kinds[kind].order.remove(load, id) {
+        let (shape, load, slots) = (worker.shape, worker.load, worker.slots);
+        if self.shapes[shape].order.remove(load, id) {
             self.slots -= u64::from(slots);
         }
     }
@@ -404,46 +404,46 @@ impl Workers {
             return;
         }
         worker.load = new;
-        let kind = worker.kind;
-        let order = &mut self.kinds[kind].order;
+        let shape = worker.shape;
+        let order = &mut self.shapes[shape].order;
         order.remove(old, id);
         order.insert(new, id);
     }
 
     /// The least loaded worker that could ever hold a call that asks for `needs`.
     pub fn least_loaded(&self, needs: &Resources) -> Option<WorkerId> {
-        let each = self.kinds.iter();
+        let each = self.shapes.iter();
         let each =
-            each.filter_map(|kind| kind.least_loaded(needs, |id| self[id].resources, |_| true));
+            each.filter_map(|shape| shape.least_loaded(needs, |id| self[id].resources, |_| true));
         each.min().map(|(_, id)| id)
     }
 
-    /// The least loaded of each kind that could ever hold a call that asks for `needs`, passing
+    /// The least loaded of each shape that could ever hold a call that asks for `needs`, passing
     /// over those to be avoided.
-    pub fn least_loaded_of_each_kind<'a>(
+    pub fn least_loaded_of_each_shape<'a>(
         &'a self,
         needs: &'a Resources,
         avoid: &'a [WorkerId],
     ) -> impl Iterator<Item = WorkerId> + 'a {
         let passes = |id| !avoid.contains(&id);
-        let each = self.kinds.iter();
-        let each =
-            each.filter_map(move |kind| kind.least_loaded(needs, |id| self[id].resources, passes));
+        let each = self.shapes.iter();
+        let each = each
+            .filter_map(move |shape| shape.least_loaded(needs, |id| self[id].resources, passes));
         each.map(|(_, id)| id)
     }
 
-    /// The most loaded few of each kind.
+    /// The most loaded few of each shape.
     pub fn most_loaded(&self) -> impl Iterator<Item = WorkerId> + '_ {
-        self.kinds.iter().flat_map(|kind| kind.order.iter().rev().take(4).map(|(_, id)| id))
+        self.shapes.iter().flat_map(|shape| shape.order.iter().rev().take(4).map(|(_, id)| id))
     }
 
     /// Among some least loaded workers that pass, the one with the fewest bytes.
     pub fn least_filled(&self, most: usize, passes: impl Fn(WorkerId) -> bool) -> Option<WorkerId> {
-        let passing = |kind: &Kind| {
-            let each = kind.order.iter().map(|(_, id)| id).filter(|id| passes(*id));
+        let passing = |shape: &Shape| {
+            let each = shape.order.iter().map(|(_, id)| id).filter(|id| passes(*id));
             each.take(most).collect::<Vec<_>>()
         };
-        self.kinds
+        self.shapes
             .iter()
             .flat_map(passing)
             .min_by_key(|id| (self[*id].nbytes + self[*id].coming_nbytes(), *id))
@@ -452,9 +452,9 @@ impl Workers {
     /// Some workers with free slots.
     pub fn idle(&self, most: usize) -> Vec<WorkerId> {
         let all = self
-            .kinds
+            .shapes
             .iter()
-            .flat_map(|kind| kind.order.iter().take_while(|(load, _)| *load < 64).take(most));
+            .flat_map(|shape| shape.order.iter().take_while(|(load, _)| *load < 64).take(most));
         all.map(|(_, id)| id).collect()
     }
 
@@ -465,8 +465,8 @@ impl Workers {
 
     /// The most that any worker has, each resource for itself, to within a quarter.
     pub fn largest(&self) -> Resources {
-        let kinds = self.kinds.iter().filter(|kind| !kind.order.is_empty());
-        kinds.fold(Resources::default(), |most, kind| larger(&most, &kind.ceiling))
+        let shapes = self.shapes.iter().filter(|shape| !shape.order.is_empty());
+        shapes.fold(Resources::default(), |most, shape| larger(&most, &shape.ceiling))
     }
 }
 

@@ -78,7 +78,7 @@ impl Manager {
         if let Some(id) = record.pinned {
             return self.members.workers.get(id).map_or(0, |worker| worker.resources.memory);
         }
-        let each = self.members.workers.least_loaded_of_each_kind(&needs, &[]);
+        let each = self.members.workers.least_loaded_of_each_shape(&needs, &[]);
         each.map(|id| self.members.workers[id].resources.memory).max().unwrap_or(0)
     }
 

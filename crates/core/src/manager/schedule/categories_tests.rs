@@ -61,7 +61,7 @@ fn one_that_takes_more_is_tried_again_with_all_there_is() {
     let again = play.runs(0).remove(0);
     assert_eq!((again.attempt, memory(std::slice::from_ref(&again))), (2, vec![GB]));
     took(&mut play, &again, 700 * MB);
-    assert_eq!(play.settled().len(), 1);
+    assert_eq!(play.outcomes().len(), 1);
     submit(&mut play, 10..11);
     assert_eq!(memory(&play.runs(0)), [896 * MB]);
 }
@@ -75,13 +75,13 @@ fn one_that_takes_more_than_there_is_fails() {
     let again = play.runs(0).remove(0);
     let why = TaskFailure::MemoryExceeded { limit: GB };
     play.fails(0, &again, why.clone());
-    let settled = play.settled();
-    let [(3, Outcome::Failed(failure))] = &settled[..] else { panic!("{settled:?}") };
+    let outcomes = play.outcomes();
+    let [(3, Outcome::Failed(failure))] = &outcomes[..] else { panic!("{outcomes:?}") };
     assert_eq!(failure.why, Why::Attempt(why));
 }
 
 #[test]
-fn one_that_said_what_it_takes_is_not_tried_again() {
+fn one_that_asked_for_resources_is_not_tried_again() {
     let mut play = play();
     play.join(0, 1);
     let resources = Resources { memory: 64 * MB, ..Resources::ONE_CORE };
@@ -89,7 +89,7 @@ fn one_that_said_what_it_takes_is_not_tried_again() {
     play.request(Request::Submit(vec![Submission { options, ..call(1, &[]) }]));
     let run = play.runs(0).remove(0);
     play.fails(0, &run, TaskFailure::MemoryExceeded { limit: 64 * MB });
-    assert_eq!(play.settled().len(), 1);
+    assert_eq!(play.outcomes().len(), 1);
 }
 
 #[test]
@@ -101,6 +101,6 @@ fn what_waits_when_a_larger_worker_leaves_gets_what_is_left() {
     // One runs, and one was sent ahead.
     assert_eq!(memory(&play.runs(1)), [4 * GB; 2]);
     play.handle(Event::Left(freestone_base::WorkerId(1)));
-    assert!(play.settled().is_empty());
+    assert!(play.outcomes().is_empty());
     assert_eq!(memory(&play.runs(0)), [GB; 2]);
 }

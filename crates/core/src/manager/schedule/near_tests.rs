@@ -68,7 +68,7 @@ fn what_is_near_a_worker_that_left_runs_elsewhere() {
     assert_eq!(play.runs(1).len(), 1);
     submit(&mut play, vec![at(2, 0), at(3, 7)]);
     play.done(1, &play.runs(1)[0].clone(), inline(b"x"));
-    assert!(!play.settled().is_empty());
+    assert!(!play.outcomes().is_empty());
 }
 
 #[test]
@@ -124,7 +124,7 @@ fn a_group_whose_members_are_gone_is_made_again() {
     play.done(0, &again, group(1));
     let over = play.runs(0).remove(0);
     play.done(0, &over, inline(b"x"));
-    assert_eq!(play.settled(), [(2, Outcome::Ready(inline(b"x")))]);
+    assert_eq!(play.outcomes(), [(2, Outcome::Ready(inline(b"x")))]);
 }
 
 #[test]
@@ -174,7 +174,7 @@ fn a_call_over_a_group_of_a_worker_that_retires_takes_the_members_along() {
     assert!(names.contains(&name(1)) && names.contains(&name(2)), "{names:?}");
     assert_eq!(run.inputs.len(), 2, "the group and its member");
     play.done(1, &run, inline(b"x"));
-    assert_eq!(play.settled(), [(4, Outcome::Ready(inline(b"x")))]);
+    assert_eq!(play.outcomes(), [(4, Outcome::Ready(inline(b"x")))]);
     play.done(0, &busy, inline(b"y"));
     play.request(Request::Release((1..=4).map(name).collect()));
     assert_eq!(play.statistics().blocks, 0);

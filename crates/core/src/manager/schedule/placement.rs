@@ -86,7 +86,7 @@ impl Manager {
                     .is_some_and(|worker| worker.is_active() && worker.can_hold(needs))
         };
         let mut candidates: SmallVec<[WorkerId; 16]> = SmallVec::new();
-        let least_loaded = self.members.workers.least_loaded_of_each_kind(needs, avoid);
+        let least_loaded = self.members.workers.least_loaded_of_each_shape(needs, avoid);
         let holders = task.inputs.iter().take(INPUTS_SEEN).flat_map(|slot| {
             self.graph.blocks[*slot].replicas().iter().take(HOLDERS_SEEN).copied()
         });

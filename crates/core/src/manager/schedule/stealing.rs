@@ -2,13 +2,13 @@
 
 use crate::manager::Manager;
 use crate::manager::graph::Stage;
-use crate::manager::hash::SetOf;
 use crate::manager::table::TaskSlot;
 use crate::wire::ToWorker;
+use freestone_base::hash::SetOf;
 use freestone_base::{TaskId, WorkerId};
 
 /// A victim with less work ahead than this is left alone: asking takes about as long.
-const LEAST_GAIN_NS: u64 = 200_000;
+const MIN_GAIN_NS: u64 = 200_000;
 
 /// How many tasks at the end of a victim's queue are looked at for one that is worth moving.
 const TASKS_SEEN: usize = 8;
@@ -45,7 +45,7 @@ impl Manager {
             if idle || worker.returning.is_some() { 0 } else { worker.wait_ns() }
         };
         let victim = candidates.max_by_key(|id| (backlog_ns(id), *id))?;
-        (backlog_ns(&victim) >= LEAST_GAIN_NS).then_some(victim)
+        (backlog_ns(&victim) >= MIN_GAIN_NS).then_some(victim)
     }
 
     /// Moves one task from the queue that is kept for a victim; whether there was one worth it.
@@ -107,7 +107,7 @@ impl Manager {
                 let record = &self.graph.tasks[task];
                 let own_ns = record.charged_ns / slots;
                 self.may_run(task, thief)
-                    && self.fetch_ns(record, thief) + LEAST_GAIN_NS / 2 + own_ns <= wait_ns
+                    && self.fetch_ns(record, thief) + MIN_GAIN_NS / 2 + own_ns <= wait_ns
             })
         };
         let asked: Vec<TaskId> = self.meant_ahead(victim, most).filter(worth).collect();

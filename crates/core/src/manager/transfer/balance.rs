@@ -17,7 +17,7 @@ const AT_ONCE: usize = 2;
 
 /// How long nobody may have joined before blocks move: who joins is seldom alone, and with each of
 /// them some would move that have moved for the one before.
-const SETTLE_NS: u64 = 5_000_000_000;
+const JOIN_DELAY_NS: u64 = 5_000_000_000;
 
 /// What is known of collections, and what moves.
 #[derive(Default)]
@@ -117,8 +117,8 @@ impl Manager {
 
     /// Time passes.
     pub(in crate::manager) fn balance_again(&mut self) {
-        let settled = |joined: Now| self.now.saturating_sub(joined) >= SETTLE_NS;
-        self.transfer.balance.due |= self.transfer.balance.joined_ns.is_some_and(settled);
+        let is_past = |joined: Now| self.now.saturating_sub(joined) >= JOIN_DELAY_NS;
+        self.transfer.balance.due |= self.transfer.balance.joined_ns.is_some_and(is_past);
         for (target, coming) in std::mem::take(&mut self.transfer.balance.coming) {
             let mut coming = coming;
             coming.asked.retain(|_, one| self.is_coming_to(one, target));
@@ -319,7 +319,7 @@ impl Manager {
     pub(in crate::manager) fn is_in_use_at(&self, block: &Block, id: WorkerId) -> bool {
         let tied = block.extra.as_ref().is_some_and(|extra| {
             extra.pins.contains(&id)
-                || extra.gathers.iter().any(|gather| gather.worker == id)
+                || extra.client_pins.iter().any(|pin| pin.worker == id)
                 || extra.adopting.iter().any(|adoption| adoption.worker == Some(id))
         });
         let mut consumers = block.consumers.iter().filter_map(|task| self.graph.tasks.find(*task));

@@ -1,6 +1,6 @@
 //! Workers that come and go: blocks of collections move, and none is lost.
 
-use super::SETTLE_NS;
+use super::JOIN_DELAY_NS;
 use crate::manager::tests::{Play, call, desc, name, play, stored};
 use crate::manager::*;
 use crate::wire::{FromWorker, ToWorker};
@@ -47,7 +47,7 @@ fn dropped(play: &Play, worker: u32) -> bool {
 }
 
 #[test]
-fn a_newcomer_gets_its_share_some_at_once() {
+fn a_joining_worker_gets_its_share_some_at_once() {
     let mut play = with_blocks(6);
     play.join(1, 1);
     assert!(fetches(&play, 1).is_empty());
@@ -71,11 +71,11 @@ fn blocks_move_when_nobody_has_joined_for_a_while() {
     let mut play = with_blocks(6);
     for worker in [1, 2] {
         play.join(worker, 1);
-        play.now += SETTLE_NS / 2;
+        play.now += JOIN_DELAY_NS / 2;
         play.handle(Event::Tick);
         assert!(fetches(&play, 1).is_empty());
     }
-    play.now += SETTLE_NS / 2;
+    play.now += JOIN_DELAY_NS / 2;
     play.handle(Event::Tick);
     assert_eq!((fetches(&play, 1).len(), fetches(&play, 2).len()), (2, 2));
 }
@@ -107,7 +107,7 @@ fn partners_stay_together() {
         let names = vec![name(block)];
         play.request(Request::WhoHas { names, ticket: Ticket(70) });
         let there = WorkerId(u32::from(block % 4 == 3 || block % 4 == 0));
-        assert_eq!(play.settled(), [(70, Outcome::Locations(vec![vec![there]]))], "{block}");
+        assert_eq!(play.outcomes(), [(70, Outcome::Locations(vec![vec![there]]))], "{block}");
     }
 }
 
@@ -170,13 +170,13 @@ fn what_leavers_hold_goes_where_balance_wants_and_not_to_each_other() {
 }
 
 #[test]
-fn a_newcomer_that_is_lost_costs_nothing() {
+fn a_joining_worker_that_is_lost_costs_nothing() {
     let mut play = with_blocks(4);
     play.join(1, 1);
     play.request(Request::Balance);
     fetched(&mut play, 1, 4, 0);
     play.handle(Event::Left(WorkerId(1)));
-    // Block 4 was at the newcomer alone, and is made again.
+    // Block 4 was at the joining worker alone, and is made again.
     assert_eq!(play.runs(0)[0].outputs[0], name(4));
     let statistics = play.statistics();
     assert_eq!((statistics.moving, statistics.workers[0].blocks), (0, 3));

@@ -2,11 +2,11 @@
 
 use crate::manager::Manager;
 use crate::manager::graph::{Data, Graph, Want, WantStage};
-use crate::manager::hash::SetOf;
 use crate::manager::members::{Members, Worker};
 use crate::manager::table::BlockSlot;
 use crate::wire::ToWorker;
 use freestone_base::WorkerId;
+use freestone_base::hash::SetOf;
 use std::cmp::Reverse;
 
 /// How many holders of a block are compared.

@@ -142,7 +142,7 @@ impl Manager {
         }
         let is_tied = |extra: &Extra| {
             !extra.wants.is_empty()
-                || !extra.gathers.is_empty()
+                || !extra.client_pins.is_empty()
                 || !extra.adopting.is_empty()
                 || !extra.pins.is_empty()
         };
@@ -320,7 +320,7 @@ impl Manager {
     }
 
     /// A worker has no room for a block that clients want there, and nothing can be dropped.
-    pub(in crate::manager) fn refuse_gathers_at(
+    pub(in crate::manager) fn refuse_client_pins_at(
         &mut self,
         slot: BlockSlot,
         id: WorkerId,

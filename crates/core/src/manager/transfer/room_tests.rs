@@ -40,9 +40,9 @@ fn dropped(play: &Play, worker: u32) -> Vec<u32> {
 }
 
 fn failed(play: &Play, ticket: u64) -> bool {
-    play.settled()
+    play.outcomes()
         .iter()
-        .any(|(settled, outcome)| *settled == ticket && matches!(outcome, Outcome::Failed(_)))
+        .any(|(resolved, outcome)| *resolved == ticket && matches!(outcome, Outcome::Failed(_)))
 }
 
 #[test]

@@ -35,13 +35,13 @@ impl Manager {
 
     fn is_used_at(&self, slot: BlockSlot, target: WorkerId, except: Option<TaskSlot>) -> bool {
         let block = &self.graph.blocks[slot];
-        let gathers = block.extra.iter().flat_map(|extra| &extra.gathers);
+        let client_pins = block.extra.iter().flat_map(|extra| &extra.client_pins);
         block
             .consumers
             .iter()
             .filter_map(|id| self.graph.tasks.find(*id))
             .any(|task| Some(task) != except && self.is_attempted_at(task, target))
-            || gathers.into_iter().any(|gather| gather.worker == target)
+            || client_pins.into_iter().any(|pin| pin.worker == target)
     }
 
     /// A worker has a block, by a transfer or not.
@@ -127,7 +127,7 @@ impl Manager {
             let made = !spare && users > 0 && self.make_room(target, nbytes, None);
             spare |= !made && self.transfer.forget_copies(slot);
             if !made && failures >= MAX_FAILURES {
-                self.refuse_gathers_at(slot, target, free);
+                self.refuse_client_pins_at(slot, target, free);
             }
             if spare || (!made && failures >= MAX_FAILURES) {
                 unused = !is_used || !self.is_used_at(slot, target, None);

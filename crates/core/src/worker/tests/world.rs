@@ -4,10 +4,10 @@
 use super::executors::{FakeExecutor, forget};
 use crate::store::Tier;
 use crate::wire::{
-    Address, Assignment, BlockDesc, CallOptions, Form, FromWorker, Input, Keep, Output, Report,
-    ToWorker,
+    Address, Assignment, BlockDesc, CallOptions, FileProblem, Form, FromWorker, Input, Keep,
+    Output, Report, ToWorker,
 };
-use crate::worker::cache::{Place, State};
+use crate::worker::cache::{Location, State};
 use crate::worker::claim::Claims;
 use crate::worker::{
     Action, Adopted, Event, ExternalFile, FileStamp, Now, TransferError, Worker, WorkerConfig,
@@ -172,7 +172,7 @@ impl World {
         // Shown only if the test fails.
         println!("    {action:?}");
         match action {
-            Action::Tell(message) => self.on_told(message),
+            Action::Tell(message) => self.on_message(message),
             Action::Report(report) => self.on_report(report),
             Action::Send(..) | Action::Spawn(_) | Action::Kill(_) | Action::Revoke { .. } => {
                 self.on_executors(action);
@@ -180,7 +180,7 @@ impl World {
             Action::Check { task, .. } => {
                 let changed = !self.is_calm && self.dice.one_in(5);
                 let result = if changed {
-                    Err(("/user/file".to_owned(), "changed".to_owned()))
+                    Err(("/user/file".to_owned(), FileProblem::Changed("changed".to_owned())))
                 } else {
                     Ok(())
                 };
@@ -207,7 +207,7 @@ impl World {
             Action::Discard { .. } | Action::Refuse { .. } => {}
             Action::Remove { name, tier, .. } => {
                 let place = self.worker.cache.get(name).map(|block| block.place.clone());
-                if place.is_none() || place == Some(Place::Tier(tier)) {
+                if place.is_none() || place == Some(Location::Tier(tier)) {
                     self.assert_unused(name, "removed");
                 }
                 assert!(self.files.remove(&(name, tier)).is_some(), "{name} is not in {tier:?}");
@@ -305,7 +305,7 @@ impl World {
         assert!(!self.copying.contains(&name), "{name} is {what} while it is copied");
     }
 
-    fn on_told(&mut self, message: FromWorker) {
+    fn on_message(&mut self, message: FromWorker) {
         match message {
             FromWorker::Returned { asked, returned } => {
                 self.returns_asked -= 1;

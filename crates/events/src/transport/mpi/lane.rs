@@ -1,7 +1,7 @@
 //! What goes from one rank to another.
 
 use super::library::Handle;
-use super::{BUFFER, Seat, World};
+use super::{BUFFER, Endpoint, World};
 use crate::event::Rank;
 use crate::transport::{TransportError, batch};
 use std::collections::VecDeque;
@@ -21,7 +21,7 @@ const SPARE: usize = 8;
 #[derive(Debug)]
 pub struct Lane {
     source: Rank,
-    seat: Seat,
+    endpoint: Endpoint,
     /// The message that waits: a head, and frames.
     filling: Vec<u8>,
     on_way: VecDeque<(Handle, Vec<u8>)>,
@@ -36,13 +36,13 @@ pub struct Lane {
 }
 
 impl Lane {
-    /// The way from `source` to a seat.
-    pub fn new(source: Rank, seat: Seat) -> Self {
+    /// The way from `source` to an endpoint.
+    pub fn new(source: Rank, endpoint: Endpoint) -> Self {
         let (filling, spare) = (Vec::with_capacity(BUFFER), Vec::new());
         let on_way = VecDeque::new();
         Self {
             source,
-            seat,
+            endpoint,
             filling,
             on_way,
             spare,
@@ -94,12 +94,12 @@ impl Lane {
         if self.filling.is_empty() {
             return Ok(false);
         }
-        let fresh = self.spare.pop().unwrap_or_else(|| Vec::with_capacity(BUFFER));
-        let mut message = std::mem::replace(&mut self.filling, fresh);
+        let empty = self.spare.pop().unwrap_or_else(|| Vec::with_capacity(BUFFER));
+        let mut message = std::mem::replace(&mut self.filling, empty);
         let len = (message.len() - SOURCE) as u32;
         message[..4].copy_from_slice(&self.source.to_le_bytes());
         message[4..SOURCE].copy_from_slice(&len.to_le_bytes());
-        let Seat { process, tag } = self.seat;
+        let Endpoint { process, tag } = self.endpoint;
         // SAFETY: the message is kept until the request is done.
         let request = unsafe { world.library.isend(world.comm, process, tag, &message)? };
         self.on_way.push_back((request, message));

@@ -34,7 +34,7 @@ const MISSING: usize = POSTED / 2;
 /// How long who has nothing to do sleeps before it looks again: MPI wakes nobody.
 const NAPS: [Duration; 2] = [Duration::from_micros(20), Duration::from_millis(1)];
 /// How long the end waits for what has been sent.
-const PATIENCE: Duration = Duration::from_secs(5);
+const CLOSE_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// MPI counts bytes in ints, all ranks' together.
 const ROUND: usize = 1 << 30;
@@ -138,7 +138,7 @@ impl Drop for World {
 
 /// Where a rank is: a process, and the tag of messages to it.
 #[derive(Clone, Copy, Debug)]
-struct Seat {
+struct Endpoint {
     process: u32,
     tag: i32,
 }
@@ -187,10 +187,10 @@ impl Mpi {
     ///
     /// What MPI says.
     pub fn new(world: Arc<World>) -> Result<Self, TransportError> {
-        let seat = |process| Seat { process, tag: 0 };
-        let seats = (0..world.ranks).map(seat).collect();
+        let endpoint = |process| Endpoint { process, tag: 0 };
+        let endpoints = (0..world.ranks).map(endpoint).collect();
         let rank = world.rank;
-        Self::seated(world, rank, seats)
+        Self::at_endpoint(world, rank, endpoints)
     }
 
     /// Several ranks in this process, each of which sends to it: for tests, and where one process
@@ -200,28 +200,37 @@ impl Mpi {
     ///
     /// What MPI says.
     pub fn threads(world: &Arc<World>, ranks: u32) -> Result<Vec<Self>, TransportError> {
-        let seat = |tag: u32| Seat { process: world.rank, tag: tag.cast_signed() };
-        let seats: Vec<_> = (0..ranks).map(seat).collect();
-        (0..ranks).map(|rank| Self::seated(Arc::clone(world), rank, seats.clone())).collect()
+        let endpoint = |tag: u32| Endpoint { process: world.rank, tag: tag.cast_signed() };
+        let endpoints: Vec<_> = (0..ranks).map(endpoint).collect();
+        (0..ranks)
+            .map(|rank| Self::at_endpoint(Arc::clone(world), rank, endpoints.clone()))
+            .collect()
     }
 
-    fn seated(world: Arc<World>, rank: Rank, seats: Vec<Seat>) -> Result<Self, TransportError> {
-        let tag = seats[rank as usize].tag;
+    fn at_endpoint(
+        world: Arc<World>,
+        rank: Rank,
+        endpoints: Vec<Endpoint>,
+    ) -> Result<Self, TransportError> {
+        let tag = endpoints[rank as usize].tag;
         // MPI takes longer to match a receive from any process.
-        let source = (seats.len() == 2).then(|| seats[1 - rank as usize].process);
+        let source = (endpoints.len() == 2).then(|| endpoints[1 - rank as usize].process);
         let mut receiving = Receiving {
             posted: VecDeque::new(),
             empty: (0..POSTED).map(|_| vec![0; BUFFER].into()).collect(),
             tag,
             source,
-            taken: vec![0; seats.len()],
+            taken: vec![0; endpoints.len()],
         };
         receiving.post(&world)?;
         let shared = Arc::new(Shared {
             rank,
-            credited: seats.iter().map(|_| AtomicU64::new(0)).collect(),
-            heard: seats.iter().map(|_| AtomicU64::new(0)).collect(),
-            lanes: seats.into_iter().map(|seat| Mutex::new(Lane::new(rank, seat))).collect(),
+            credited: endpoints.iter().map(|_| AtomicU64::new(0)).collect(),
+            heard: endpoints.iter().map(|_| AtomicU64::new(0)).collect(),
+            lanes: endpoints
+                .into_iter()
+                .map(|endpoint| Mutex::new(Lane::new(rank, endpoint)))
+                .collect(),
             waiting: AtomicU32::new(0),
             receiving: Mutex::new(receiving),
             bell: Bell::default(),
@@ -432,7 +441,7 @@ impl Transport for Mpi {
         self.late.stop();
         let shared = &self.shared;
         let _ = shared.flush_all();
-        let end = Instant::now() + PATIENCE;
+        let end = Instant::now() + CLOSE_TIMEOUT;
         for lane in &shared.lanes {
             lock(lane).finish(&shared.world, end);
         }

@@ -1,6 +1,6 @@
-//! Joining a run that is on: the newcomer's side of the doors.
+//! Joining a run that is on: the joining rank's side of the doors.
 
-use super::door::{NEWCOMER, REFUSED};
+use super::door::{JOINING, REFUSED};
 use super::meeting::{AGAIN, STEP, connect, failed, read_named, write_named};
 use super::peer::Peer;
 use crate::event::Rank;
@@ -25,7 +25,7 @@ pub struct Arrived {
 }
 
 /// A place in a run, as its rank 0 gives it.
-struct Seat {
+struct Admitted {
     rank: Rank,
     attempt: String,
     most: u32,
@@ -36,12 +36,12 @@ struct Seat {
 ///
 /// # Errors
 ///
-/// If it is over, has no room, or is not to be reached by `patience`.
-pub fn join(meeting: &str, access: &Access, patience: Duration) -> Result<Arrived, TransportError> {
-    let end = Instant::now() + patience;
+/// If it is over, has no room, or is not to be reached by `timeout`.
+pub fn join(meeting: &str, access: &Access, timeout: Duration) -> Result<Arrived, TransportError> {
+    let end = Instant::now() + timeout;
     let nobody = |source| TransportError::Io {
         what: format!(
-            "{meeting}: no rank 0 takes newcomers there; it does while its run goes on, and if it \
+            "{meeting}: no rank 0 lets ranks join there; it does while its run goes on, and if it \
              has FREESTONE_EVENTS_MOST"
         ),
         source,
@@ -49,7 +49,9 @@ pub fn join(meeting: &str, access: &Access, patience: Duration) -> Result<Arrive
     loop {
         let stream = connect(meeting, end).map_err(nobody)?;
         match ask(stream, access, end) {
-            Ok((desk, listener, seat)) => return sit(meeting, access, desk, listener, &seat),
+            Ok((coordinator, listener, admitted)) => {
+                return connect_all(meeting, access, coordinator, listener, &admitted);
+            }
             // The ranks have yet to meet, or have just ended.
             Err(error) if is_early(&error) && Instant::now() < end => std::thread::sleep(AGAIN),
             Err(error) => return Err(failed(meeting, error)),
@@ -62,38 +64,40 @@ fn is_early(error: &io::Error) -> bool {
     matches!(error.kind(), UnexpectedEof | ConnectionReset | ConnectionAborted | BrokenPipe)
 }
 
-/// Asks to join, and waits to be given a seat.
+/// Asks to join, and waits to be given a rank.
 fn ask(
     stream: TcpStream,
     access: &Access,
     end: Instant,
-) -> io::Result<(Tls<TcpStream>, TcpListener, Seat)> {
+) -> io::Result<(Tls<TcpStream>, TcpListener, Admitted)> {
     let listener = TcpListener::bind((stream.local_addr()?.ip(), 0))?;
-    let mut desk = Tls::connect(stream, access)?;
-    write_named(&mut desk, NEWCOMER, &listener.local_addr()?.to_string())?;
-    desk.flush()?;
+    let mut coordinator = Tls::connect(stream, access)?;
+    write_named(&mut coordinator, JOINING, &listener.local_addr()?.to_string())?;
+    coordinator.flush()?;
     // Others may be before this one.
     let left = end.saturating_duration_since(Instant::now()).max(STEP);
-    desk.stream().set_read_timeout(Some(left))?;
-    let (rank, attempt) = told(&mut desk)?;
-    let (most, _) = read_named(&mut desk)?;
+    coordinator.stream().set_read_timeout(Some(left))?;
+    let (rank, attempt) = answer(&mut coordinator)?;
+    let (most, _) = read_named(&mut coordinator)?;
     if rank >= most {
-        return Err(io::Error::other(format!("rank {rank} of at most {most} is no seat")));
+        return Err(io::Error::other(format!(
+            "rank {rank} of at most {most} is no rank of this run"
+        )));
     }
-    let addresses = (0..rank).map(|_| read_named(&mut desk).map(|(_, address)| address));
+    let addresses = (0..rank).map(|_| read_named(&mut coordinator).map(|(_, address)| address));
     let addresses = addresses.collect::<io::Result<_>>()?;
-    Ok((desk, listener, Seat { rank, attempt, most, addresses }))
+    Ok((coordinator, listener, Admitted { rank, attempt, most, addresses }))
 }
 
 /// Connects to all ranks, and is one of them.
-fn sit(
+fn connect_all(
     meeting: &str,
     access: &Access,
-    mut desk: Tls<TcpStream>,
+    mut coordinator: Tls<TcpStream>,
     listener: TcpListener,
-    seat: &Seat,
+    admitted: &Admitted,
 ) -> Result<Arrived, TransportError> {
-    let Seat { rank, attempt, most, addresses } = seat;
+    let Admitted { rank, attempt, most, addresses } = admitted;
     let (mut peers, mut lost) = (Vec::new(), Vec::new());
     for (number, address) in (0..).zip(addresses) {
         if address.is_empty() {
@@ -107,8 +111,8 @@ fn sit(
     }
     // Its own place.
     peers.push(None);
-    let came = write_named(&mut desk, *rank, "").and_then(|()| desk.flush());
-    came.and_then(|()| told(&mut desk)).map_err(|error| failed(meeting, error))?;
+    let came = write_named(&mut coordinator, *rank, "").and_then(|()| coordinator.flush());
+    came.and_then(|()| answer(&mut coordinator)).map_err(|error| failed(meeting, error))?;
     Ok(Arrived { rank: *rank, most: *most, peers, lost, listener })
 }
 
@@ -122,9 +126,9 @@ fn greet(address: &str, access: &Access, rank: Rank, attempt: &str) -> io::Resul
 }
 
 /// What rank 0 says, if it does not refuse.
-fn told(desk: &mut Tls<TcpStream>) -> io::Result<(u32, String)> {
-    match read_named(desk)? {
+fn answer(coordinator: &mut Tls<TcpStream>) -> io::Result<(u32, String)> {
+    match read_named(coordinator)? {
         (REFUSED, why) => Err(io::Error::other(why)),
-        told => Ok(told),
+        named => Ok(named),
     }
 }

@@ -8,7 +8,7 @@ use super::meeting::{AGAIN, prepared, read_named, write_named};
 use super::peer::Peer;
 use crate::event::Rank;
 use crate::sync::lock;
-use crate::transport::Newcomer;
+use crate::transport::Joining;
 use freestone_tls::{Access, Tls};
 use std::collections::{BTreeMap, VecDeque};
 use std::fmt;
@@ -19,11 +19,11 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::time::Duration;
 
-/// What a newcomer says where others say their rank.
-pub const NEWCOMER: u32 = u32::MAX;
+/// What a joining rank says where others say their rank.
+pub const JOINING: u32 = u32::MAX;
 /// What it is told instead of a number, with why.
 pub const REFUSED: u32 = u32::MAX - 1;
-/// How long a newcomer may take to connect to all ranks.
+/// How long a joining rank may take to connect to all ranks.
 const CONNECTING: Duration = Duration::from_secs(60);
 
 type Stream = Tls<TcpStream>;
@@ -35,23 +35,23 @@ pub struct Door {
     access: Access,
     /// Makes the rank look for news.
     wake: Box<dyn Fn() + Send + Sync>,
-    news: Mutex<VecDeque<Newcomer>>,
+    news: Mutex<VecDeque<Joining>>,
     has_news: AtomicBool,
     /// Connections of those who are no ranks yet, with their attempts.
     waiting: Mutex<BTreeMap<Rank, (u64, Peer)>>,
-    desk: Mutex<Desk>,
+    admissions: Mutex<Admissions>,
     changed: Condvar,
     listeners: Mutex<Vec<Arc<TcpListener>>>,
     is_closed: AtomicBool,
 }
 
-/// Where rank 0 lets newcomers in.
-struct Desk {
+/// Where rank 0 lets joining ranks in.
+struct Admissions {
     ranks: u32,
     /// Where all ranks listen.
     addresses: Vec<String>,
     /// The number that who asks is given, and who is lost.
-    seat: Option<(Rank, Vec<Rank>)>,
+    next: Option<(Rank, Vec<Rank>)>,
     /// Counts those who were let in, ranks or not.
     attempts: u64,
 }
@@ -79,14 +79,19 @@ impl Door {
             news: Mutex::default(),
             has_news: AtomicBool::new(false),
             waiting: Mutex::default(),
-            desk: Mutex::new(Desk { ranks, addresses: Vec::new(), seat: None, attempts: 0 }),
+            admissions: Mutex::new(Admissions {
+                ranks,
+                addresses: Vec::new(),
+                next: None,
+                attempts: 0,
+            }),
             changed: Condvar::new(),
             listeners: Mutex::default(),
             is_closed: AtomicBool::new(false),
         })
     }
 
-    /// Takes connections of newcomers, until the door is closed.
+    /// Takes connections of joining ranks, until the door is closed.
     pub fn open(self: &Arc<Self>, listener: TcpListener) -> io::Result<()> {
         self.serve(listener, |door, tls, number, attempt| door.keep(tls, number, &attempt))
     }
@@ -97,39 +102,39 @@ impl Door {
         listener: TcpListener,
         addresses: Vec<String>,
     ) -> io::Result<()> {
-        lock(&self.desk).addresses = addresses;
+        lock(&self.admissions).addresses = addresses;
         self.serve(
             listener,
             |door, tls, number, address| {
-                if number == NEWCOMER { door.receive(tls, address) } else { Ok(()) }
+                if number == JOINING { door.receive(tls, address) } else { Ok(()) }
             },
         )
     }
 
     /// Lets in who asked.
     pub fn admit(&self, number: Rank, lost: &[Rank]) {
-        lock(&self.desk).seat = Some((number, lost.to_vec()));
+        lock(&self.admissions).next = Some((number, lost.to_vec()));
         self.changed.notify_all();
     }
 
-    /// The connection of a newcomer that is a rank now.
+    /// The connection of one that asked to join and is a rank now.
     pub fn collect(&self, rank: Rank) -> Option<Peer> {
         lock(&self.waiting).remove(&rank).map(|(_, peer)| peer)
     }
 
     /// There are so many ranks now: the last one is told.
     pub fn grow(&self, ranks: u32) {
-        lock(&self.desk).ranks = ranks;
+        lock(&self.admissions).ranks = ranks;
         self.changed.notify_all();
     }
 
-    /// Whether there is something to hear of newcomers.
+    /// Whether there is something to hear of joining ranks.
     pub fn has_news(&self) -> bool {
         self.has_news.load(Ordering::Acquire)
     }
 
     /// What there is to hear.
-    pub fn take_news(&self) -> VecDeque<Newcomer> {
+    pub fn take_news(&self) -> VecDeque<Joining> {
         let mut news = lock(&self.news);
         self.has_news.store(false, Ordering::Release);
         std::mem::take(&mut news)
@@ -137,9 +142,9 @@ impl Door {
 
     /// Nobody joins any more.
     pub fn close(&self) {
-        let desk = lock(&self.desk);
+        let admissions = lock(&self.admissions);
         self.is_closed.store(true, Ordering::Release);
-        drop(desk);
+        drop(admissions);
         self.changed.notify_all();
         for listener in lock(&self.listeners).drain(..) {
             // SAFETY: a plain call on a descriptor that `listener` keeps open; who accepts there
@@ -182,7 +187,7 @@ impl Door {
         Ok(())
     }
 
-    /// Keeps the connection of a newcomer until it is a rank.
+    /// Keeps the connection of a joining rank until it is a rank.
     fn keep(&self, mut tls: Stream, number: Rank, attempt: &str) -> io::Result<()> {
         let attempt: u64 = attempt.parse().map_err(io::Error::other)?;
         let mut waiting = lock(&self.waiting);
@@ -199,7 +204,7 @@ impl Door {
 
     /// Lets one in who asks to join, or says why not.
     fn receive(&self, mut tls: Stream, address: String) -> io::Result<()> {
-        let is_full = lock(&self.desk).ranks >= self.room;
+        let is_full = lock(&self.admissions).ranks >= self.room;
         if is_full {
             let room = self.room;
             let why = format!(
@@ -208,29 +213,29 @@ impl Door {
             );
             return refuse(&mut tls, &why);
         }
-        self.tell(Newcomer::Asks);
-        let Some((number, lost)) = self.wait_for(|desk| desk.seat.take()) else {
+        self.tell(Joining::Asks);
+        let Some((number, lost)) = self.wait_for(|admissions| admissions.next.take()) else {
             return refuse(&mut tls, "the run is over");
         };
-        let came = self.seat(&mut tls, number, &lost);
+        let came = self.send_rank(&mut tls, number, &lost);
         if came.is_err() {
-            self.tell(Newcomer::Gone);
+            self.tell(Joining::Gone);
             return came;
         }
-        lock(&self.desk).addresses.push(address);
-        self.tell(Newcomer::Came);
-        match self.wait_for(|desk| (desk.ranks > number).then_some(desk.ranks)) {
+        lock(&self.admissions).addresses.push(address);
+        self.tell(Joining::Came);
+        match self.wait_for(|admissions| (admissions.ranks > number).then_some(admissions.ranks)) {
             Some(ranks) => write_named(&mut tls, ranks, "").and_then(|()| tls.flush()),
             None => refuse(&mut tls, "the run is over"),
         }
     }
 
-    /// Tells a newcomer its number and where all are, and waits until it is connected to them.
-    fn seat(&self, tls: &mut Stream, number: Rank, lost: &[Rank]) -> io::Result<()> {
-        let mut desk = lock(&self.desk);
-        desk.attempts += 1;
-        let (attempt, addresses) = (desk.attempts, desk.addresses.clone());
-        drop(desk);
+    /// Tells a joining rank its number and where all are, and waits until it is connected to them.
+    fn send_rank(&self, tls: &mut Stream, number: Rank, lost: &[Rank]) -> io::Result<()> {
+        let mut admissions = lock(&self.admissions);
+        admissions.attempts += 1;
+        let (attempt, addresses) = (admissions.attempts, admissions.addresses.clone());
+        drop(admissions);
         write_named(tls, number, &attempt.to_string())?;
         write_named(tls, self.room, "")?;
         for (rank, address) in (0..number).zip(&addresses) {
@@ -241,23 +246,23 @@ impl Door {
         read_named(tls).map(drop)
     }
 
-    fn tell(&self, news: Newcomer) {
+    fn tell(&self, news: Joining) {
         lock(&self.news).push_back(news);
         self.has_news.store(true, Ordering::Release);
         (self.wake)();
     }
 
-    /// Waits until there is something at the desk; none once the door is closed.
-    fn wait_for<R>(&self, mut look: impl FnMut(&mut Desk) -> Option<R>) -> Option<R> {
-        let mut desk = lock(&self.desk);
+    /// Waits until there is something to do; none once the door is closed.
+    fn wait_for<R>(&self, mut look: impl FnMut(&mut Admissions) -> Option<R>) -> Option<R> {
+        let mut admissions = lock(&self.admissions);
         loop {
-            if let Some(found) = look(&mut desk) {
+            if let Some(found) = look(&mut admissions) {
                 return Some(found);
             }
             if self.is_closed() {
                 return None;
             }
-            desk = self.changed.wait(desk).unwrap_or_else(PoisonError::into_inner);
+            admissions = self.changed.wait(admissions).unwrap_or_else(PoisonError::into_inner);
         }
     }
 }

@@ -1,9 +1,9 @@
-//! The doors, with newcomers that do not do as they should.
+//! The doors, with joining ranks that do not do as they should.
 
-use super::door::{Door, NEWCOMER, REFUSED};
+use super::door::{Door, JOINING, REFUSED};
 use super::meeting::{read_named, write_named};
 use crate::event::Rank;
-use crate::transport::Newcomer;
+use crate::transport::Joining;
 use freestone_tls::{Access, Identity, Tls};
 use std::io::Write;
 use std::net::{SocketAddr, TcpListener, TcpStream};
@@ -29,7 +29,7 @@ fn say(place: SocketAddr, access: &Access, number: u32, text: &str) -> Tls<TcpSt
     tls
 }
 
-fn next_news(door: &Door) -> Newcomer {
+fn next_news(door: &Door) -> Joining {
     while !door.has_news() {
         std::thread::yield_now();
     }
@@ -38,7 +38,7 @@ fn next_news(door: &Door) -> Newcomer {
     news.pop_front().unwrap()
 }
 
-/// What a newcomer is told until it has to connect: its number, its attempt, where ranks are.
+/// What a joining rank is told until it has to connect: its number, its attempt, where ranks are.
 fn seated(tls: &mut Tls<TcpStream>) -> (Rank, String, Vec<String>) {
     let (number, attempt) = read_named(tls).unwrap();
     assert_eq!(read_named(tls).unwrap(), (5, String::new()));
@@ -49,16 +49,16 @@ fn seated(tls: &mut Tls<TcpStream>) -> (Rank, String, Vec<String>) {
 #[test]
 fn the_number_of_one_that_gives_up_goes_to_the_next() {
     let (door, access, [meeting, own]) = doors(5);
-    let mut first = say(meeting, &access, NEWCOMER, "three");
-    assert_eq!(next_news(&door), Newcomer::Asks);
+    let mut first = say(meeting, &access, JOINING, "three");
+    assert_eq!(next_news(&door), Joining::Asks);
     door.admit(3, &[1]);
     let addresses = ["zero", "", "two"].map(str::to_owned).to_vec();
     assert_eq!(seated(&mut first), (3, "1".to_owned(), addresses));
     drop(first);
-    assert_eq!(next_news(&door), Newcomer::Gone);
+    assert_eq!(next_news(&door), Joining::Gone);
 
-    let mut second = say(meeting, &access, NEWCOMER, "three again");
-    assert_eq!(next_news(&door), Newcomer::Asks);
+    let mut second = say(meeting, &access, JOINING, "three again");
+    assert_eq!(next_news(&door), Joining::Asks);
     door.admit(3, &[]);
     let (number, attempt, _) = seated(&mut second);
     assert_eq!((number, &attempt[..]), (3, "2"));
@@ -68,31 +68,31 @@ fn the_number_of_one_that_gives_up_goes_to_the_next() {
     assert!(read_named(&mut say(own, &access, 3, "1")).is_err());
     write_named(&mut second, number, "").unwrap();
     second.flush().unwrap();
-    assert_eq!(next_news(&door), Newcomer::Came);
+    assert_eq!(next_news(&door), Joining::Came);
     assert!(door.collect(3).is_some() && door.collect(3).is_none());
     door.grow(4);
     assert_eq!(read_named(&mut second).unwrap(), (4, String::new()));
 
-    let mut third = say(meeting, &access, NEWCOMER, "four");
-    assert_eq!(next_news(&door), Newcomer::Asks);
+    let mut third = say(meeting, &access, JOINING, "four");
+    assert_eq!(next_news(&door), Joining::Asks);
     door.admit(4, &[]);
     assert_eq!(seated(&mut third).2.last().unwrap(), "three again");
     door.close();
 }
 
 #[test]
-fn who_asks_a_run_that_ends_meanwhile_is_told_so() {
+fn who_asks_a_run_that_ends_meanwhile_is_refused() {
     let (door, access, [meeting, _]) = doors(5);
-    let mut newcomer = say(meeting, &access, NEWCOMER, "three");
-    assert_eq!(next_news(&door), Newcomer::Asks);
+    let mut third = say(meeting, &access, JOINING, "three");
+    assert_eq!(next_news(&door), Joining::Asks);
     door.close();
-    assert_eq!(read_named(&mut newcomer).unwrap(), (REFUSED, "the run is over".to_owned()));
+    assert_eq!(read_named(&mut third).unwrap(), (REFUSED, "the run is over".to_owned()));
 }
 
 #[test]
 fn what_makes_no_sense_is_not_let_in() {
     let (door, access, [meeting, own]) = doors(3);
-    let (number, why) = read_named(&mut say(meeting, &access, NEWCOMER, "x")).unwrap();
+    let (number, why) = read_named(&mut say(meeting, &access, JOINING, "x")).unwrap();
     assert_eq!(number, REFUSED);
     assert!(why.starts_with("the run has 3 ranks, and room for no more"), "{why}");
     for (place, number, text) in [(meeting, 1, "x"), (own, 7, "1"), (own, 2, "no number")] {

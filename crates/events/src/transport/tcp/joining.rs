@@ -36,12 +36,12 @@ pub struct Invitation {
     meeting: String,
     identity: PathBuf,
     /// None, if it joins a run that is on.
-    seat: Option<Seat>,
+    assigned: Option<Assigned>,
 }
 
 /// One of the ranks that a run begins with.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Seat {
+struct Assigned {
     rank: Rank,
     ranks: u32,
     most: u32,
@@ -67,17 +67,17 @@ impl Invitation {
                 Err(bad(MEETING, "", &format!("{must}, and {name} is set")))
             });
         };
-        let seat = if joins { None } else { Some(Seat::read(&variable)?) };
+        let assigned = if joins { None } else { Some(Assigned::read(&variable)?) };
         let identity = variable(IDENTITY).map(PathBuf::from);
         let identity = identity.ok_or_else(|| {
             bad(IDENTITY, "", "a file that all ranks can read; rank 0 makes it if it is not there")
         })?;
-        Ok(Some(Self { meeting, identity, seat }))
+        Ok(Some(Self { meeting, identity, assigned }))
     }
 
     /// How many ranks there are, as far as this process knows: one, if it joins others.
     pub fn ranks(&self) -> u32 {
-        self.seat.map_or(1, |seat| seat.ranks)
+        self.assigned.map_or(1, |assigned| assigned.ranks)
     }
 
     /// Meets all other ranks, or joins them. Rank 0 holds the meeting, and keeps it if others may
@@ -85,33 +85,33 @@ impl Invitation {
     ///
     /// # Errors
     ///
-    /// If they have not come by `patience`, the certificate is not to be read, or the run is over or
+    /// If they have not come by `timeout`, the certificate is not to be read, or the run is over or
     /// has no room.
-    pub fn accept(&self, patience: Duration) -> Result<Tcp, TransportError> {
-        let access = self.access(Instant::now() + patience)?;
-        match self.seat {
-            None => Tcp::join(&self.meeting, &access, patience),
-            Some(seat) if seat.rank > 0 => {
-                Tcp::meet(&self.meeting, seat.rank, seat.ranks, &access, patience)
+    pub fn accept(&self, timeout: Duration) -> Result<Tcp, TransportError> {
+        let access = self.access(Instant::now() + timeout)?;
+        match self.assigned {
+            None => Tcp::join(&self.meeting, &access, timeout),
+            Some(assigned) if assigned.rank > 0 => {
+                Tcp::meet(&self.meeting, assigned.rank, assigned.ranks, &access, timeout)
             }
-            Some(seat) => self.hold(seat, &access, patience),
+            Some(assigned) => self.hold(assigned, &access, timeout),
         }
     }
 
     fn hold(
         &self,
-        Seat { rank, ranks, most }: Seat,
+        Assigned { rank, ranks, most }: Assigned,
         access: &Access,
-        patience: Duration,
+        timeout: Duration,
     ) -> Result<Tcp, TransportError> {
         let meeting = Meeting::new(&self.meeting, access)?;
         std::thread::scope(|scope| {
             let held = scope.spawn(move || {
-                let addresses = meeting.hold(ranks, most, patience)?;
+                let addresses = meeting.hold(ranks, most, timeout)?;
                 // Who is still in the queue is not to wait for an answer, if none may join.
                 Ok::<_, TransportError>((most > ranks).then_some((meeting, addresses)))
             });
-            let tcp = Tcp::meet(&self.meeting, rank, ranks, access, patience);
+            let tcp = Tcp::meet(&self.meeting, rank, ranks, access, timeout);
             // It knows who has not come.
             let kept = held.join().unwrap_or(Ok(None))?;
             let tcp = tcp?;
@@ -127,7 +127,7 @@ impl Invitation {
             what: format!("the certificate of the run, {}", self.identity.display()),
             source,
         };
-        if self.seat.is_some_and(|seat| seat.rank == 0) && !self.identity.exists() {
+        if self.assigned.is_some_and(|assigned| assigned.rank == 0) && !self.identity.exists() {
             make(&self.identity).map_err(failed)?;
         }
         let text = read_private(&self.identity, end).map_err(failed)?;
@@ -140,7 +140,7 @@ impl Invitation {
     }
 }
 
-impl Seat {
+impl Assigned {
     fn read(variable: &impl Fn(&str) -> Option<String>) -> Result<Self, TransportError> {
         let ranks = number(variable, &RANKS, "a number of ranks, at least 1")?;
         let rank = number(variable, &RANK, "a rank, from 0; or 'join', to join a run that is on")?;
@@ -224,17 +224,17 @@ mod tests {
             [(RANK[0], RANKS[0]), ("SLURM_PROCID", "SLURM_NTASKS"), ("PMI_RANK", "PMI_SIZE")]
         {
             let found = read(&[ours[0], ours[1], (rank, "2"), (ranks, "3")]).unwrap().unwrap();
-            assert_eq!(found.seat, Some(Seat { rank: 2, ranks: 3, most: 3 }));
+            assert_eq!(found.assigned, Some(Assigned { rank: 2, ranks: 3, most: 3 }));
         }
         let joins = read(&[ours[0], ours[1], (RANK[0], "join")]).unwrap().unwrap();
-        assert_eq!((joins.seat, joins.ranks()), (None, 1));
+        assert_eq!((joins.assigned, joins.ranks()), (None, 1));
         let open = [ours[0], ours[1], (RANK[0], "0"), (RANKS[0], "2"), (MOST, "5")];
         let found = read(&open).unwrap().unwrap();
-        assert_eq!(found.seat, Some(Seat { rank: 0, ranks: 2, most: 5 }));
+        assert_eq!(found.assigned, Some(Assigned { rank: 0, ranks: 2, most: 5 }));
     }
 
     #[test]
-    fn what_is_missing_is_said() {
+    fn what_is_missing_is_reported() {
         let ours = [(MEETING, "node1:7777"), (IDENTITY, "run.pem"), (RANKS[0], "3")];
         for (pairs, wanted) in [
             (&ours[..2], "FREESTONE_EVENTS_RANKS is '': it must be a number of ranks"),
@@ -263,7 +263,7 @@ mod tests {
         let invited = |rank, ranks| Invitation {
             meeting: free.to_string(),
             identity: folder.join("run.pem"),
-            seat: Some(Seat { rank, ranks, most: ranks }),
+            assigned: Some(Assigned { rank, ranks, most: ranks }),
         };
         std::thread::scope(|scope| {
             let accept =

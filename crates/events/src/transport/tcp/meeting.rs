@@ -63,14 +63,14 @@ impl Meeting {
     ///
     /// # Errors
     ///
-    /// If they have not come by `patience`, one is lost before all have, or the meeting is closed.
+    /// If they have not come by `timeout`, one is lost before all have, or the meeting is closed.
     pub fn hold(
         &self,
         ranks: u32,
         most: u32,
-        patience: Duration,
+        timeout: Duration,
     ) -> Result<Vec<String>, TransportError> {
-        let end = Instant::now() + patience;
+        let end = Instant::now() + timeout;
         let mut came: Came = (0..ranks).map(|_| None).collect();
         while came.iter().any(Option::is_none) {
             if let Some(lost) = self.watch.lost().first() {
@@ -92,9 +92,9 @@ impl Meeting {
         }
         let addresses: Vec<_> = came.iter().flatten().map(|(_, address)| address.clone()).collect();
         for (rank, (mut tls, _)) in (0..).zip(came.into_iter().flatten()) {
-            let told =
+            let sent =
                 addresses.iter().try_for_each(|address| write_named(&mut tls, most, address));
-            let kept = told.and_then(|()| tls.flush()).and_then(|()| self.watch.keep(rank, tls));
+            let kept = sent.and_then(|()| tls.flush()).and_then(|()| self.watch.keep(rank, tls));
             kept.map_err(|source| failed("the meeting", source))?;
         }
         Ok(addresses)
@@ -172,15 +172,15 @@ pub struct Met {
 ///
 /// # Errors
 ///
-/// If they, or the meeting, are not to be reached by `patience`, or one is lost.
+/// If they, or the meeting, are not to be reached by `timeout`, or one is lost.
 pub fn meet(
     meeting: &str,
     rank: Rank,
     ranks: u32,
     access: &Access,
-    patience: Duration,
+    timeout: Duration,
 ) -> Result<Met, TransportError> {
-    let end = Instant::now() + patience;
+    let end = Instant::now() + timeout;
     let stream = connect(meeting, end).map_err(|source| failed(meeting, source))?;
     let here = stream.local_addr().map_err(|source| failed(meeting, source))?.ip();
     let listener = TcpListener::bind((here, 0)).map_err(|source| failed("this rank", source))?;

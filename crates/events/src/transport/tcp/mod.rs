@@ -38,7 +38,7 @@ const LONGEST: usize = 256 << 10;
 /// The longest frame: with its head and its identifier.
 const FRAME: usize = LONGEST + (8 << 10);
 /// How long the end waits for what has been sent, and for the others to say that they are done.
-const PATIENCE: Duration = Duration::from_secs(5);
+const CLOSE_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// One rank's connections to all others.
 #[derive(Debug)]
@@ -87,16 +87,16 @@ impl Tcp {
     ///
     /// # Errors
     ///
-    /// If they have not come by `patience`, or one is lost before all have met.
+    /// If they have not come by `timeout`, or one is lost before all have met.
     pub fn meet(
         meeting: &str,
         rank: Rank,
         ranks: u32,
         access: &Access,
-        patience: Duration,
+        timeout: Duration,
     ) -> Result<Self, TransportError> {
         let meeting::Met { peers, most, listener, watcher } =
-            meeting::meet(meeting, rank, ranks, access, patience)?;
+            meeting::meet(meeting, rank, ranks, access, timeout)?;
         let tcp = Self::begin(rank, peers, most, listener, access, None)?;
         *lock(&tcp.shared.watcher) = Some(watcher);
         Ok(tcp)
@@ -106,13 +106,9 @@ impl Tcp {
     ///
     /// # Errors
     ///
-    /// If it is over, has no room, or is not to be reached by `patience`.
-    pub fn join(
-        meeting: &str,
-        access: &Access,
-        patience: Duration,
-    ) -> Result<Self, TransportError> {
-        let arrived = arriving::join(meeting, access, patience)?;
+    /// If it is over, has no room, or is not to be reached by `timeout`.
+    pub fn join(meeting: &str, access: &Access, timeout: Duration) -> Result<Self, TransportError> {
+        let arrived = arriving::join(meeting, access, timeout)?;
         let arriving::Arrived { rank, most, peers, lost, listener } = arrived;
         Self::begin(rank, peers, most, listener, access, Some(lost))
     }
@@ -374,8 +370,8 @@ impl Transport for Tcp {
         for ((source, peer), input) in (0..).zip(&shared.peers).zip(inputs) {
             let Some(peer) = peer.get() else { continue };
             let input = input.get_or_insert_with(|| Input::new(FRAME));
-            let told = &mut lost[source as usize];
-            if *told {
+            let is_known = &mut lost[source as usize];
+            if *is_known {
                 continue;
             }
             has_more |= lock(peer).fill(input).unwrap_or(false);
@@ -392,7 +388,7 @@ impl Transport for Tcp {
             })?;
             let mut peer = lock(peer);
             peer.has_left |= has_left;
-            *told = peer.is_closed;
+            *is_known = peer.is_closed;
             let is_lost = peer.is_closed && !peer.has_left;
             drop(peer);
             if is_lost {
@@ -403,7 +399,7 @@ impl Transport for Tcp {
         shared.has_more.store(has_more, Ordering::Release);
         if let Some(door) = shared.door.get().filter(|door| door.has_news()) {
             for news in door.take_news() {
-                take(shared.rank, Incoming::Newcomer(news));
+                take(shared.rank, Incoming::Joining(news));
                 count += 1;
             }
         }
@@ -445,7 +441,7 @@ impl Transport for Tcp {
         }
         self.shared.close_door();
         self.late.stop();
-        let end = Instant::now() + PATIENCE;
+        let end = Instant::now() + CLOSE_TIMEOUT;
         let mut polling = lock(&self.shared.polling);
         for peer in self.shared.connected() {
             lock(peer).put(&[]);

@@ -1,4 +1,4 @@
-//! Kernels of cells with their places: of matrices that store fewer cells than they have rows.
+//! Kernels of COO matrices: those that store fewer cells than they have rows.
 //!
 //! Cells are in the order of their rows, and within a row of their columns.
 

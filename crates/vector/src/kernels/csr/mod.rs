@@ -1,4 +1,4 @@
-//! Kernels of compressed rows.
+//! Kernels of CSR matrices.
 
 pub mod multiply;
 pub mod panel;

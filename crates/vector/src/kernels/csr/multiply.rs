@@ -1,4 +1,4 @@
-//! Compressed rows times compressed rows.
+//! A CSR matrix times a CSR matrix.
 //!
 //! Row by row, as Gustavson does: a row of the product is the sum of rows of the right side, added
 //! up in one dense row. First the places are counted, then computed, so that the result is written
@@ -18,7 +18,7 @@ use crate::pool::Pool;
 /// Rows that a worker takes at once.
 const TAKEN: usize = 128;
 
-/// Compressed rows.
+/// A CSR matrix.
 #[derive(Clone, Copy, Debug)]
 pub struct Rows<'a, T> {
     /// Where each row begins, and where the last ends.
@@ -46,7 +46,7 @@ impl<T> Rows<'_, T> {
     ///
     /// If they do not.
     pub fn check(&self, width: usize) -> Result<(), Error> {
-        check_length("cells of compressed rows", self.cells.len(), self.columns.len())?;
+        check_length("cells of a CSR matrix", self.cells.len(), self.columns.len())?;
         check_offsets(self.offsets, self.columns.len())?;
         check_positions("column", self.used_columns(), width)
     }
@@ -66,7 +66,7 @@ impl<T> Rows<'_, T> {
 /// If they do not, or if there is not one.
 pub fn check_offsets(offsets: &[i64], stored: usize) -> Result<(), Error> {
     let Some(last) = offsets.last() else {
-        return Err(Error::Length { what: "offsets of compressed rows", found: 0, needed: 1 });
+        return Err(Error::Length { what: "offsets of a CSR matrix", found: 0, needed: 1 });
     };
     let is_inside = |end: i64| usize::try_from(end).is_ok_and(|end| end <= stored);
     if offsets.is_sorted() && is_inside(offsets[0]) && is_inside(*last) {
@@ -78,7 +78,7 @@ pub fn check_offsets(offsets: &[i64], stored: usize) -> Result<(), Error> {
     Err(Error::Offsets { row, begin, end, stored })
 }
 
-/// Checks that two factors are compressed rows that fit each other, and the product's width.
+/// Checks that two factors are CSR matrices that fit each other, and the product's width.
 fn check_factors<T: Copy>(
     left: Rows<'_, T>,
     right: Rows<'_, T>,

@@ -1,4 +1,4 @@
-//! Compressed rows times a dense matrix.
+//! A CSR matrix times a dense matrix.
 
 use crate::cell::Number;
 use crate::kernels::csr::multiply::Rows;

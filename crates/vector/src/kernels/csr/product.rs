@@ -1,4 +1,4 @@
-//! Compressed rows times a vector.
+//! A CSR matrix times a vector.
 
 use crate::cell::Number;
 use crate::widened;
@@ -90,7 +90,7 @@ mod wide {
             }
             *out = _mm512_reduce_add_pd(sum);
         }
-        assert!(missed == 0, "a column of compressed rows is not below {}", vector.len());
+        assert!(missed == 0, "a column of a CSR matrix is not below {}", vector.len());
     }
 }
 
@@ -125,7 +125,7 @@ mod tests {
 
     #[test]
     #[should_panic(expected = "3")]
-    fn a_column_beyond_the_vector_is_told() {
+    fn a_column_beyond_the_vector_is_reported() {
         rows(&[1.0, 1.0], &[0, 2], &[0, 3], &[1.0; 3], &mut [0.0]);
     }
 }

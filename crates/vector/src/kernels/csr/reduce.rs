@@ -1,10 +1,10 @@
-//! Compressed rows, each reduced to one number.
+//! Rows of a CSR matrix, each reduced to one number.
 
 use crate::cell::Number;
 use crate::kernels::dense::reduce::Reduce;
 use crate::widened;
 
-/// Compressed rows are short: more parts would take longer to put together than they save.
+/// Rows of CSR matrices are short: more parts would take longer to put together than they save.
 const LANES: usize = 4;
 
 #[inline(always)]

@@ -1,4 +1,4 @@
-//! Numbers at positions: what compressed rows need of a dense row.
+//! Numbers at positions: what a row of a CSR matrix needs of a dense row.
 
 use crate::cell::Number;
 use crate::widened;

@@ -459,7 +459,7 @@ pub fn fold<T: Number>(how: Reduce) -> Loop {
     }
 }
 
-/// The loop that writes past the caches; [`stream::settle`] is called when all has been written.
+/// The loop that writes past the caches; [`stream::fence`] is called when all has been written.
 pub fn past<T: Number>() -> Loop {
     compiled::<Past<T>>()
 }

@@ -135,7 +135,7 @@ fn all<T: Number>(cells: &[T], start: T, both: impl Fn(T, T) -> T + Copy) -> T {
 }
 
 /// Reduces lanes, [`lanes`] of them, to one number.
-pub fn settle<T: Number>(reduce: Reduce, lanes: &[T]) -> T {
+pub fn fold_lanes<T: Number>(reduce: Reduce, lanes: &[T]) -> T {
     fn of<T: Number, const LANES: usize>(reduce: Reduce, lanes: &[T]) -> T {
         let own = std::array::from_fn::<T, LANES, _>(|lane| lanes[lane]);
         halve(own, |x, y| reduce.both(x, y))

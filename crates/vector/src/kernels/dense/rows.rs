@@ -89,7 +89,7 @@ fn each(bytes: usize, count: usize, workers: usize, row: impl Fn(usize) + Sync) 
             }
             (count * part / workers..count * (part + 1) / workers).for_each(&row);
         }
-        stream::settle();
+        stream::fence();
     });
 }
 

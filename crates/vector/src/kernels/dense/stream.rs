@@ -3,7 +3,7 @@
 const LINE: usize = 64;
 
 /// Copies bytes to where nobody reads them soon: the lines are not loaded before they are written,
-/// which is a third of a plain store's traffic. Others may see them only after [`settle`].
+/// which is a third of a plain store's traffic. Others may see them only after [`fence`].
 ///
 /// # Panics
 ///
@@ -21,7 +21,7 @@ pub fn copy(from: &[u8], to: &mut [u8]) {
 }
 
 /// Waits until what was copied is where it went.
-pub fn settle() {
+pub fn fence() {
     #[cfg(target_arch = "x86_64")]
     // Stores past the caches are seen by others in any order, unless fenced.
     // SAFETY: all processors of this kind have the instruction.
@@ -85,7 +85,7 @@ mod tests {
             for length in [0, 1, 63, 64, 65, 200] {
                 let mut to = vec![0_u8; 400];
                 copy(&from[7..7 + length], &mut to[begin..begin + length]);
-                settle();
+                fence();
                 assert_eq!(to[begin..begin + length], from[7..7 + length]);
                 assert!(to[..begin].iter().chain(&to[begin + length..]).all(|byte| *byte == 0));
             }

@@ -8,9 +8,9 @@ use crate::kernels::dense::divide::Divided;
 use crate::kernels::dense::each::{self, Loop};
 use crate::kernels::dense::reduce::{self, Reduce};
 use crate::kernels::has_wide_vectors;
-use crate::pipeline::scratch::{Home, Homes, Line};
+use crate::pipeline::scratch::{Line, Location, Locations};
 use crate::pipeline::words::number;
-use crate::pipeline::{Class, Input, Instruction, Kind, Output, Pipeline, Place, Register};
+use crate::pipeline::{Class, Input, Instruction, Kind, Operand, Output, Pipeline, Register};
 use crate::with_cell;
 
 /// Memory of a worker, in parts that hold a piece of any cells, or a reduction's lanes.
@@ -22,15 +22,15 @@ struct Room {
 }
 
 impl Room {
-    fn new(pipeline: &Pipeline, homes: &Homes, piece: usize) -> Self {
+    fn new(pipeline: &Pipeline, locations: &Locations, piece: usize) -> Self {
         // What is only reduced is read where it is.
         let cells = if pipeline.instructions.is_empty() { 0 } else { piece };
         let part = (8 * cells).max(reduce::LANE_BYTES).next_multiple_of(size_of::<Line>());
         let most = pipeline.inputs.len() + pipeline.instructions.len() + pipeline.outputs.len();
-        let mut lines = vec![Line::EMPTY; (homes.slots + most) * part / size_of::<Line>()];
+        let mut lines = vec![Line::EMPTY; (locations.slots + most) * part / size_of::<Line>()];
         let begin = lines.as_mut_ptr().cast();
         // Slots come first, and are numbered.
-        Self { lines, begin, part, used: homes.slots }
+        Self { lines, begin, part, used: locations.slots }
     }
 
     fn part(&self, at: usize) -> *mut u8 {
@@ -47,7 +47,7 @@ impl Room {
 pub(super) struct Maker<'a, 'b> {
     pipeline: &'a Pipeline,
     kinds: &'b [Kind],
-    homes: &'b Homes,
+    locations: &'b Locations,
     uses: Vec<usize>,
     width: usize,
     piece: usize,
@@ -60,12 +60,12 @@ impl<'a, 'b> Maker<'a, 'b> {
     pub(super) fn new(
         pipeline: &'a Pipeline,
         kinds: &'b [Kind],
-        homes: &'b Homes,
+        locations: &'b Locations,
         (width, piece): (usize, usize),
     ) -> Self {
-        let room = Room::new(pipeline, homes, piece);
+        let room = Room::new(pipeline, locations, piece);
         let uses = uses_of(pipeline, kinds.len());
-        Self { pipeline, kinds, homes, uses, width, piece, spreads: Vec::new(), room }
+        Self { pipeline, kinds, locations, uses, width, piece, spreads: Vec::new(), room }
     }
 
     /// What was made on the way: what is spread, and the memory of all.
@@ -76,7 +76,7 @@ impl<'a, 'b> Maker<'a, 'b> {
     /// Where the cells of an input are; numbers are repeated for a piece.
     pub(super) fn input(&mut self, input: &Input) -> Cells {
         match input.place {
-            Place::Bits(word) => {
+            Operand::Bits(word) => {
                 let begin = self.room.take();
                 with_cell!(input.cell, T => {
                     // SAFETY: a part of the room holds a piece of any cells.
@@ -86,10 +86,10 @@ impl<'a, 'b> Maker<'a, 'b> {
                 });
                 Cells { begin, stride: 0 }
             }
-            Place::Memory(cells) if self.is_direct(input.class) => {
+            Operand::Memory(cells) if self.is_direct(input.class) => {
                 Cells { begin: cells.cast_mut(), stride: input.cell.size() }
             }
-            Place::Memory(_) => {
+            Operand::Memory(_) => {
                 let to = self.room.take();
                 self.spreads.push(Spread { input: *input, to });
                 Cells { begin: to, stride: 0 }
@@ -105,9 +105,9 @@ impl<'a, 'b> Maker<'a, 'b> {
         if let Some(input) = inputs.get(register) {
             return *input;
         }
-        match self.homes.of[register - inputs.len()] {
-            Home::Slot(slot) => Cells { begin: self.room.part(slot), stride: 0 },
-            Home::Output(memory) => Cells {
+        match self.locations.of[register - inputs.len()] {
+            Location::Slot(slot) => Cells { begin: self.room.part(slot), stride: 0 },
+            Location::Output(memory) => Cells {
                 begin: std::ptr::with_exposed_provenance_mut(memory),
                 stride: self.kinds[register].cell.size(),
             },
@@ -178,7 +178,8 @@ impl<'a, 'b> Maker<'a, 'b> {
         let out = self.register(inputs.len() + at, inputs);
         let instruction = self.pipeline.instructions[at];
         if let Instruction::Binary(name, cell, left, right) = instruction
-            && let Some(Place::Bits(word)) = self.pipeline.inputs.get(right).map(|side| side.place)
+            && let Some(Operand::Bits(word)) =
+                self.pipeline.inputs.get(right).map(|side| side.place)
         {
             let left = self.register(left, inputs);
             if let Some((run, right)) = self.by_number(name, cell, left, word) {
@@ -225,8 +226,8 @@ impl<'a, 'b> Maker<'a, 'b> {
     /// What is done with a piece when it has been computed.
     pub(super) fn outputs(&mut self, inputs: &[Cells]) -> (Vec<Step>, Vec<Fold>) {
         let (mut steps, mut folds) = (Vec::new(), Vec::new());
-        let homes = self.homes;
-        for (register, memory) in &homes.streamed {
+        let locations = self.locations;
+        for (register, memory) in &locations.streamed {
             let cell = self.kinds[*register].cell;
             let begin = std::ptr::with_exposed_provenance_mut(*memory);
             steps.push(Step {

@@ -1,6 +1,6 @@
 //! Rows and columns beside matrices: repeated for the cells of a piece.
 
-use crate::pipeline::{Class, Input, Place};
+use crate::pipeline::{Class, Input, Operand};
 use crate::with_cell;
 
 /// A row or a column, written once for every cell of a piece before its first operation.
@@ -14,7 +14,7 @@ pub struct Spread {
 impl Spread {
     /// Writes it for a piece of a matrix of so many columns.
     pub fn run(&self, at: usize, count: usize, columns: usize) {
-        let Place::Memory(cells) = self.input.place else { return };
+        let Operand::Memory(cells) = self.input.place else { return };
         with_cell!(self.input.cell, T => {
             let cells = cells.cast::<T>();
             let (row, column) = (at / columns, at % columns);

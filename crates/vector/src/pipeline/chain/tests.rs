@@ -4,9 +4,9 @@ use super::spread::{spread_column, spread_row};
 use super::*;
 use crate::kernels::dense::binary::Binary;
 use crate::kernels::dense::unary::Unary;
-use crate::pipeline::scratch::homes;
-use crate::pipeline::step::{Bench, Tile};
-use crate::pipeline::{Input, Place, Register};
+use crate::pipeline::scratch::locations;
+use crate::pipeline::step::{Tile, Workspace};
+use crate::pipeline::{Input, Operand, Register};
 use crate::pipeline::{Options, Reduced, run};
 
 const BINARY: [Binary; 15] = [
@@ -86,11 +86,11 @@ fn random(
     let mut inputs: Vec<Input> = classes
         .into_iter()
         .zip(memory)
-        .map(|(class, words)| Input { cell, class, place: Place::Memory(words.as_ptr().cast()) })
+        .map(|(class, words)| Input { cell, class, place: Operand::Memory(words.as_ptr().cast()) })
         .collect();
     for number in [2.0, -3.0] {
         let word = with_cell!(cell, T => bits(T::from_f64(number)));
-        inputs.push(Input { cell, class: Class::Scalar, place: Place::Bits(word) });
+        inputs.push(Input { cell, class: Class::Scalar, place: Operand::Bits(word) });
     }
     let mut cells = vec![cell; 6];
     let mut instructions = Vec::new();
@@ -126,14 +126,14 @@ fn random(
 /// What the last instruction makes, one instruction after the other on all cells.
 fn one_by_one(pipeline: &Pipeline) -> Vec<u64> {
     let kinds = pipeline.kinds().expect("it is well formed");
-    let homes = homes(pipeline, &kinds);
-    let mut bench = Bench::new(pipeline, &kinds, &homes);
+    let locations = locations(pipeline, &kinds);
+    let mut workspace = Workspace::new(pipeline, &kinds, &locations);
     let tile = Tile { rows: 0..pipeline.rows, stored: 0..0 };
     for at in 0..pipeline.instructions.len() {
-        bench.step(at, &tile).expect("no whole number is divided");
+        workspace.step(at, &tile).expect("no whole number is divided");
     }
     let last = kinds.len() - 1;
-    with_cell!(kinds[last].cell, T => read(bench.cells::<T>(last, &tile)))
+    with_cell!(kinds[last].cell, T => read(workspace.cells::<T>(last, &tile)))
 }
 
 fn reductions(register: Register) -> Vec<Output> {
@@ -142,7 +142,7 @@ fn reductions(register: Register) -> Vec<Output> {
 
 fn is_chain(pipeline: &Pipeline) -> bool {
     let kinds = pipeline.kinds().expect("it is well formed");
-    Chain::of(pipeline, &kinds, &homes(pipeline, &kinds), 0).is_some()
+    Chain::of(pipeline, &kinds, &locations(pipeline, &kinds), 0).is_some()
 }
 
 fn numbers(pipeline: &Pipeline, options: &Options) -> Vec<u64> {
@@ -183,7 +183,7 @@ proptest! {
         prop_assert_eq!(found, expected);
 
         // Reduced of what was stored, and without storing it: the same, to the last digit.
-        let place = Place::Memory(stored.as_ptr().cast());
+        let place = Operand::Memory(stored.as_ptr().cast());
         let apart = Pipeline {
             inputs: vec![Input { cell: made, class: Class::Full, place }],
             instructions: Vec::new(),
@@ -222,8 +222,8 @@ fn a_large_result_arrives_past_the_caches() {
     let mut room = vec![0.0; rows * columns + 1];
     let out = &mut room[1..];
     let input =
-        Input { cell: Cell::F64, class: Class::Full, place: Place::Memory(x.as_ptr().cast()) };
-    let three = Place::Bits(3_f64.to_bits());
+        Input { cell: Cell::F64, class: Class::Full, place: Operand::Memory(x.as_ptr().cast()) };
+    let three = Operand::Bits(3_f64.to_bits());
     let pipeline = Pipeline {
         rows,
         columns,
@@ -244,7 +244,7 @@ fn a_large_result_arrives_past_the_caches() {
 #[test]
 fn what_is_not_cell_by_cell_is_no_chain() {
     let x = [1.0, 2.0, 3.0, 4.0];
-    let place = Place::Memory(x.as_ptr().cast());
+    let place = Operand::Memory(x.as_ptr().cast());
     let input = Input { cell: Cell::F64, class: Class::Full, place };
     let of = |instructions: Vec<Instruction>, outputs: Vec<Output>| Pipeline {
         rows: 2,

@@ -16,7 +16,7 @@ from freestone.lang.front.builtins.reorganisation import inserted
 from freestone.lang.front.graph.graph import Block, Op, Program, Value
 from freestone.lang.front.parse import tree
 from freestone.lang.front.parse.parser import parse
-from freestone.lang.front.parse.source import Place, Source, read_source
+from freestone.lang.front.parse.source import Location, Source, read_source
 from freestone.lang.front.parse.tree import Statement
 from freestone.lang.front.types.scalars import Scalar
 from freestone.lang.front.types.types import Type, scalar
@@ -74,7 +74,7 @@ class Builder(Functions):
         body = arranged(node, self._refuse_at)
         self.functions[node.name] = Defined(replace(node, body=body), self.functions)
 
-    def _refuse_at(self, problem: str, place: Place) -> NoReturn:
+    def _refuse_at(self, problem: str, place: Location) -> NoReturn:
         self.place = place
         self.refuse(problem)
 

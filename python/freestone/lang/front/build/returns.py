@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable
 from typing import Any, NoReturn
 
 from freestone.lang.front.parse import tree
-from freestone.lang.front.parse.source import Place
+from freestone.lang.front.parse.source import Location
 from freestone.lang.front.parse.tree import Statement
 
 __all__ = ["arranged"]
@@ -14,7 +14,7 @@ __all__ = ["arranged"]
 MAX_WAYS = 200
 """How many ways may lead through a function: what comes after an if is built for each."""
 
-Refuse = Callable[[str, Place], NoReturn]
+Refuse = Callable[[str, Location], NoReturn]
 
 
 def arranged(node: tree.Define, refuse: Refuse) -> tree.Block:
@@ -77,7 +77,7 @@ def _values(node: Any) -> Iterable[int]:
         yield from _values(node.otherwise)
 
 
-def _open_end(node: Statement) -> Place:
+def _open_end(node: Statement) -> Location:
     """Return the place of the last statement that does not return, or of the if that it is in."""
     if isinstance(node, tree.Block) and node.statements:
         return _open_end(node.statements[-1])

@@ -8,7 +8,7 @@ from typing import Any, NoReturn
 from freestone.errors.lang import ScriptCompileError, ScriptSyntaxError
 from freestone.lang.front.graph.files import Files
 from freestone.lang.front.graph.graph import Block, Op, Value
-from freestone.lang.front.parse.source import Place, failure
+from freestone.lang.front.parse.source import Location, failure
 from freestone.lang.front.types import scalars
 from freestone.lang.front.types.scalars import Scalar
 from freestone.lang.front.types.types import Type, scalar
@@ -23,7 +23,7 @@ class Emitter:
     ----------
     block : Block
         Where the next operation goes.
-    place : Place or None
+    place : Location or None
         Where in the script it comes from.
     kernel : str or None
         The kernel that the script asks for.
@@ -39,7 +39,7 @@ class Emitter:
 
     def __init__(self, block: Block | None = None) -> None:
         self.block: Block = Block() if block is None else block
-        self.place: Place | None = None
+        self.place: Location | None = None
         self.kernel: str | None = None
         self.kernels: frozenset[str] = frozenset()
         self.propagate = True

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
-from freestone.lang.front.parse.source import Place
+from freestone.lang.front.parse.source import Location
 from freestone.lang.front.types.scalars import Scalar
 from freestone.lang.front.types.types import Type
 
@@ -95,7 +95,7 @@ class Op:
     operands: list[Value]
     results: list[Value]
     attrs: dict[str, Any]
-    place: Place | None = None
+    place: Location | None = None
     regions: list[Block] = field(default_factory=list)
     kernel: str | None = None
     where: str = ""

@@ -6,7 +6,7 @@ from typing import NoReturn
 
 from freestone.errors.lang import ScriptSyntaxError
 from freestone.lang.front.parse.lexer import Token, tokens
-from freestone.lang.front.parse.source import Place, Source, failure
+from freestone.lang.front.parse.source import Location, Source, failure
 
 DEEPEST = 200
 """How deep expressions and blocks may be nested: Python's own stack is below."""
@@ -26,7 +26,7 @@ class Cursor:
         return self._tokens[self._at]
 
     @property
-    def place(self) -> Place:
+    def place(self) -> Location:
         """Where it is."""
         return self.token.place
 
@@ -82,6 +82,6 @@ class Cursor:
     def _halved(self) -> Token:
         # Two indexes that end together: `x[y[0, 0], z[0, 0]]`.
         whole = self.token
-        rest = Place(whole.place.source, whole.place.offset + 1)
+        rest = Location(whole.place.source, whole.place.offset + 1)
         self._tokens[self._at] = Token("sign", "]", rest)
         return Token("sign", "]", whole.place)

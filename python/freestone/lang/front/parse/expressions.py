@@ -5,7 +5,7 @@ from __future__ import annotations
 from freestone.lang.front.parse import tree
 from freestone.lang.front.parse.cursor import Cursor
 from freestone.lang.front.parse.lexer import VALUE_WORDS, literal_value, needs_minus
-from freestone.lang.front.parse.source import Place
+from freestone.lang.front.parse.source import Location
 from freestone.lang.front.parse.tree import Expression
 
 LEVELS: tuple[tuple[str, ...], ...] = (
@@ -199,7 +199,7 @@ def _frame(cursor: Cursor) -> tree.FrameColumns | tree.FrameRows:
     return frame
 
 
-def _frame_by_rows(cursor: Cursor, place: Place) -> tree.FrameRows:
+def _frame_by_rows(cursor: Cursor, place: Location) -> tree.FrameRows:
     frame = tree.FrameRows(place, _items(cursor), [])
     while cursor.take(",") and not cursor.ahead("}"):
         frame.rows.append(_items(cursor))

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from freestone.errors.lang import ScriptSyntaxError
-from freestone.lang.front.parse.source import Place, Source, failure
+from freestone.lang.front.parse.source import Location, Source, failure
 
 KEYWORDS = frozenset(
     [
@@ -78,7 +78,7 @@ class Token:
 
     kind: str
     text: str
-    place: Place
+    place: Location
     value: int | float | str | bool | None = None
     value_type: str = ""
 
@@ -113,7 +113,7 @@ def _unknown(source: Source, offset: int) -> ScriptSyntaxError:
     return failure(ScriptSyntaxError, f"unexpected letter {letter!r}", place)
 
 
-def _token(group: str, text: str, place: Place) -> Token:
+def _token(group: str, text: str, place: Location) -> Token:
     if group == "word":
         return _word(text, place)
     if group == "float":
@@ -135,7 +135,7 @@ def _float(text: str, value_type: str) -> float:
     return float(wrapped("f32", value))
 
 
-def _word(text: str, place: Place) -> Token:
+def _word(text: str, place: Location) -> Token:
     if text in ("true", "false"):
         return Token("literal", text, place, text == "true", "bool")
     if text in ("nan", "inf", "nanf", "inff"):
@@ -144,7 +144,7 @@ def _word(text: str, place: Place) -> Token:
     return Token("keyword" if text in KEYWORDS else "name", text, place)
 
 
-def _integer(text: str, place: Place) -> Token:
+def _integer(text: str, place: Location) -> Token:
     digits = text.rstrip("ulz")
     bare = digits.replace("'", "").replace("_", "")
     # Python refuses to read numbers of thousands of digits.
@@ -187,11 +187,11 @@ def _short(digits: str) -> str:
     return digits if len(digits) <= 40 else f"{digits[:30]}... of {len(digits)} digits"
 
 
-def _unescaped(text: str, place: Place) -> str:
+def _unescaped(text: str, place: Location) -> str:
     def letter(found: re.Match[str]) -> str:
         escape = found.group(1)
         if escape not in _ESCAPES:
-            at = Place(place.source, place.offset + 1 + found.start())
+            at = Location(place.source, place.offset + 1 + found.start())
             known = " ".join(f"\\{known}" for known in _ESCAPES)
             problem = f"unknown escape \\{escape}; there are {known}"
             raise failure(ScriptSyntaxError, problem, at)

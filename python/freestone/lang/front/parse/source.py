@@ -36,9 +36,9 @@ class Source:
         starts = [0, *(at + 1 for at, letter in enumerate(self.text) if letter == "\n")]
         object.__setattr__(self, "starts", starts)
 
-    def place(self, offset: int) -> Place:
+    def place(self, offset: int) -> Location:
         """Return the place of the letter at `offset`."""
-        return Place(self, offset)
+        return Location(self, offset)
 
 
 def read_source(path: Path, name: str | None = None) -> Source:
@@ -62,7 +62,7 @@ def read_source(path: Path, name: str | None = None) -> Source:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Place:
+class Location:
     """A letter of a source; lines and columns count from 1."""
 
     source: Source
@@ -98,8 +98,8 @@ class Place:
         return f"{self.source.file}:{self.line}:{self.column}"
 
 
-def _placed(text: str, file: str, line: int, offset: int) -> Place:
-    return Place(Source(text, file, line), offset)
+def _placed(text: str, file: str, line: int, offset: int) -> Location:
+    return Location(Source(text, file, line), offset)
 
 
 def unexpected(error: Exception) -> str:
@@ -110,7 +110,7 @@ def unexpected(error: Exception) -> str:
     return f"this failed inside of freestone, or of a kernel ({reported}{where})"
 
 
-def failure(kind: type[E], problem: str, place: Place | None = None) -> E:
+def failure(kind: type[E], problem: str, place: Location | None = None) -> E:
     """Make an error that shows its line with a caret.
 
     Parameters
@@ -119,7 +119,7 @@ def failure(kind: type[E], problem: str, place: Place | None = None) -> E:
         Of the error.
     problem : str
         What is wrong, and what to try.
-    place : Place, optional
+    place : Location, optional
         Where; None where there is no script.
     """
     if place is None:

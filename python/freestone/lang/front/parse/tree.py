@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from freestone.lang.front.parse.source import Place
+from freestone.lang.front.parse.source import Location
 
 
 @dataclass
 class Node:
     """A part of a script."""
 
-    place: Place
+    place: Location
 
 
 @dataclass

@@ -19,7 +19,7 @@ from freestone.errors.lang import ScriptRunError
 from freestone.io import Dataset, open_dataset
 from freestone.lang.front.file_types import holds_entries, widened, width_of
 from freestone.lang.front.graph.graph import Op
-from freestone.lang.front.parse.source import Place, failure
+from freestone.lang.front.parse.source import Location, failure
 from freestone.lang.front.types.dtypes import cell_of
 from freestone.lang.front.types.types import DTYPES, SIZES, Type, most_general
 from freestone.lang.run.distributed.split import Split, as_dense
@@ -83,7 +83,7 @@ def _nbytes(dataset: Dataset, type: Type) -> int:
 
 
 def read_rows(
-    dataset: Dataset, cell: str, csr: bool, place: Place | None, start: int, stop: int
+    dataset: Dataset, cell: str, csr: bool, place: Location | None, start: int, stop: int
 ) -> _native.blocks.Stored:
     """Read the rows of a block, on a worker; what goes wrong has its place in the script."""
     try:

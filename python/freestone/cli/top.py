@@ -1,0 +1,253 @@
+"""Show in the terminal what a running cluster does, as its live page shows it in a browser."""
+
+from __future__ import annotations
+
+import argparse
+import shutil
+import sys
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+from freestone.cli.output import Output, table
+from freestone.errors import UsageError
+
+if TYPE_CHECKING:
+    from freestone.observe.dashboard.reader import PageReader
+
+__all__ = ["configure", "execute", "screen", "watch"]
+
+Figures = Mapping[str, Any]
+
+_BAR_WIDTH = 12
+_LISTED_FAILURES = 3
+# Lines besides those of functions, workers and failures.
+_FIXED_LINES = 7
+_FUNCTIONS = ["function", "progress", "waiting", "ready", "running", "done", "failed", "calls/s"]
+_FUNCTIONS += ["mean"]
+_WORKERS = ["worker", "host", "running", "cores", "resident", "memory", "disk", "in/s", "out/s"]
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """Describe the words of this command."""
+    parser.add_argument(
+        "link", nargs="?", metavar="LINK", help="the page's address, with its token"
+    )
+    parser.add_argument("--cluster", metavar="ADDRESS", help="its address, folder, name or id")
+    parser.add_argument(
+        "--interval", type=float, default=1.0, metavar="S", help="seconds between looks (1)"
+    )
+    parser.add_argument("--once", action="store_true", help="show it once, and end")
+
+
+def execute(arguments: argparse.Namespace, output: Output) -> int:
+    """Show it until Ctrl-C or the cluster's end; once, where that is no terminal."""
+    from freestone.observe.dashboard.reader import PageReader
+
+    if arguments.interval < 0.1:
+        raise UsageError(f"--interval is at least 0.1 s, not {arguments.interval}")
+    page = PageReader(arguments.link or _link(arguments.cluster))
+    try:
+        if arguments.once or output.form != "table" or not sys.stdout.isatty():
+            figures = _look(page)
+            output.show(figures, lambda: "\n".join(screen(figures, None, None, None)))
+        else:
+            with _whole_screen():
+                watch(lambda: _look(page), _draw, lambda: time.sleep(arguments.interval))
+    except ConnectionError as error:
+        print(f"freestone top: {error}", file=sys.stderr)
+    except KeyboardInterrupt:
+        pass
+    return 0
+
+
+def _link(cluster: str | None) -> str:
+    from freestone.config import Config
+    from freestone.hosts.folders import runtime_dir
+    from freestone.observe.control import ask, find, only
+
+    found = only(find(runtime_dir(Config.load())), cluster)
+    link = ask(found["folder"], {"ask": "page"})["page"]
+    if link is None:
+        raise UsageError(
+            f"the cluster {found.id} serves no page: it was opened with dashboard=False"
+        )
+    return str(link)
+
+
+def _look(page: PageReader) -> Figures:
+    return {**page.ask("summary"), "failed_lately": page.ask("failures")["failures"]}
+
+
+def watch(
+    look: Callable[[], Figures],
+    draw: Callable[[Figures, Figures | None], None],
+    pause: Callable[[], None],
+) -> None:
+    """Draw what there is again and again, with rates between one look and the next.
+
+    Parameters
+    ----------
+    look
+        Gets the figures; what it raises ends the watch.
+    draw
+        Shows them, given those before.
+    pause
+        Waits for the next look.
+    """
+    before: Figures | None = None
+    while True:
+        now = look()
+        draw(now, before)
+        before = now
+        pause()
+
+
+@contextmanager
+def _whole_screen() -> Iterator[None]:
+    """Use the terminal's other screen, and leave the first as it was."""
+    sys.stdout.write("\x1b[?1049h\x1b[?25l")
+    try:
+        yield
+    finally:
+        sys.stdout.write("\x1b[?25h\x1b[?1049l")
+        sys.stdout.flush()
+
+
+def _draw(now: Figures, before: Figures | None) -> None:
+    size = shutil.get_terminal_size()
+    lines = screen(now, before, size.columns, size.lines)
+    # Each line is cleared after it is written: a screen that is cleared first flickers.
+    sys.stdout.write("\x1b[H" + "\x1b[K\r\n".join(lines) + "\x1b[K\x1b[J")
+    sys.stdout.flush()
+
+
+def screen(
+    now: Figures, before: Figures | None, columns: int | None, lines: int | None
+) -> list[str]:
+    """Lay figures out.
+
+    Parameters
+    ----------
+    now, before
+        The page's summary, with ``failed_lately``; the look before, for rates.
+    columns, lines
+        The terminal's size; nothing is left out without one.
+
+    Returns
+    -------
+    list of str
+        The lines, without control characters.
+    """
+    failures = now["failed_lately"][:_LISTED_FAILURES]
+    functions, workers = list(now["functions"]), list(now["workers"])
+    if lines is not None:
+        room = max(2, lines - _FIXED_LINES - len(failures))
+        shown = min(len(workers), max(room // 2, room - len(functions)))
+        workers, functions = workers[:shown], functions[: max(1, room - shown)]
+    seconds = 0.0 if before is None else now["now_s"] - before["now_s"]
+    former = _by(before, "functions", "label")
+    peers = _by(before, "workers", "worker")
+    rows = [_function(one, former.get(one["label"]), seconds) for one in functions]
+    machines = [_worker(one, peers.get(one["worker"]), seconds) for one in workers]
+    laid_out = [
+        _head(now),
+        _tasks(now, before, seconds),
+        "",
+        *_listed(_FUNCTIONS, rows, now["functions_in_all"]),
+        "",
+        *_listed(_WORKERS, machines, len(now["workers"])),
+        *(f"{failure['label']} {failure['ended']}: {failure['message']}" for failure in failures),
+    ]
+    return [_printable(line)[:columns] for line in laid_out[:lines]]
+
+
+def _head(now: Figures) -> str:
+    from freestone.units import format_seconds
+
+    up = format_seconds(round(now["now_s"]))
+    slots = sum(worker["slots"] for worker in now["workers"])
+    workers = _count(len(now["workers"]), "worker")
+    return f"{now['address']}, up {up}, {workers}, {_count(slots, 'executor')}"
+
+
+def _count(amount: int, noun: str) -> str:
+    return f"{amount:,} {noun}" if amount == 1 else f"{amount:,} {noun}s"
+
+
+def _tasks(now: Figures, before: Figures | None, seconds: float) -> str:
+    from freestone.units import format_nbytes
+
+    states = ("waiting", "ready", "assigned", "done", "answered", "failed", "retried", "recovered")
+    counts = ", ".join(
+        f"{now[state]:,} {state}" for state in states if now[state] or state == "done"
+    )
+    moved = format_nbytes(now["transferred_nbytes"])
+    rate = _rate(now, before, "done", seconds)
+    return f"tasks: {counts}; {rate} calls/s; {_count(now['transfers'], 'transfer')} of {moved}"
+
+
+def _by(figures: Figures | None, kind: str, key: str) -> dict[str, Figures]:
+    return {} if figures is None else {one[key]: one for one in figures[kind]}
+
+
+def _rate(now: Figures, before: Figures | None, key: str, seconds: float) -> str:
+    if before is None or seconds <= 0:
+        return "-"
+    return f"{max(0, now[key] - before[key]) / seconds:,.1f}"
+
+
+def _byte_rate(now: Figures, before: Figures | None, key: str, seconds: float) -> str:
+    from freestone.units import format_nbytes
+
+    if before is None or seconds <= 0:
+        return "-"
+    return format_nbytes(round(max(0, now[key] - before[key]) / seconds))
+
+
+def _function(now: Figures, before: Figures | None, seconds: float) -> list[object]:
+    from freestone.units import format_seconds
+
+    ended = now["done"] + now["failed"]
+    submitted = ended + now["waiting"] + now["ready"] + now["assigned"]
+    full = _BAR_WIDTH * ended // submitted if submitted else 0
+    mean = format_seconds(now["busy_ns"] / 1e9 / ended) if ended else "-"
+    states = ("waiting", "ready", "assigned", "done", "failed")
+    return [
+        _printable(now["label"])[:40],
+        "#" * full + "." * (_BAR_WIDTH - full),
+        *(now[state] for state in states),
+        _rate(now, before, "done", seconds),
+        mean,
+    ]
+
+
+def _worker(now: Figures, before: Figures | None, seconds: float) -> list[object]:
+    from freestone.units import format_nbytes
+
+    return [
+        now["worker"] + (" leaves" if now["leaving"] else ""),
+        _printable(now["host"])[:24],
+        f"{now['running']}/{now['slots']}",
+        "-" if now["cpu"] is None else f"{now['cpu']:.1f}/{now['cores']}",
+        "-" if now["rss"] is None else format_nbytes(now["rss"]),
+        f"{format_nbytes(now['memory_nbytes'])} / {format_nbytes(now['memory_quota'])}",
+        format_nbytes(now["disk_nbytes"]),
+        _byte_rate(now, before, "received_nbytes", seconds),
+        _byte_rate(now, before, "sent_nbytes", seconds),
+    ]
+
+
+def _listed(head: Sequence[str], rows: Sequence[Sequence[object]], in_all: int) -> list[str]:
+    lines = table(head, rows).splitlines()
+    more = in_all - len(rows)
+    # On the line of the heads, so that it takes no room.
+    return [f"{lines[0]}  ({more} more)" if more > 0 else lines[0], *lines[1:]]
+
+
+def _printable(text: str) -> str:
+    """Leave out what a terminal would obey: names and messages come from anywhere."""
+    return "".join(
+        letter if letter.isprintable() else "\N{REPLACEMENT CHARACTER}" for letter in text
+    )
