@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import datetime
+from typing import Any
+
 import polars as pl
 import pytest
 
@@ -76,6 +79,32 @@ def test_wrong_queries_are_refused_at_once(query: str) -> None:
     frame = fs.Frame.from_polars(NAMES, 2)
     with pytest.raises(QueryError, match="can't ask the query"):
         fs.sql(query, t=frame)
+
+
+@pytest.mark.parametrize(
+    ("query", "expected"),
+    [
+        ("select s.a from t order by id", [1, None, 3]),
+        ("select s.a + 1 from t where s.b = 'z'", [4]),
+        ("select count(*) from t where s.a > 1", [1]),
+        ('select "s.a" from t order by id', [7, 8, 9]),
+        ('select s."q""x" from t order by id', [True, None, False]),
+        ('select id from t where "a""b" = 5', [1]),
+        ("select s from t where id = 2", [{"a": 3, "b": "z", 'q"x': False}]),
+    ],
+)
+def test_fields_of_structs_are_read(query: str, expected: list[Any]) -> None:
+    struct = [{"a": 1, "b": "y", 'q"x': True}, None, {"a": 3, "b": "z", 'q"x': False}]
+    table = pl.DataFrame({"id": [0, 1, 2], "s": struct, "s.a": [7, 8, 9], 'a"b': [4, 5, 6]})
+    found = fs.sql(query, t=fs.Frame.from_polars(table, 2)).to_polars()
+    assert found.to_series().to_list() == expected
+
+
+def test_intervals_say_what_to_select() -> None:
+    frame = fs.Frame.from_polars(pl.DataFrame({"d": [datetime.timedelta(seconds=2)]}))
+    with pytest.raises(QueryError, match=r"column 'd' is an INTERVAL.*select epoch_us\(\)"):
+        fs.sql("select d from t", t=frame)
+    assert fs.sql("select epoch_us(d) u from t", t=frame).to_polars().item() == 2_000_000
 
 
 def test_a_query_without_frames_is_refused() -> None:

@@ -47,9 +47,23 @@ def answer(query: str, tables: Mapping[str, pl.DataFrame], frames: Sequence[Any]
         table = connection.sql(query).to_arrow_table()
     except duckdb.Error as error:
         raise QueryError(query, reason=str(error).split("\n")[0]) from None
+    _refuse_intervals(query, table)
     found = pl.from_arrow(table)
     assert isinstance(found, pl.DataFrame)
     return found.lazy()
+
+
+def _refuse_intervals(query: str, table: Any) -> None:
+    """Raise `QueryError` for what DuckDB makes of durations, too; polars would panic."""
+    import pyarrow as pa
+
+    for field in table.schema:
+        if pa.types.is_interval(field.type):
+            reason = (
+                f"column {field.name!r} is an INTERVAL, for which polars has no type; select "
+                "epoch_us() of it, which is its microseconds"
+            )
+            raise QueryError(query, reason=reason)
 
 
 def connection_to_duckdb() -> Any:

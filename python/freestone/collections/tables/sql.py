@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import polars as pl
@@ -41,11 +41,20 @@ def _columns(query: str, tables: Mapping[str, pl.DataFrame]) -> dict[str, Column
     read: dict[str, set[str]] = {}
     for scan in _scans(json.loads(text)):
         name = str(scan["Table"]).removeprefix("memory.main.")
-        read.setdefault(name, set()).update(_listed(scan.get("Projections")))
-        filters = " ".join(_listed(scan.get("Filters")))
         if name in tables:
-            read[name].update(column for column in tables[name].columns if column in filters)
+            texts = [*_listed(scan.get("Projections")), *_listed(scan.get("Filters"))]
+            read.setdefault(name, set()).update(_named(texts, tables[name].columns))
     return {name: read.get(name) for name in tables}
+
+
+def _named(texts: Sequence[str], columns: Sequence[str]) -> Iterator[str]:
+    """Yield the columns that texts of a plan may be about: rather one too many than too few.
+
+    A field of a struct stands there as ``struct.field``, and in filters there are expressions.
+    """
+    for text in texts:
+        found = [name for name in columns if name in text or _quoted(name) in text]
+        yield from found or columns
 
 
 def _scans(nodes: list[dict[str, Any]]) -> Iterator[dict[str, Any]]:
