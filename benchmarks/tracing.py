@@ -1,15 +1,18 @@
-"""Measure what a trace costs: the same calls with and without one, to its last byte on disk.
+"""Measure what it costs to see a run: the same calls with a trace, a page or a report, and without.
 
-Records are made and written in the program's process, where the manager is; so what a trace costs
-is the processor time that this process takes in addition, and unlike the time of the run it does
-not depend on what else the machine does.
+Records are made, written and shown in the program's process, where the manager is; so what that
+costs is the processor time that this process takes in addition, and unlike the time of the run it
+does not depend on what else the machine does.
 """
 
 from __future__ import annotations
 
+import contextlib
+import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -19,12 +22,32 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 from benchmarks import common, plots, turns
 from benchmarks.functions import linger
 
-QUESTION = "What does a trace cost?"
+QUESTION = "What does it cost to trace a run, to watch its page, and to report on it?"
 EXECUTORS = 2
 # Seconds of work in a call, and how many calls; quick ones are fewer.
 CASES = {"0 ms": (0.0, 100_000), "1 ms": (0.001, 10_000), "10 ms": (0.01, 1_000)}
 QUICK = 10
-SUBJECTS = {"not traced": None, "traced, .parquet": ".parquet", "traced, .jsonl": ".jsonl"}
+PLAIN = "not traced"
+# The ending of a trace's name, or what else is done.
+SUBJECTS = {
+    PLAIN: None,
+    "traced, .parquet": ".parquet",
+    "traced, .jsonl": ".jsonl",
+    "page open": "page",
+    "performance_report": "report",
+}
+# What a browser with the timeline open asks each second.
+WATCHER = """
+import sys, time
+from freestone.observe.dashboard.reader import PageReader
+
+page = PageReader(sys.argv[1])
+while True:
+    for question in ("summary", "timeline?width=1000"):
+        page.ask(question)
+    print("shown", flush=True)
+    time.sleep(1)
+"""
 
 
 def work(seconds: float) -> None:
@@ -34,7 +57,21 @@ def work(seconds: float) -> None:
         pass
 
 
-def calls(ending: str | None, share: int) -> dict[str, Any]:
+@contextlib.contextmanager
+def watched(link: str | None) -> Iterator[None]:
+    """Have another process watch a page."""
+    command = [sys.executable, "-c", WATCHER, str(link)]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL) as watcher:
+        try:
+            assert watcher.stdout is not None
+            # From here on the page has been open.
+            watcher.stdout.readline()
+            yield
+        finally:
+            watcher.kill()
+
+
+def calls(how: str | None, share: int) -> dict[str, Any]:
     """Run each case in a cluster of its own, from the first call to the closed cluster.
 
     The seconds that this takes, and those of this process's processor time.
@@ -44,31 +81,40 @@ def calls(ending: str | None, share: int) -> dict[str, Any]:
     seconds, cpu_s = {}, {}
     with tempfile.TemporaryDirectory() as folder:
         for case, (work_s, count) in CASES.items():
-            trace = None if ending is None else f"{folder}/{case}{ending}"
+            trace = f"{folder}/{case}{how}" if how is not None and how[0] == "." else None
             # Threads that look for work before they sleep would count as working.
             with fs.Cluster(workers=1, executors=EXECUTORS, trace=trace, spin_us=0) as cluster:
                 warm = [cluster.submit(linger, 0.1, pure=False) for _ in range(2 * EXECUTORS)]
                 cluster.gather(warm)
-                start, cpu_start = time.perf_counter(), time.process_time()
-                cluster.gather(cluster.map(work, [work_s] * (count // share), pure=False))
+                with contextlib.ExitStack() as stack:
+                    if how == "page":
+                        stack.enter_context(watched(cluster.dashboard_link))
+                    start, cpu_start = time.perf_counter(), time.process_time()
+                    if how == "report":
+                        stack.enter_context(fs.performance_report(f"{folder}/{case}.html"))
+                    cluster.gather(cluster.map(work, [work_s] * (count // share), pure=False))
             seconds[case] = time.perf_counter() - start
             cpu_s[case] = time.process_time() - cpu_start
     return {"seconds": seconds, "cpu_s": cpu_s}
 
 
 def claims(report: common.Report) -> list[common.Claim]:
-    """Compare with what was wanted: what a record costs, by the time of calls that do something.
+    """Compare with what was wanted: what a call costs more, by the time of calls that do something.
 
-    It shows best where there are most records, in calls that do nothing.
+    For traces that shows best where there are most records, in calls that do nothing; a page costs
+    by the second, and is compared in calls of the same duration.
     """
-    traced = report.median("traced, .parquet", "0 ms, program")
-    plain = report.median("not traced", "0 ms, program")
-    cost_us = None if traced is None or plain is None else traced - plain
     found = []
-    for case in ("1 ms", "10 ms"):
-        share = common.ratio(cost_us, CASES[case][0] * 1e6 / EXECUTORS)
-        percent = None if share is None else 100 * share
-        found.append(common.at_most(f"a trace of calls of {case}", percent, 2, "% of the time"))
+    for subject in list(SUBJECTS)[1:]:
+        for case in ("1 ms", "10 ms"):
+            measured = case if subject == "page open" else "0 ms"
+            seen = report.median(subject, f"{measured}, program")
+            plain = report.median(PLAIN, f"{measured}, program")
+            cost_us = None if seen is None or plain is None else seen - plain
+            share = common.ratio(cost_us, CASES[case][0] * 1e6 / EXECUTORS)
+            percent = None if share is None else 100 * share
+            what = f"{subject}, calls of {case}"
+            found.append(common.at_most(what, percent, 2, "% of the time"))
     return found
 
 
@@ -82,7 +128,7 @@ def main() -> None:
     asked = options.only or tuple(SUBJECTS)
 
     def measure(subject: str) -> None:
-        found = turns.take("benchmarks.tracing:calls", ending=SUBJECTS[subject], share=share)
+        found = turns.take("benchmarks.tracing:calls", how=SUBJECTS[subject], share=share)
         if "absent" in found:
             report.absent[subject] = found["absent"]
             return

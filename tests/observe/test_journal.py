@@ -150,7 +150,11 @@ class Full:
 
 
 @pytest.mark.parametrize("ending", ["parquet", "jsonl"])
-def test_what_a_crash_cut_off_is_left_out(tmp_path: Path, ending: str) -> None:
+def test_what_a_crash_cut_off_is_left_out(
+    tmp_path: Path, ending: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # Only this test writes.
+    monkeypatch.setattr(journal, "_INTERVAL_S", 1000.0)
     path, manager = tmp_path / f"run.{ending}", FakeManager()
     written = Journal(path, Recorder(manager, True))  # type: ignore[arg-type]
     written._append()

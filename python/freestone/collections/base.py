@@ -276,8 +276,9 @@ class Collection(Sources):
 
     def persist(self) -> Self:
         """Wait until every block is made, and raise the error of the first that can't be."""
+        pieces = self._live("persist it")
         with self._waiting():
-            for piece in self._live("persist it"):
+            for piece in pieces:
                 future = future_of(piece)
                 if isinstance(future, Future):
                     error = future.exception()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from html import escape
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, Protocol, Self
 
 import numpy as np
 
@@ -25,7 +25,24 @@ if TYPE_CHECKING:
 
     from freestone.collections.tables import Node
 
-__all__ = ["Frame"]
+__all__ = ["Frame", "Scan"]
+
+
+class Scan(Protocol):
+    """Files that are not read yet, and make a frame."""
+
+    @property
+    def client(self) -> Client:
+        """The cluster whose workers read them."""
+        ...
+
+    def read(self) -> Frame:
+        """Have all rows and columns read."""
+        ...
+
+    def narrow(self, columns: Sequence[str], where: Any) -> Frame:
+        """Have some columns read, of rows of which an expression of pyarrow is true, or of all."""
+        ...
 
 
 class Frame(Collection, Relational):
@@ -54,6 +71,8 @@ class Frame(Collection, Relational):
         self._schema = schema
         # The plan that makes the blocks, until it is carried out.
         self._node: Node | None = None
+        # The files that its blocks are read from, until they are.
+        self._scan: Scan | None = None
         # Whether the blocks are exactly as polars would make them of themselves.
         self._is_planned = False
 
@@ -225,6 +244,8 @@ class Frame(Collection, Relational):
         """The names of the columns; asks the blocks if they are not known."""
         if self._node is not None:
             return tuple(self._node.schema)
+        if self._scan is not None:
+            return tuple(self.schema.names)
         metas = self._described()
         return tuple(map(str, metas[0].columns)) if metas else ()
 
@@ -262,6 +283,8 @@ class Frame(Collection, Relational):
     @property
     def client(self) -> Client | None:
         """The cluster that holds the blocks, or those that it is made of."""
+        if self._scan is not None:
+            return self._scan.client
         if self._node is None:
             return super().client
         return next((leaf.client for leaf in self._leaves() if leaf.client is not None), None)
@@ -292,7 +315,16 @@ class Frame(Collection, Relational):
     def _live(self, action: str) -> list[Any]:
         if self._node is not None and self._pieces is not None:
             self._carry_out(self._node)
+        if self._scan is not None and self._pieces is not None:
+            self._take(self._scan.read())
         return super()._live(action)
+
+    def _take(self, read: Frame) -> None:
+        """Have the blocks of another frame, which were read from the same files."""
+        self._scan = None
+        self._pieces, self._offsets, self._metas = read._pieces, read._offsets, read._metas
+        self._waiting = read._waiting
+        self._collected = collect(self, self._pieces or [])
 
     def _carry_out(self, node: Node) -> None:
         """Compute the blocks; from now on it is a frame like others."""
@@ -319,7 +351,7 @@ class Frame(Collection, Relational):
         """
         if columns:
             return Relational.drop(self, *columns, strict=strict)
-        self._node = None
+        self._node = self._scan = None
         return super().drop()
 
     def __len__(self) -> int:
@@ -331,12 +363,15 @@ class Frame(Collection, Relational):
         return int(self.select(pl.len()).to_polars().item())
 
     def __repr__(self) -> str:
+        if self._scan is not None and self._pieces is not None:
+            return f"<freestone.Frame {self.name!r}: not read yet, {len(self.columns):,} columns>"
         if self._node is None:
             return super().__repr__()
         return f"<freestone.Frame {self.name!r}: lazy, {len(self.columns):,} columns>"
 
     def _repr_html_(self) -> str:
-        return super()._repr_html_() if self._node is None else escape(repr(self))
+        is_made = self._node is None and self._scan is None
+        return super()._repr_html_() if is_made else escape(repr(self))
 
     def _described(self) -> list[Meta]:
         known = self._metas is not None

@@ -5,9 +5,9 @@ from __future__ import annotations
 import functools
 import itertools
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 from freestone.client import Client, current
@@ -16,7 +16,7 @@ from freestone.collections.blocking import offsets_of
 from freestone.collections.frame import Frame
 from freestone.collections.making import Spec
 from freestone.collections.sources import made_of
-from freestone.errors import FormatError, UsageError
+from freestone.errors import FileChangedError, FormatError, UsageError
 from freestone.io.many import (
     Found,
     Joined,
@@ -38,7 +38,7 @@ from freestone.io.stores import locate
 from freestone.io.telling import telling
 from freestone.storage.meters import Meter, metered
 
-__all__ = ["BLOCK_NBYTES", "MAX_BLOCKS", "checked_columns", "read_many", "with_tree"]
+__all__ = ["BLOCK_NBYTES", "MAX_BLOCKS", "FileScan", "checked_columns", "read_many", "with_tree"]
 
 # Executors keep memory that they have used before for smaller arrays only: see `memory.rs`.
 BLOCK_NBYTES = 30 << 20
@@ -114,19 +114,98 @@ def read_many(
     client = current()
     if client is not None and not locate(files[0].url).is_shared:
         client = None
-    request = replace(request, key_types=key_types(files))
+    request, parts = _looked_at(files, replace(request, key_types=key_types(files)), client)
+    joined, name = join_parts(parts, request), _name_of(what, files)
+    if client is None:
+        made = _here(parts, joined, block_rows, name, progress)
+    elif joined.kind == "frame" and any(part.dataset.is_columnar for part in parts):
+        blocks = _planned(parts, joined, block_rows, client.slots)
+        offsets = None if joined.where is not None else offsets_of([each.rows for each in blocks])
+        read = functools.partial(_there, parts, joined, block_rows, name, progress, client)
+        scan = FileScan(client, read, files, request, parts, block_rows, name, progress)
+        made = Frame([], offsets, name=name, schema=_schema_of(joined))
+        made._scan = scan
+    else:
+        made = _there(parts, joined, block_rows, name, progress, client)
+    made.found = _found_in(parts)
+    return made
+
+
+def _looked_at(
+    files: Sequence[Found], request: Request, client: Client | None
+) -> tuple[Request, list[Part]]:
+    """Look at those files that may have what is wanted, or at one, so that the schema is known."""
     wanted = files
     if request.where is not None or (request.fills and request.columns is not None):
         request, wanted = _narrowed(files, request, client)
     parts = _described(wanted or files[:1], request, client)
-    parts = parts if wanted else [replace(parts[0], ranges=())]
-    joined = join_parts(parts, request)
-    if client is None:
-        made = _here(parts, joined, block_rows, _name_of(what, files), progress)
-    else:
-        made = _there(parts, joined, block_rows, _name_of(what, files), progress, client)
-    made.found = _found_in(parts)
-    return made
+    return request, parts if wanted else [replace(parts[0], ranges=())]
+
+
+def _schema_of(joined: Joined) -> Any:
+    return joined.schema.empty_table().select(list(joined.columns)).schema
+
+
+@dataclass(frozen=True)
+class FileScan:
+    """Files of which it is known what they hold, and of which no row is read yet.
+
+    `whole` has all of them read; the rest is what `read_many` knows of them.
+    """
+
+    client: Client
+    whole: Callable[[], Any]
+    files: Sequence[Found]
+    request: Request
+    parts: Sequence[Part]
+    block_rows: int | None
+    name: str
+    progress: bool | None
+
+    def read(self) -> Frame:
+        """Have all rows and columns read."""
+        self.client.require_open(f"read {self.name!r}")
+        made = self.whole()
+        assert isinstance(made, Frame)
+        return made
+
+    def narrow(self, columns: Sequence[str], where: Any) -> Frame:
+        """Have some columns read, of rows of which a predicate is true, or of all.
+
+        Notes
+        -----
+        With a predicate, the workers look at the files again: which parts of them may have such
+        rows.
+        """
+        self.client.require_open(f"read {self.name!r}")
+        asked = self.request.where
+        both = where if asked is None else asked if where is None else asked & where
+        request = replace(self.request, columns=tuple(columns), where=both)
+        if both is None:
+            parts: Sequence[Part] = [_selected(part, request.columns or ()) for part in self.parts]
+        else:
+            request, parts = _looked_at(self.files, request, self.client)
+            self._check_unchanged(parts)
+        joined = join_parts(parts, request)
+        made = _there(parts, joined, self.block_rows, self.name, self.progress, self.client)
+        assert isinstance(made, Frame)
+        return made
+
+    def _check_unchanged(self, parts: Sequence[Part]) -> None:
+        stamps = {part.dataset.place.url: part.dataset.stamp for part in self.parts}
+        for part in parts:
+            url = part.dataset.place.url
+            if part.dataset.stamp != stamps.get(url, part.dataset.stamp):
+                raise FileChangedError(url, "its size or time of change differs")
+
+
+def _selected(part: Part, columns: Sequence[str]) -> Part:
+    """Return what a file gives of some columns, one of its own at least."""
+    asked = {*columns}
+    names = tuple(name for name in part.dataset.columns if name in asked)
+    names = names or tuple(part.dataset.columns[:1])
+    kept = part.schema.empty_table().select(list(names)).schema
+    return replace(part, dataset=part.dataset.select(names), schema=kept)
 
 
 def _found_in(parts: Sequence[Part]) -> dict[str, Any]:
@@ -239,8 +318,7 @@ def _there(
     pieces = made_of(spec, joined.read, counts, given, weights, _hosts(blocks, client))
     offsets = None if joined.where is not None else offsets_of([block.rows for block in blocks])
     if is_frame:
-        schema = joined.schema.empty_table().select(list(joined.columns)).schema
-        found: Array | Frame = Frame(pieces, offsets, name=name, schema=schema)
+        found: Array | Frame = Frame(pieces, offsets, name=name, schema=_schema_of(joined))
     else:
         found = Array(pieces, offsets, name=name, columns=joined.row, dtype=joined.dtype)
     meter = Meter(sum(map(_file_nbytes, blocks)))

@@ -10,7 +10,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from freestone.client import current
+from freestone.client import Client, current
 from freestone.collections.array import Array
 from freestone.collections.blocking import Offsets, cuts_of
 from freestone.collections.frame import Frame
@@ -19,11 +19,12 @@ from freestone.collections.rows import split_rows
 from freestone.collections.sources import made
 from freestone.errors import FormatError, UsageError
 from freestone.io import Dataset, open_dataset
-from freestone.io.many import Request, as_expression, is_many
+from freestone.io.many import Found, Part, Request, as_expression, is_many
 from freestone.io.telling import telling
 from freestone.storage.many import (
     BLOCK_NBYTES,
     MAX_BLOCKS,
+    FileScan,
     checked_columns,
     read_many,
     with_tree,
@@ -78,8 +79,11 @@ def read(
     -------
     Array or Frame
         With a cluster its blocks are read when workers get to it, and an error of a block is
-        raised when the block is used, or by ``persist()``. Its ``found`` has the separator and
-        header that were found in text; a tuple of several where files differ.
+        raised when the block is used, or by ``persist()``. A frame of which columns can be read
+        alone is read when it is used first, and of what ``filter``, ``select`` and their like make
+        of it only the rows and columns that they need; ``persist()`` reads all, and keeps it. Its
+        ``found`` has the separator and header that were found in text; a tuple of several where
+        files differ.
 
     Raises
     ------
@@ -134,7 +138,30 @@ def read(
     offsets = cuts_of(dataset.rows, rows)
     if not dataset.place.is_shared:
         return _here(dataset, offsets, progress)
+    if dataset.kind == "frame" and dataset.is_columnar:
+        request = Request(format=format, options=options)
+        return _unread(dataset, request, offsets, block_rows, progress, client)
     return _there(dataset, offsets, progress)
+
+
+def _unread(
+    dataset: Dataset,
+    request: Request,
+    offsets: Offsets,
+    block_rows: int | None,
+    progress: bool | None,
+    client: Client,
+) -> Frame:
+    """Return the frame of a file of which any columns can be read; it is read when it is used."""
+    rows = ((0, dataset.rows),) if dataset.rows else ()
+    schema, name = dataset.arrow_schema(), dataset.place.name
+    part = Part(dataset=dataset, keys=(), schema=schema, ranges=rows)
+    read = functools.partial(_there, dataset, offsets, progress)
+    files = [Found(dataset.place.url)]
+    found = Frame([], offsets, name=name, schema=schema)
+    found.found = dict(dataset.found)
+    found._scan = FileScan(client, read, files, request, [part], block_rows, name, progress)
+    return found
 
 
 def _check_block_rows(block_rows: Any) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -13,10 +13,11 @@ from freestone.collections.tables.calls import ByHash, Cutting
 from freestone.collections.tables.expressions import each_expr, is_row_wise
 from freestone.collections.tables.needs import Columns, needs
 from freestone.collections.tables.plan import Leaf, Node, Op
+from freestone.collections.tables.pushing import are_plain, as_where, tests_of
 from freestone.collections.tables.stages import Stage
 
 if TYPE_CHECKING:
-    from freestone.collections.frame import Frame
+    from freestone.collections.frame import Frame, Scan
 
 __all__ = [
     "LIMITS",
@@ -68,8 +69,10 @@ _ALWAYS = {"cast", "drop", "drop_nans", "drop_nulls", "explode", "rename", "unne
 """Steps that look at one row alone, whatever their arguments are."""
 
 
-def lower(node: Node, needed: Columns) -> Stage:
+def lower(node: Node, needed: Columns, tests: Sequence[pl.Expr] = ()) -> Stage:
     """Return the stage by which a plan is carried out, with the needed columns at least.
+
+    Rows of which not all `tests` are true need not be among those that come out of it.
 
     Notes
     -----
@@ -77,20 +80,26 @@ def lower(node: Node, needed: Columns) -> Stage:
     done by whoever calls the stage.
     """
     if isinstance(node, Leaf):
-        return _leaf(node, needed)
+        return _leaf(node, needed, tests)
     assert isinstance(node, Op)
-    if node.method in _RULES:
+    keeps_tests = are_plain(node)
+    if node.method in _RULES and not keeps_tests:
         return _RULES[node.method](node, needed)
-    stage = lower_input(node, needed)
-    if not (stage.is_one or row_wise(node)):
+    is_row_wise = row_wise(node)
+    if node.method == "filter" and is_row_wise:
+        tests = [*tests, *tests_of(node)]
+    elif not keeps_tests:
+        tests = ()
+    stage = lower_input(node, needed, tests)
+    if not (stage.is_one or is_row_wise):
         stage = stage.one()
     return stage.then(node.method, *node.args, **node.options)
 
 
-def lower_input(step: Op, needed: Columns) -> Stage:
+def lower_input(step: Op, needed: Columns, tests: Sequence[pl.Expr] = ()) -> Stage:
     """Return the stage of a step's input, with the columns that the step needs."""
     wanted = needs(step, needed)
-    return lower(step.input, wanted).trimmed(wanted)
+    return lower(step.input, wanted, tests).trimmed(wanted)
 
 
 def rule(method: str) -> Callable[[Rule], Rule]:
@@ -131,10 +140,26 @@ def _is_mask(predicate: Any) -> bool:
     )
 
 
-def _leaf(leaf: Leaf, needed: Columns) -> Stage:
+def _leaf(leaf: Leaf, needed: Columns, tests: Sequence[pl.Expr]) -> Stage:
     frame = leaf.frame
     if frame._node is not None:
-        return lower(frame._node, needed)
+        return lower(frame._node, needed, tests)
+    if frame._scan is not None:
+        return _scanned(leaf, frame._scan, needed, tests)
+    return _of_blocks(leaf, frame, needed)
+
+
+def _scanned(leaf: Leaf, scan: Scan, needed: Columns, tests: Sequence[pl.Expr]) -> Stage:
+    """Have only those rows and columns of files read that are needed; all if all are."""
+    where = as_where(tests, leaf.frame.schema)
+    names = [name for name in leaf.schema if needed is None or name in needed]
+    names = names or list(leaf.schema)[:1]
+    if where is None and len(names) == len(leaf.schema):
+        return _of_blocks(leaf, leaf.frame, needed)
+    return _of_blocks(Leaf(leaf.empty.select(names), leaf.frame), scan.narrow(names, where), None)
+
+
+def _of_blocks(leaf: Leaf, frame: Frame, needed: Columns) -> Stage:
     names = [name for name in leaf.schema if needed is None or name in needed]
     empty = leaf.empty.select(names or list(leaf.schema)[:1])
     share = _width(empty) / _width(leaf.empty)

@@ -164,9 +164,9 @@ def _to_dask(given: Any) -> Any:
 
 def _without_empty(array: Any) -> Any:
     """Leave out blocks of no rows, at which many of Dask's reductions fail; one stays of none."""
-    rows = array.chunks[0]
+    rows = array.chunks[0] if array.ndim else ()
     kept = [place for place, count in enumerate(rows) if count != 0] or [0]
-    return array if len(kept) == len(rows) else array.blocks[kept]
+    return array if len(kept) >= len(rows) else array.blocks[kept]
 
 
 def _by_dask(function: Callable[..., Any], args: Any, options: Any) -> tuple[Any] | None:
