@@ -21,6 +21,7 @@ fn call(memory: Option<u64>) -> Call {
         outputs: [Name([1; 16])].into_iter().collect(),
         isolation: Isolation::Shared,
         keep: Keep::Task,
+        priority: 0,
         cores: 1,
         memory,
         disk: None,

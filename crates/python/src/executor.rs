@@ -10,14 +10,14 @@ use freestone_core::wire::RaisedException;
 use freestone_core::wire::frame::FrameError;
 use freestone_core::worker::claim::INITIAL;
 use freestone_executor::block::{Mapped, Opened};
-use freestone_executor::executor::{Executor, Options, map_claims};
+use freestone_executor::executor::{Executor, Options, Outbox, map_shared};
 use freestone_executor::{Ended, ExecutorError, Interpreter, Returned, memory};
 use pyo3::exceptions::{PyOSError, PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyTuple};
 use std::os::fd::{FromRawFd, RawFd};
 use std::os::unix::net::UnixStream;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 /// What the shared page holds before an executor's first call.
 #[pyfunction]
@@ -41,16 +41,42 @@ pub fn run_executor(
 ) -> PyResult<()> {
     // SAFETY: the worker opened this descriptor for us and nobody else in this process uses it.
     let socket = unsafe { UnixStream::from_raw_fd(socket) };
-    let claims = map_claims(page).map_err(PyOSError::new_err)?;
+    let (claims, grants) = map_shared(page).map_err(PyOSError::new_err)?;
     memory::keep_freed();
     let folder = blocks::open_folder([memory, disk])?;
     let number = std::env::var("FREESTONE__EXECUTOR").ok().and_then(|text| text.parse().ok());
     let folder = folder.written_by(ledger::executor(number.unwrap_or(0)));
     filled::set_cache(&folder);
     let spin = microseconds(spin_us);
-    let options = Options { socket, claims, folder, inline_nbytes, spin };
+    let options = Options { socket, claims, grants, folder, inline_nbytes, spin };
     let interpreter = PythonInterpreter { py, hooks: hooks.into_bound(py) };
-    Executor::new(interpreter, options).run().map_err(|raised| raised.0)
+    let executor = Executor::new(interpreter, options).map_err(PyOSError::new_err)?;
+    let _ = OUTBOX.set(executor.outbox());
+    executor.run().map_err(|raised| raised.0)
+}
+
+/// That of this process, if it is an executor.
+static OUTBOX: OnceLock<Arc<Outbox>> = OnceLock::new();
+
+/// The priority of the call that runs in this process, if one does.
+#[pyfunction]
+pub fn priority() -> Option<i32> {
+    OUTBOX.get()?.running().map(|running| running.priority)
+}
+
+/// The call that runs is about to wait for others: it takes nothing until `end_wait` returns, which
+/// gets what this returns.
+#[pyfunction]
+pub fn begin_wait(py: Python<'_>) -> PyResult<Option<u32>> {
+    let Some(outbox) = OUTBOX.get() else { return Ok(None) };
+    py.detach(|| outbox.begin_wait()).map_err(PyOSError::new_err)
+}
+
+/// It could go on: returns when what it takes is its own again.
+#[pyfunction]
+pub fn end_wait(py: Python<'_>, sequence: u32) -> PyResult<()> {
+    let Some(outbox) = OUTBOX.get() else { return Ok(()) };
+    py.detach(|| outbox.end_wait(sequence)).map_err(PyOSError::new_err)
 }
 
 /// Python, while this thread is attached to it.

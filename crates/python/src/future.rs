@@ -183,6 +183,12 @@ impl FutureBase {
         }
     }
 
+    /// Whether its value came with the news that it is there.
+    fn _is_inline(&self) -> PyResult<bool> {
+        let is_inline = |outcome: &Outcome| matches!(outcome, Outcome::Ready(Output::Inline(_)));
+        Ok(self.reference()?.cell.inspect(is_inline).unwrap_or(false))
+    }
+
     /// A weak reference to its cluster.
     fn _owner(&self, py: Python<'_>) -> PyResult<Py<PyAny>> {
         Ok(self.reference()?.link.owner.clone_ref(py))

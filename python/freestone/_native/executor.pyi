@@ -3,10 +3,13 @@
 from typing import Any
 
 __all__ = [
+    "begin_wait",
     "encoding_owner",
     "encoding_place",
+    "end_wait",
     "initial_claims",
     "load_input",
+    "priority",
     "run_executor",
 ]
 
@@ -14,6 +17,9 @@ def encoding_owner() -> Any: ...
 def encoding_place(place: str) -> bool: ...
 def load_input(position: int) -> Any: ...
 def initial_claims() -> bytes: ...
+def priority() -> int | None: ...
+def begin_wait() -> int | None: ...
+def end_wait(sequence: int) -> None: ...
 def run_executor(
     *,
     socket: int,

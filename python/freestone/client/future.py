@@ -5,9 +5,11 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Callable, Generator
+from contextlib import nullcontext
 from typing import TYPE_CHECKING, Any, Generic, Never, TypeVar
 
 from freestone import _native
+from freestone.client.pausing import IN_TASK, paused
 from freestone.client.usage import NotAValue, check_keywords
 from freestone.errors import ClosedError, FreestoneError, WaitTimeoutError
 from freestone.errors.failures import error_of
@@ -77,8 +79,11 @@ class Future(_native.manager.FutureBase, NotAValue, Generic[T]):
         if error is not None:
             raise error
         left = None if timeout_s is None else timeout_s - (time.monotonic() - start)
-        value: T = self._value(left)
-        return value
+        if not IN_TASK or self._is_inline():
+            return self._value(left)  # type: ignore[no-any-return]
+        # A block that was lost is made again first.
+        with paused():
+            return self._value(left)  # type: ignore[no-any-return]
 
     def exception(self, timeout_s: float | None = None, **unknown: Never) -> BaseException | None:
         """Wait for the block and return what `result` would raise, or None."""
@@ -105,7 +110,12 @@ class Future(_native.manager.FutureBase, NotAValue, Generic[T]):
         return ClosedError("wait for a result")
 
     def _wait_or_raise(self, timeout_s: float | None) -> None:
-        if not self._wait(timeout_s):
+        if IN_TASK and not self.done():
+            with paused():
+                has_ended = self._wait(timeout_s)
+        else:
+            has_ended = self._wait(timeout_s)
+        if not has_ended:
             raise WaitTimeoutError(timeout_s=timeout_s or 0.0)
 
     def cancelled(self) -> bool:
@@ -167,7 +177,8 @@ class Future(_native.manager.FutureBase, NotAValue, Generic[T]):
 
         self.add_done_callback(lambda _: loop.call_soon_threadsafe(fulfil))
         try:
-            yield from ready
+            with paused() if IN_TASK else nullcontext():
+                yield from ready
         except asyncio.CancelledError:
             self.cancel()
             raise

@@ -11,7 +11,7 @@ from freestone import functions
 from freestone.client.finished import value_here
 from freestone.client.opened import current
 from freestone.client.options import CallOptions, check_options
-from freestone.client.usage import check_function, refuse_method, refuse_nesting, rows
+from freestone.client.usage import check_function, refuse_method, rows
 
 if TYPE_CHECKING:
     from typing import Unpack
@@ -63,7 +63,9 @@ class Task(Generic[P, T]):
     def _client(self) -> Client | None:
         client = current()
         if client is None and functions.in_executor() and not _is_caller_ours():
-            refuse_nesting(self.function)
+            from freestone.client import nested
+
+            return nested.client()
         return client
 
     def __get__(self, instance: object, owner: type | None = None) -> Self:

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from types import CodeType, MethodType
 from typing import TYPE_CHECKING, Any, Never
 
-from freestone.errors import UsageError, did_you_mean
+from freestone.errors import did_you_mean
 
 __all__ = [
     "NotAValue",
@@ -16,7 +16,6 @@ __all__ = [
     "check_keywords",
     "refuse_ambiguous",
     "refuse_method",
-    "refuse_nesting",
     "rows",
 ]
 
@@ -147,22 +146,6 @@ def refuse_method(function: Callable[..., Any], instance: object) -> Never:
         f"{name} is a task in the class {kind}, and a task is no method: it would not get its "
         "object. Make it a function beside the class that takes the object, or a @staticmethod "
         "over @fs.task; to submit a method as it is, cluster.submit(object.method, x)"
-    )
-
-
-def refuse_nesting(function: Callable[..., Any]) -> Never:
-    """Refuse the call of a task inside a call that runs on a worker.
-
-    Raises
-    ------
-    UsageError
-        Always.
-    """
-    name = _name_of(function)
-    raise UsageError(
-        f"the task {name} was called inside a call that runs on a worker, and calls can't submit "
-        f"calls. To run it here and now, as a plain function, write {name}.function(...); to have "
-        "it run as a task, call it in the program and pass its future on"
     )
 
 

@@ -6,10 +6,12 @@ import logging
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import nullcontext
 from typing import Any, Generic, NamedTuple, TypeVar
 
 from freestone import _native
 from freestone.client.future import Future
+from freestone.client.pausing import IN_TASK, paused
 from freestone.errors import WaitTimeoutError
 
 __all__ = ["Callbacks", "DoneAndNotDone", "as_completed", "gather", "wait"]
@@ -53,12 +55,23 @@ def as_completed(
         watch.add(future, key)
     end = None if timeout_s is None else time.monotonic() + timeout_s
     while waiting:
-        left = _FOREVER if end is None else end - time.monotonic()
-        keys = watch.take(min(max(left, 0.0), 0.05))
-        if not keys and left <= 0:
+        keys = watch.take(0.0)
+        if not keys:
+            with paused() if IN_TASK else nullcontext():
+                keys = _take(watch, end)
+        if not keys:
             raise WaitTimeoutError(timeout_s=timeout_s or 0.0, pending=len(waiting))
         for key in keys:
             yield waiting.pop(key)
+
+
+def _take(watch: _native.manager.Watch, end: float | None) -> list[int]:
+    """Wait for keys until `end`; none if it has come."""
+    while True:
+        left = _FOREVER if end is None else end - time.monotonic()
+        keys = watch.take(min(max(left, 0.0), 0.05))
+        if keys or left <= 0:
+            return keys
 
 
 def wait(

@@ -3,7 +3,7 @@
 from freestone.client.waiting import as_completed, wait
 from freestone.cluster.cluster import Cluster
 from freestone.cluster.connected import connect
-from freestone.cluster.open_clusters import current
+from freestone.cluster.nested import current
 from freestone.cluster.performance import performance_report
 from freestone.cluster.session import Session
 

@@ -22,12 +22,12 @@ from freestone.hosts.access import Access
 from freestone.hosts.folders import runtime_dir
 from freestone.observe import control
 
-__all__ = ["connect"]
+__all__ = ["Connected", "connect"]
 
 _SCHEMES = ("unix:", "tcp:")
 
 
-class _Connected(Cluster):
+class Connected(Cluster):
     """A cluster of another process, from `freestone.connect`.
 
     Parameters
@@ -198,7 +198,7 @@ def connect(
         except BaseException:
             client.close()
             raise
-    return _Connected(client, path, own)
+    return Connected(client, path, own)
 
 
 def _find(

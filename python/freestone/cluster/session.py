@@ -14,8 +14,6 @@ from freestone.client.usage import refuse_ambiguous, rows
 from freestone.client.waiting import DoneAndNotDone, as_completed, gather, wait
 from freestone.compat.concurrent import Executor
 from freestone.events.gang import spmd
-from freestone.graph import get as graph_get
-from freestone.graph import persist as graph_persist
 from freestone.observe.reprs import ClusterView, view_html, view_text
 
 if TYPE_CHECKING:
@@ -217,7 +215,10 @@ class Session:
         ``array.sum().compute(scheduler=cluster.get)`` does it for a collection, and
         ``dask.config.set(scheduler=cluster.get)`` for all of them.
         """
-        return graph_get(self.client, graph, keys, **options)
+        # Tasks that submit tasks have no use for it: it loads NumPy.
+        from freestone.graph import get
+
+        return get(self.client, graph, keys, **options)
 
     def persist(self, *collections: Any, **options: Any) -> Any:
         """Compute collections of Dask's and leave their blocks on the workers.
@@ -263,7 +264,9 @@ class Session:
         ...     int(x.sum().compute(scheduler=cluster.get))
         332833500
         """
-        return graph_persist(self.get, *collections, **options)
+        from freestone.graph import persist
+
+        return persist(self.get, *collections, **options)
 
     def spmd(
         self,

@@ -86,6 +86,7 @@ class Hooks:
             env = os.environ | {
                 "FREESTONE__EXECUTOR_SOCKET": str(theirs.fileno()),
                 "FREESTONE__EXECUTOR_PAGE": str(page),
+                "FREESTONE__APART": "1",
                 # One call needs what it imports, and no more.
                 "FREESTONE__PRELOAD": "",
             }

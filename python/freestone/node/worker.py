@@ -46,6 +46,9 @@ def main(argv: Sequence[str] | None = None) -> None:
     # Executors inherit these.
     for name in ("inline_nbytes", "spin_us", "memory", "disk", "preload"):
         os.environ[f"FREESTONE__{name.upper()}"] = str(getattr(options, name))
+    # Tasks that submit tasks reach the manager as the worker does.
+    os.environ["FREESTONE__MANAGER"] = options.manager
+    os.environ["FREESTONE__ACCESS"] = os.path.abspath(options.access)
     run(options, access)
 
 

@@ -1,6 +1,7 @@
 //! The processes of a worker's executors.
 
 use super::connection::Connection;
+use super::grants::Grants;
 use super::scratch;
 use super::stream::Stream;
 use crate::worker::claim::{Claims, INITIAL};
@@ -12,7 +13,7 @@ use std::os::unix::net::UnixStream;
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
-use std::sync::atomic::AtomicU64;
+use std::sync::atomic::{AtomicU32, AtomicU64};
 
 /// How executors are started.
 #[derive(Clone, Debug)]
@@ -29,15 +30,25 @@ pub struct ExecutorOptions {
     pub scratch_dir: PathBuf,
 }
 
+/// What a worker and an executor share.
+#[derive(Debug, Default)]
+#[repr(C)]
+pub struct Shared {
+    /// Which calls are claimed and revoked.
+    pub claims: AtomicU64,
+    /// How often calls that waited have gone on.
+    pub grants: AtomicU32,
+}
+
 /// A page of memory that a worker shares with an executor.
 #[derive(Debug)]
 struct Page {
-    address: *mut AtomicU64,
+    address: *mut Shared,
     file: OwnedFd,
 }
 
 /// Bytes of a page that is shared; the system rounds it up.
-const PAGE: u16 = size_of::<AtomicU64>() as u16;
+const PAGE: u16 = size_of::<Shared>() as u16;
 
 impl Page {
     fn new() -> io::Result<Self> {
@@ -63,13 +74,20 @@ impl Page {
         }
         let page = Self { address: address.cast(), file };
         // SAFETY: page-aligned, mapped, and nobody else has it yet.
-        unsafe { page.address.write(AtomicU64::new(INITIAL)) };
+        unsafe {
+            page.address.write(Shared { claims: AtomicU64::new(INITIAL), ..Shared::default() });
+        }
         Ok(page)
     }
 
     fn claims(&self) -> Claims<'_> {
         // SAFETY: mapped as long as `self` lives, and only used as an atomic on both sides.
-        Claims::new(unsafe { &*self.address })
+        Claims::new(unsafe { &(*self.address).claims })
+    }
+
+    fn grants(&self) -> Grants<'_> {
+        // SAFETY: as above.
+        Grants::new(unsafe { &(*self.address).grants })
     }
 }
 
@@ -130,6 +148,11 @@ impl Process {
     /// The calls that it claimed.
     pub fn claims(&self) -> Claims<'_> {
         self.page.claims()
+    }
+
+    /// By which calls that waited go on.
+    pub fn grants(&self) -> Grants<'_> {
+        self.page.grants()
     }
 
     /// Whether a signal has stopped it; one that is traced by a debugger does not count.

@@ -3,7 +3,7 @@
 //! - [`poller`]: waiting that spins for a moment before it blocks.
 //! - [`stream`], [`tls`], [`access`], [`listener`]: unix sockets, and TLS for everything else.
 //! - [`connection`]: frames over a stream, without blocking.
-//! - [`worker`]: the process of a worker; [`executors`], [`transfer`], [`idle`],
+//! - [`worker`]: the process of a worker; [`executors`], [`grants`], [`transfer`], [`idle`],
 //!   [`pool`], [`signals`], [`scratch`]: what it is made of.
 //! - [`manager`]: the manager's thread, with [`records`]; [`client`], [`cell`]: how its program
 //!   talks to it, and [`remote`]: how another one does.
@@ -17,6 +17,7 @@ pub mod client;
 pub mod clock;
 pub mod connection;
 pub mod executors;
+pub mod grants;
 pub mod idle;
 pub mod listener;
 pub mod manager;

@@ -322,6 +322,12 @@ impl Shell {
                 FromExecutor::Open { group, members } => {
                     self.handle(Event::Open { executor, group, members });
                 }
+                FromExecutor::Paused { sequence } => {
+                    self.handle(Event::Paused { executor, sequence });
+                }
+                FromExecutor::Resuming { sequence } => {
+                    self.handle(Event::Resuming { executor, sequence });
+                }
                 FromExecutor::Stored(_) => {}
             }
         }

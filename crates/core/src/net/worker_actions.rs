@@ -40,7 +40,12 @@ impl Shell {
                     process.kill();
                 }
             }
-            Action::Revoke { executor, from } => self.revoke(executor, from),
+            Action::Revoke { executor, from, again } => self.revoke(executor, from, again),
+            Action::Continue(executor) => {
+                if let Some(Some(process)) = self.executors.get(executor as usize) {
+                    process.grants().give();
+                }
+            }
             Action::Check { task, files } => self.check(task, &files),
             Action::Adopt { block, path, owned, verify } => self.adopt(block, path, owned, verify),
             // If it is gone already, nothing is to be done.
@@ -114,7 +119,11 @@ impl Shell {
         let ended = self.token(Role::Ended(executor));
         let registry = self.poller.registry();
         match Process::spawn(&self.executor_options, executor, registry, spoke, ended) {
-            Ok(process) => self.executors[executor as usize] = Some(process),
+            Ok(process) => {
+                let count = self.executors.len().max(executor as usize + 1);
+                self.executors.resize_with(count, || None);
+                self.executors[executor as usize] = Some(process);
+            }
             Err(error) => {
                 eprintln!("freestone: an executor can't be started: {error}");
                 self.roles.remove(&spoke);
@@ -130,11 +139,17 @@ impl Shell {
         self.handle(Event::Looked { executor, is_stopped });
     }
 
-    fn revoke(&mut self, executor: u32, from: u32) {
+    fn revoke(&mut self, executor: u32, from: u32, again: bool) {
         let Some(Some(process)) = self.executors.get(executor as usize) else { return };
-        let first = process.claims().revoke_from(from);
-        let claimed = process.claims().claimed();
-        self.handle(Event::Revoked { executor, first, claimed });
+        let claims = process.claims();
+        let (first, is_unread) = if again {
+            let (first, is_unread) = claims.revoke_more(from);
+            (Some(first), is_unread)
+        } else {
+            (claims.revoke_from(from), false)
+        };
+        let claimed = claims.claimed();
+        self.handle(Event::Revoked { executor, first, claimed, is_unread });
     }
 
     fn check(&mut self, task: TaskId, files: &[ExternalFile]) {

@@ -29,6 +29,10 @@ pub const HELD: Writer = 0;
 /// The worker itself and clients, while they write.
 pub const WORKER: Writer = 1;
 
+/// Executors that stand in for those whose calls wait, as far as they are counted one by one; more
+/// are counted with the worker.
+const STAND_INS: u32 = 64;
+
 /// The writer that is an executor.
 pub const fn executor(number: u32) -> Writer {
     number + 2
@@ -57,7 +61,7 @@ impl Ledger {
         executors: u32,
     ) -> Result<Arc<Self>, StoreError> {
         let path = folder.join(FILE);
-        let writers = executor(executors) as usize;
+        let writers = executor(executors + STAND_INS) as usize;
         let mut options = OpenOptions::new();
         options.read(true).write(true).create(true).truncate(true).mode(0o600);
         let file = options.open(&path).at(&path)?;
@@ -111,7 +115,14 @@ impl Ledger {
     }
 
     fn taken_by(&self, writer: Writer, tier: Tier) -> &AtomicU64 {
+        let is_counted = (writer as usize) < self.writers();
+        let writer = if is_counted { writer } else { WORKER };
         self.word(HEADER + 2 * writer as usize + tier_index(tier))
+    }
+
+    /// How many writers have words of their own.
+    fn writers(&self) -> usize {
+        (self.count - HEADER) / 2
     }
 
     /// Bytes that a tier may have.
@@ -122,9 +133,8 @@ impl Ledger {
 
     /// Bytes of a tier that are taken, by all writers.
     pub fn taken(&self, tier: Tier) -> u64 {
-        let writers = (self.count - HEADER) / 2;
         // Pairs with the additions of other writers: of two that add at once, one sees both.
-        (0..writers)
+        (0..self.writers())
             .map(|writer| self.taken_by(writer as Writer, tier).load(Ordering::SeqCst))
             .sum()
     }
@@ -154,6 +164,9 @@ impl Ledger {
 
     /// A writer has ended: what it took and never reported is nobody's.
     pub fn forget(&self, writer: Writer) {
+        if writer as usize >= self.writers() {
+            return;
+        }
         for tier in [Tier::Memory, Tier::Disk] {
             self.taken_by(writer, tier).store(0, Ordering::SeqCst);
         }

@@ -10,7 +10,7 @@ use smallvec::SmallVec;
 use std::sync::Arc;
 
 /// The version of this protocol; both sides of a connection must speak the same.
-pub const PROTOCOL: u32 = 7;
+pub const PROTOCOL: u32 = 8;
 
 /// Opaque bytes that are cheap to clone.
 #[derive(Clone, PartialEq, Eq, Default)]
@@ -282,6 +282,20 @@ pub enum FromWorker {
         /// Proof that it may use the cluster.
         key: String,
     },
+    /// A call waits for others: its slot and what it takes are free meanwhile.
+    Paused {
+        /// The task.
+        task: TaskId,
+        /// The attempt.
+        attempt: u32,
+    },
+    /// A call that waited goes on: its slot and what it takes are its own again.
+    Resumed {
+        /// The task.
+        task: TaskId,
+        /// The attempt.
+        attempt: u32,
+    },
 }
 
 /// Figures of a worker.
@@ -492,6 +506,8 @@ pub struct Call {
     pub isolation: Isolation,
     /// How long its outputs stay.
     pub keep: Keep,
+    /// Larger runs first; what the call submits comes before its like.
+    pub priority: i32,
     /// Cores that it may use.
     pub cores: u32,
     /// Bytes that it may take besides what its process has, if they are to be measured.
@@ -542,6 +558,17 @@ pub enum FromExecutor {
         /// Its members. Each is told as unmapped once it is no longer mapped for the group.
         members: Vec<Name>,
     },
+    /// The call that runs waits for others, and takes nothing meanwhile.
+    Paused {
+        /// The call.
+        sequence: u32,
+    },
+    /// It could go on, and waits until it may: until the word that it shares with its worker says
+    /// so.
+    Resuming {
+        /// The call.
+        sequence: u32,
+    },
 }
 
 /// How a call ended in an executor.
@@ -553,39 +580,4 @@ pub struct CallResult {
     pub spent: Spent,
     /// Its outputs, or why there are none.
     pub result: Result<SmallVec<[Output; 1]>, TaskFailure>,
-}
-
-/// From a worker to a peer whose block it wants.
-#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
-pub struct BlockRequest {
-    /// [`PROTOCOL`] as the asker speaks it.
-    pub protocol: u32,
-    /// Proof that the asker belongs to this cluster.
-    pub key: String,
-    /// Which block.
-    pub name: Name,
-    /// If the asker may be on the same machine: the folder into which the block's file can be
-    /// linked instead of being sent.
-    pub link_into: Option<String>,
-}
-
-/// The answer; if the block is there, its bytes follow the frame as they are.
-#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
-pub enum BlockAnswer {
-    /// As many bytes follow.
-    Follows {
-        /// Bytes.
-        nbytes: u64,
-    },
-    /// The file was linked into the asker's folder, and nothing follows.
-    Linked {
-        /// Where.
-        path: String,
-        /// Its checksum, which was verified when it came here.
-        checksum: u64,
-    },
-    /// There is no such block here.
-    Missing,
-    /// The block can't be sent, and why.
-    Refused(String),
 }

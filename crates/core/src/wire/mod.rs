@@ -6,6 +6,7 @@ pub mod handshake;
 pub mod messages;
 pub mod options;
 pub mod parts;
+pub mod peers;
 
 pub use address::{Address, AddressError};
 pub use frame::{FrameError, Frames, MAX_FRAME};
@@ -13,3 +14,4 @@ pub use handshake::{OTHER_KEY, hello_protocol, is_same_key, other_protocol};
 pub use messages::*;
 pub use options::*;
 pub use parts::{Divide, encode_parts};
+pub use peers::{BlockAnswer, BlockRequest};

@@ -115,6 +115,8 @@ pub enum Event {
         first: Option<u32>,
         /// The call that the executor claimed last; 0 for none.
         claimed: u32,
+        /// Whether it has still to hear of the revocation before, and so needs no word of this one.
+        is_unread: bool,
     },
     /// The answer to [`Action::Check`]: all is as it was, or which file is not, and why.
     Checked {
@@ -161,6 +163,20 @@ pub enum Event {
         block: BlockDesc,
         /// Whether.
         intact: bool,
+    },
+    /// The call that an executor runs waits for others.
+    Paused {
+        /// Which executor.
+        executor: u32,
+        /// The call.
+        sequence: u32,
+    },
+    /// It could go on.
+    Resuming {
+        /// Which executor.
+        executor: u32,
+        /// The call.
+        sequence: u32,
     },
     /// The answer to [`Action::Preserve`].
     Preserved {
@@ -228,7 +244,12 @@ pub enum Action {
         executor: u32,
         /// From where.
         from: u32,
+        /// Whether it was sent nothing since the last revocation: more can be revoked before it
+        /// has heard of that.
+        again: bool,
     },
+    /// Have the call of an executor go on that waited.
+    Continue(u32),
     /// Look whether files are as they were; answered with [`Event::Checked`].
     Check {
         /// For which task.

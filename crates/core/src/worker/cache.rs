@@ -482,7 +482,7 @@ impl Cache {
         self.config.memory_quota.saturating_sub(taken)
     }
 
-    fn free_disk(&self) -> u64 {
+    pub fn free_disk(&self) -> u64 {
         if self.disk_blocked {
             return 0;
         }

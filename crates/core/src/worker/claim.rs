@@ -67,6 +67,21 @@ impl<'a> Claims<'a> {
             .map(|_| first)
     }
 
+    /// Worker: revokes more of the calls that were sent before the last revocation, whether or not
+    /// the executor has read its `Resume`. Nothing may have been sent since then, so that all that is
+    /// revoked comes before that `Resume`. Returns the first sequence that is revoked, and whether
+    /// that `Resume` is still to be read: then there must be no second.
+    pub fn revoke_more(&self, sequence: u32) -> (u32, bool) {
+        let (mut first, mut is_unread) = (sequence, false);
+        let _ = self.0.fetch_update(Ordering::AcqRel, Ordering::Acquire, |word| {
+            let (claimed, limit) = split(word);
+            first = sequence.max(claimed.saturating_add(1));
+            is_unread = limit != NO_LIMIT;
+            Some(join(claimed, first.min(limit)))
+        });
+        (first, is_unread)
+    }
+
     /// Worker: the last claimed call, which runs or has run; 0 before the first.
     pub fn claimed(&self) -> u32 {
         split(self.0.load(Ordering::Acquire)).0
@@ -98,6 +113,7 @@ mod tests {
     enum Step {
         Send,
         Revoke(u32),
+        RevokeMore(u32),
     }
 
     #[derive(Clone)]
@@ -133,6 +149,15 @@ mod tests {
                         let held = (first..self.next).filter(|call| !self.taken.contains(call));
                         let held: Vec<u32> = held.collect();
                         self.taken.extend(held);
+                        self.socket.push_back(Sent::Resume);
+                    }
+                }
+                Step::RevokeMore(sequence) => {
+                    let (first, is_unread) = self.on_word(|claims| claims.revoke_more(sequence));
+                    let held = (first..self.next).filter(|call| !self.taken.contains(call));
+                    let held: Vec<u32> = held.collect();
+                    self.taken.extend(held);
+                    if !is_unread {
                         self.socket.push_back(Sent::Resume);
                     }
                 }
@@ -187,11 +212,12 @@ mod tests {
 
     #[test]
     fn each_call_is_begun_or_taken_back_in_every_interleaving() {
-        use Step::{Revoke, Send};
+        use Step::{Revoke, RevokeMore, Send};
         assert!(explore_all(&[Send, Send, Send, Revoke(1), Send, Send]) > 50);
         explore_all(&[Send, Send, Revoke(2), Send, Revoke(1), Send, Revoke(3), Send]);
         explore_all(&[Revoke(1), Send, Send, Revoke(2), Revoke(2), Send, Revoke(1), Send]);
         explore_all(&[Send, Send, Send, Send, Revoke(4), Revoke(3), Revoke(1), Send, Send]);
+        explore_all(&[Send, Send, Send, RevokeMore(3), RevokeMore(2), Send, Revoke(4), Send]);
     }
 
     #[test]

@@ -91,13 +91,14 @@ impl Worker {
         let patience = (NEAR_NS / expected_ns.max(1)).min(ahead as u64 / 2) as usize;
         let mut best = None;
         let mut has_room = false;
+        let may_begin = self.busy() < self.config.slots;
         for (index, executor) in (0..).zip(&self.executors) {
             if !executor.accepts() {
                 continue;
             }
             let fits = if executor.in_flight.is_empty() {
-                has_room = true;
-                needs.fit(&self.free)
+                has_room |= may_begin;
+                may_begin && needs.fit(&self.free)
             } else {
                 let has_work = executor.work_ns >= AHEAD_NS || executor.in_flight.len() > ahead;
                 let is_alone = executor.exclusive || call.is_exclusive();
@@ -213,6 +214,7 @@ impl Worker {
             outputs: assignment.outputs.clone(),
             isolation: assignment.options.isolation,
             keep: assignment.options.keep,
+            priority: assignment.priority,
             cores: assignment.options.resources.cores,
             memory: assignment.options.memory_limit(),
             disk: assignment.options.disk_limit(),
@@ -263,7 +265,7 @@ impl Worker {
                 (is_due && !executor.on_hold).then_some(stuck)
             }
             Health::Ready => executor.deadline.into_iter().chain(executor.ask_again_at).min(),
-            Health::Starting | Health::Dying => None,
+            Health::Starting | Health::Dying | Health::Absent => None,
         }
     }
 }

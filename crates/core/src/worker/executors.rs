@@ -23,6 +23,8 @@ pub(super) enum Health {
     Dying,
     /// It is dead, and to be started again at this time.
     Dead { again_at: Now },
+    /// There is none, and none is needed: it stood in for one whose call waits.
+    Absent,
 }
 
 /// A call in an executor.
@@ -37,6 +39,14 @@ pub(super) struct InFlight {
     pub inputs: SmallVec<[Name; 2]>,
     /// The blocks that it may leave.
     pub outputs: SmallVec<[Name; 1]>,
+}
+
+/// A call that waits for others.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) struct Paused {
+    pub sequence: u32,
+    /// Since when it could go on, if it could.
+    pub resuming_since: Option<Now>,
 }
 
 /// One executor.
@@ -65,6 +75,8 @@ pub(super) struct Executor {
     pub ask_again_at: Option<Now>,
     /// The call that it is killed for, when that is why it dies.
     pub killed_for: Option<TaskId>,
+    /// The call that waits for others, if the one that it runs does.
+    pub paused: Option<Paused>,
     /// When its only call runs out of time.
     pub deadline: Option<Now>,
     /// When it last began or ended something.
@@ -93,6 +105,7 @@ impl Executor {
             on_hold: false,
             ask_again_at: None,
             killed_for: None,
+            paused: None,
             deadline: None,
             moved_at: 0,
             looked_at: 0,
@@ -106,6 +119,7 @@ impl Executor {
     pub fn accepts(&self) -> bool {
         self.health == Health::Ready
             && !self.on_hold
+            && self.paused.is_none()
             && self.revoking.is_none()
             && self.next_sequence < LAST_SEQUENCE
     }
@@ -145,6 +159,7 @@ impl Executor {
     pub fn take(&mut self, sequence: u32) -> Option<InFlight> {
         let at = self.in_flight.iter().position(|call| call.sequence == sequence)?;
         let call = self.in_flight.remove(at)?;
+        self.paused = self.paused.filter(|paused| paused.sequence != sequence);
         self.ended(call.expected_ns);
         Some(call)
     }
@@ -172,6 +187,7 @@ impl Executor {
         if self.in_flight.is_empty() {
             self.on_hold = false;
             self.exclusive = false;
+            self.paused = None;
             self.deadline = None;
         }
     }

@@ -14,6 +14,7 @@ mod held;
 mod on_executor;
 mod on_manager;
 mod on_storage;
+mod paused;
 mod scrub;
 mod stopped;
 mod take_back;
@@ -159,11 +160,13 @@ impl Worker {
             Event::Open { executor, group, members } => {
                 self.on_open(executor, group, &members, out);
             }
+            Event::Paused { executor, sequence } => self.on_paused(executor, sequence, out),
+            Event::Resuming { executor, sequence } => self.on_resuming(executor, sequence, now),
             Event::Died { executor, claimed, signal, status } => {
                 self.on_died(executor, claimed, TaskFailure::Killed { signal, status }, now, out);
             }
-            Event::Revoked { executor, first, claimed } => {
-                self.on_revoked(executor, first, claimed, now, out);
+            Event::Revoked { executor, first, claimed, is_unread } => {
+                self.on_revoked(executor, first, (claimed, is_unread), now, out);
             }
             Event::Checked { task, result } => self.on_checked(task, result, now, out),
             Event::Adopted { block, result } => self.on_adopted(block, result, now, out),
@@ -214,7 +217,11 @@ impl Worker {
             self.forget_all(out);
         }
         self.start_fetches(now, out);
-        self.dispatch(now, out);
+        // What waited goes on before anything begins.
+        if self.resume(now, out) {
+            self.dispatch(now, out);
+        }
+        self.stand_in(now, out);
         self.share(now, out);
         self.tell_status(now, out);
         self.measure(now, out);
@@ -239,7 +246,8 @@ impl Worker {
         let status = (self.last_status_at + interval).min(self.scrub.wakeup(&self.cache));
         let executors = self.executors.iter();
         let due = executors
-            .filter_map(|one| self.executor_wakeup(one).into_iter().chain(one.look_at()).min());
+            .filter_map(|one| self.executor_wakeup(one).into_iter().chain(one.look_at()).min())
+            .chain(self.dismissal());
         due.min().map_or(status, |due| due.min(status))
     }
 

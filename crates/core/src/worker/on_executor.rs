@@ -125,7 +125,11 @@ impl Worker {
         let why = &there.cause(why);
         let mut dead = bury(there, now);
         let stillborn = there.stillborn;
-        self.status.executors_restarted += 1;
+        if self.has_enough_executors() {
+            self.executors[executor as usize].health = Health::Absent;
+        } else {
+            self.status.executors_restarted += 1;
+        }
         if let Some(lease) = dead.lease.take() {
             self.end_use(&lease);
         }
@@ -216,7 +220,7 @@ impl Worker {
         }
     }
 
-    fn end_use(&mut self, lease: &Resources) {
+    pub(super) fn end_use(&mut self, lease: &Resources) {
         self.free = self.free.plus(lease);
         self.cache.unreserve_disk(lease.disk);
     }
@@ -239,7 +243,7 @@ impl Worker {
 
     /// Kills executors whose calls run for too long.
     pub(super) fn kill_late(&mut self, now: Now, out: &mut Vec<Action>) {
-        for index in 0..self.config.slots {
+        for index in self.indexes() {
             let executor = &self.executors[index as usize];
             let is_late = executor.deadline.is_some_and(|deadline| deadline <= now);
             if let (true, Some(sent)) = (is_late, executor.in_flight.front()) {

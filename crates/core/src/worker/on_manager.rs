@@ -203,7 +203,7 @@ impl Worker {
         for task in tasks {
             self.fail(task, TaskFailure::Cancelled, now, out);
         }
-        for executor in 0..self.config.slots {
+        for executor in self.indexes() {
             out.push(Action::Kill(executor));
         }
     }

@@ -18,7 +18,7 @@ fn is_busy(executor: &Executor) -> bool {
     match executor.health {
         Health::Starting => true,
         Health::Ready => !executor.in_flight.is_empty(),
-        Health::Dying | Health::Dead { .. } => false,
+        Health::Dying | Health::Dead { .. } | Health::Absent => false,
     }
 }
 

@@ -42,7 +42,7 @@ impl Worker {
 
     /// Tries again to take back what was cancelled and could not be taken back.
     pub(super) fn ask_again(&mut self, now: Now, out: &mut Vec<Action>) {
-        for executor in 0..self.config.slots {
+        for executor in self.indexes() {
             let there = &mut self.executors[executor as usize];
             if there.ask_again_at.is_none_or(|at| at > now) {
                 continue;
@@ -78,13 +78,13 @@ impl Worker {
     }
 
     /// Asks for what an executor has not begun. False: it can't be asked now.
-    fn revoke(&mut self, executor: u32, from: u32, out: &mut Vec<Action>) -> bool {
+    pub(super) fn revoke(&mut self, executor: u32, from: u32, out: &mut Vec<Action>) -> bool {
         let there = &mut self.executors[executor as usize];
         if there.health != Health::Ready || there.revoking.is_some() {
             return false;
         }
         there.revoking = Some(from);
-        out.push(Action::Revoke { executor, from });
+        out.push(Action::Revoke { executor, from, again: there.on_hold });
         true
     }
 
@@ -92,7 +92,7 @@ impl Worker {
         &mut self,
         executor: u32,
         first: Option<u32>,
-        claimed: u32,
+        (claimed, is_unread): (u32, bool),
         now: Now,
         out: &mut Vec<Action>,
     ) {
@@ -104,7 +104,9 @@ impl Worker {
         if let Some(first) = first {
             let taken = there.take_from(first);
             there.on_hold = !there.in_flight.is_empty();
-            out.push(Action::Send(executor, ToExecutor::Resume));
+            if !is_unread {
+                out.push(Action::Send(executor, ToExecutor::Resume));
+            }
             // Out of the table while its calls change hands.
             let mut there = std::mem::replace(there, Executor::new());
             let mut back = Vec::new();
@@ -187,7 +189,7 @@ impl Worker {
         if self.calls.queued() > 0 || !self.has_idle_executor() {
             return;
         }
-        for executor in 0..self.config.slots {
+        for executor in self.indexes() {
             let there = &self.executors[executor as usize];
             if there.in_flight.len() > 1 && !there.on_hold && there.moved_at + STUCK_NS <= now {
                 let second = there.in_flight[1].sequence;
@@ -197,6 +199,7 @@ impl Worker {
     }
 
     pub(super) fn has_idle_executor(&self) -> bool {
-        self.executors.iter().any(|executor| executor.accepts() && executor.in_flight.is_empty())
+        self.busy() < self.config.slots
+            && self.executors.iter().any(|one| one.accepts() && one.in_flight.is_empty())
     }
 }

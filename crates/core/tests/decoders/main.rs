@@ -184,7 +184,7 @@ fn there_is_a_sample_of_every_kind() {
     every!(samples::to_worker(), ToWorker: Welcome, Refused, Define, Run, Fetch, Adopt, Pin, Unpin,
         Drop, Keep, Return, Cancel, Shutdown);
     every!(samples::from_worker(), FromWorker: Hello, Done, Returned, Have, FetchFailed, Pinned, Lost,
-        Status, Leaving, Client);
+        Status, Leaving, Client, Paused, Resumed);
     every!(clients::to_client(), ToClient: Welcome, Refused, Outcomes, Home, Closed);
     every!(clients::asked(), Request: Define, Submit, Reduce, Put, PutInline, Watch, Release, Gather,
         Unpin, Cancel, Abandon, Publish, Unpublish, Publications, Detach, Retire, Collect, Disperse,
@@ -192,7 +192,8 @@ fn there_is_a_sample_of_every_kind() {
     every!(clients::outcomes(), Outcome: Ready, Failed, Pinned, Locations, Explained, Statistics,
         Overview, Accepted, Publications);
     every!(samples::to_executor(), ToExecutor: Define, Calls, Resume, Opened, Forget, Shutdown);
-    every!(samples::from_executor(), FromExecutor: Ready, Results, Stored, Open);
+    every!(samples::from_executor(), FromExecutor: Ready, Results, Stored, Open, Paused,
+        Resuming);
     every!(samples::answers(), BlockAnswer: Follows, Linked, Missing, Refused);
     every!(samples::failures(), TaskFailure: Raised, Killed, TimedOut, MemoryExceeded, DiskExceeded,
         Cancelled, InputLost, StorageFull, File, TooLarge);

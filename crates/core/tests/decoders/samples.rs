@@ -146,6 +146,8 @@ pub fn from_worker() -> Vec<FromWorker> {
         FromWorker::Leaving,
         FromWorker::Status(WorkerStatus { memory_nbytes: 1 << 35, ..WorkerStatus::default() }),
         FromWorker::Client { protocol: PROTOCOL, key: "a key".to_owned() },
+        FromWorker::Paused { task: TaskId::new(3, 1), attempt: 2 },
+        FromWorker::Resumed { task: TaskId::new(3, 1), attempt: 2 },
         FromWorker::Leaving,
     ]
 }
@@ -165,6 +167,7 @@ pub fn to_executor() -> Vec<ToExecutor> {
         outputs: smallvec![name(1), name(2)],
         isolation: Isolation::Process,
         keep: Keep::Worker,
+        priority: -3,
         cores: 3,
         memory: Some(5),
         disk: Some(6),
@@ -194,6 +197,8 @@ pub fn from_executor() -> Vec<FromExecutor> {
         },
         FromExecutor::Stored(block(Form::Value)),
         FromExecutor::Open { group: name(3), members: vec![name(1), name(2)] },
+        FromExecutor::Paused { sequence: 8 },
+        FromExecutor::Resuming { sequence: 8 },
     ]
 }
 

@@ -21,6 +21,8 @@ impl<I: Interpreter> Executor<I> {
             Ok(inputs) => inputs,
             Err(failure) => return Ok(Err(failure)),
         };
+        // The child, which may wait for others, has nothing to report but that.
+        self.report()?;
         let (reader, writer) = std::io::pipe().map_err(ExecutorError::from)?;
         let child = self.interpreter.fork(inputs.first())?;
         if child == 0 {
@@ -42,6 +44,7 @@ impl<I: Interpreter> Executor<I> {
         mut writer: PipeWriter,
     ) -> ! {
         self.pid = std::process::id();
+        self.outbox.enter_child();
         self.meter = Meter::default();
         let attempt = self.run_with(call, inputs, spent);
         let result = self.described(attempt);

@@ -8,6 +8,7 @@ mod connection;
 mod functions;
 mod inputs;
 mod isolation;
+mod outbox;
 mod outputs;
 
 use crate::block::Opened;
@@ -16,18 +17,20 @@ use crate::interpreter::Interpreter;
 use crate::meter::Meter;
 use connection::Connection;
 use freestone_base::Name;
+use freestone_core::net::executors::Shared;
+use freestone_core::net::grants::Grants;
 use freestone_core::net::monotonic_ns;
 use freestone_core::store::Folder;
 use freestone_core::wire::{
-    Call, CallResult, FromExecutor, Isolation, Output, Spent, TaskFailure, ToExecutor, encode_parts,
+    Call, CallResult, FromExecutor, Isolation, Output, Spent, TaskFailure, ToExecutor,
 };
 use freestone_core::worker::claim::Claims;
 use functions::Functions;
+pub use outbox::{Outbox, Running};
 use smallvec::SmallVec;
 use std::collections::HashMap;
 use std::os::fd::RawFd;
 use std::os::unix::net::UnixStream;
-use std::sync::atomic::AtomicU64;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -50,8 +53,10 @@ type Unmapped = Arc<Mutex<Vec<Name>>>;
 pub struct Options {
     /// The connection to the worker.
     pub socket: UnixStream,
-    /// The word that it shares with its worker.
+    /// By which its worker takes calls back.
     pub claims: Claims<'static>,
+    /// By which its worker has calls go on that waited.
+    pub grants: Grants<'static>,
     /// The cache of its worker.
     pub folder: Folder,
     /// Values up to this size travel in messages.
@@ -73,34 +78,38 @@ pub struct Executor<I: Interpreter> {
     groups: Groups<I::Value>,
     /// Blocks that stay mapped from one call to the next.
     staying: HashMap<Name, Opened>,
-    results: Vec<CallResult>,
+    outbox: Arc<Outbox>,
     unmapped: Unmapped,
     reported: Instant,
     meter: Meter,
 }
 
-/// Maps the word that an executor shares with its worker, for good.
+/// Maps what an executor shares with its worker, for good.
 ///
 /// # Errors
 /// Those of the operating system.
-pub fn map_claims(page: RawFd) -> std::io::Result<Claims<'static>> {
+pub fn map_shared(page: RawFd) -> std::io::Result<(Claims<'static>, Grants<'static>)> {
     let access = libc::PROT_READ | libc::PROT_WRITE;
-    let nbytes = size_of::<AtomicU64>();
+    let nbytes = size_of::<Shared>();
     // SAFETY: a new mapping at an address that the system chooses.
     let address =
         unsafe { libc::mmap(std::ptr::null_mut(), nbytes, access, libc::MAP_SHARED, page, 0) };
     if address == libc::MAP_FAILED {
         return Err(std::io::Error::last_os_error());
     }
-    // SAFETY: page-aligned, at least eight bytes, never unmapped, and only used as an atomic, on
-    // both sides.
-    Ok(Claims::new(unsafe { &*address.cast::<AtomicU64>() }))
+    // SAFETY: page-aligned, never unmapped, and only used as atomics, on both sides.
+    let shared: &'static Shared = unsafe { &*address.cast() };
+    Ok((Claims::new(&shared.claims), Grants::new(&shared.grants)))
 }
 
 impl<I: Interpreter> Executor<I> {
     /// An executor that has run nothing yet.
-    pub fn new(interpreter: I, options: Options) -> Self {
-        Self {
+    ///
+    /// # Errors
+    /// Those of the operating system.
+    pub fn new(interpreter: I, options: Options) -> std::io::Result<Self> {
+        let outbox = Outbox::new(options.socket.try_clone()?, options.grants);
+        Ok(Self {
             interpreter,
             connection: Connection::new(options.socket, options.spin),
             claims: options.claims,
@@ -110,11 +119,16 @@ impl<I: Interpreter> Executor<I> {
             functions: Functions::new(),
             groups: Groups::new(),
             staying: HashMap::new(),
-            results: Vec::new(),
+            outbox: Arc::new(outbox),
             unmapped: Arc::default(),
             reported: Instant::now(),
             meter: Meter::default(),
-        }
+        })
+    }
+
+    /// What it says to its worker: for calls that wait for others.
+    pub fn outbox(&self) -> Arc<Outbox> {
+        Arc::clone(&self.outbox)
     }
 
     /// Runs calls until the worker ends the connection.
@@ -164,8 +178,10 @@ impl<I: Interpreter> Executor<I> {
             if !self.claims.try_claim(call.sequence) {
                 continue;
             }
+            let Call { sequence, priority, .. } = call;
+            self.outbox.begin_call(Running { sequence, priority });
             let result = self.run_call(call);
-            self.results.push(result);
+            self.outbox.end_call(result);
             if self.reported.elapsed() >= REPORT_INTERVAL {
                 self.report()?;
             }
@@ -178,17 +194,12 @@ impl<I: Interpreter> Executor<I> {
         let unmapped =
             std::mem::take(&mut *self.unmapped.lock().unwrap_or_else(PoisonError::into_inner));
         self.reported = Instant::now();
-        if self.results.is_empty() && unmapped.is_empty() {
+        let results = self.outbox.take_results();
+        if results.is_empty() && unmapped.is_empty() {
             return Ok(());
         }
-        let results = std::mem::take(&mut self.results);
         let mut bytes = Vec::with_capacity(256);
-        let refused = encode_parts(FromExecutor::Results { results, unmapped }, &mut bytes);
-        for (part, nbytes) in refused {
-            let FromExecutor::Results { results, unmapped } = part else { continue };
-            let results = results.into_iter().map(|result| result.too_large(nbytes)).collect();
-            encode_parts(FromExecutor::Results { results, unmapped }, &mut bytes);
-        }
+        outbox::encode_results(results, unmapped, &mut bytes);
         let connection = &mut self.connection;
         Ok(self.interpreter.detach(|| connection.write(&bytes))?)
     }

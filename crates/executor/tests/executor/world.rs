@@ -2,6 +2,7 @@
 
 use super::toy::{Toy, arguments};
 use freestone_base::{FunctionId, Name};
+use freestone_core::net::grants::Grants;
 use freestone_core::store::Folder;
 use freestone_core::wire::{
     Call, CallResult, Form, Frames, FromExecutor, Isolation, Keep, PlacedInput, TaskFailure,
@@ -81,6 +82,7 @@ pub fn call(sequence: u32, function: &str, inputs: Vec<PlacedInput>, numbers: &[
         outputs: [name(200 + sequence as u8)].into_iter().collect(),
         isolation: Isolation::Shared,
         keep: Keep::Task,
+        priority: 0,
         cores: 1,
         memory: None,
         disk: None,
@@ -106,12 +108,13 @@ fn executor(socket: UnixStream, claims: Claims<'static>, folders: &Arc<Folders>)
     let options = Options {
         socket,
         claims,
+        grants: Grants::new(Box::leak(Box::default())),
         folder: folders.cache(),
         inline_nbytes: INLINE_NBYTES,
         spin: Duration::from_micros(50),
     };
     let toy = Toy { run_separately, world: Arc::clone(folders), kept: RefCell::default() };
-    Executor::new(toy, options)
+    Executor::new(toy, options).unwrap()
 }
 
 /// The worker of an executor, which runs in a thread.

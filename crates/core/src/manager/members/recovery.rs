@@ -55,7 +55,8 @@ impl Manager {
     fn take_back(&mut self, worker: &Worker) -> Vec<TaskId> {
         let mut tasks = Vec::new();
         let ahead = worker.ahead.iter().map(|(task, _)| *task);
-        for id in worker.running.iter().copied().chain(ahead) {
+        let paused = worker.paused.iter().map(|(task, _)| *task);
+        for id in worker.running.iter().copied().chain(paused).chain(ahead) {
             let Some(task) = self.graph.tasks.find(id) else { continue };
             let Stage::Assigned { worker: at, running } = self.graph.tasks[task].stage else {
                 continue;

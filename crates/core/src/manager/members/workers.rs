@@ -54,6 +54,9 @@ pub(in crate::manager) struct Worker {
     pub free: Resources,
     /// Tasks for which slots and resources are reserved.
     pub running: Vec<TaskId>,
+    /// Tasks that wait for others, and whether they have gone on: then they need a slot and
+    /// resources again.
+    pub paused: Vec<(TaskId, bool)>,
     /// Tasks sent besides, in order, with their attempts; some may have ended or left since.
     pub ahead: VecDeque<(TaskId, u32)>,
     /// How many of `ahead` are still meant.
@@ -116,6 +119,7 @@ impl Worker {
             load: 0,
             free: resources,
             running: Vec::new(),
+            paused: Vec::new(),
             ahead: VecDeque::new(),
             ahead_len: 0,
             held_ns: 0,
@@ -160,7 +164,22 @@ impl Worker {
     }
 
     pub fn held(&self) -> u32 {
+        self.paused.len() as u32 + self.active()
+    }
+
+    /// Tasks that it has and that do not wait for others.
+    fn active(&self) -> u32 {
         self.running.len() as u32 + self.ahead_len
+    }
+
+    /// A task that had begun holds nothing any more.
+    pub fn release(&mut self, task: TaskId, needs: &Resources) {
+        if let Some(at) = self.paused.iter().position(|(paused, _)| *paused == task) {
+            self.paused.swap_remove(at);
+            return;
+        }
+        self.running.retain(|other| *other != task);
+        self.free = self.free.plus(needs);
     }
 
     pub fn free_slots(&self) -> u32 {
@@ -187,7 +206,7 @@ impl Worker {
 
     /// Tasks held and queued per slot, in 64ths.
     pub fn current_load(&self) -> u32 {
-        let tasks = u64::from(self.held()) + self.queue.len();
+        let tasks = u64::from(self.active()) + self.queue.len();
         (tasks * 64 / u64::from(self.slots.max(1))).min(u64::from(u32::MAX)) as u32
     }
 
@@ -239,7 +258,7 @@ impl Worker {
     /// When a further call could begin, as far as can be told: now, or after its share of the
     /// backlog.
     pub fn wait_ns(&self) -> u64 {
-        if u64::from(self.held()) + self.queue.len() < u64::from(self.slots) {
+        if u64::from(self.active()) + self.queue.len() < u64::from(self.slots) {
             return 0;
         }
         self.backlog_ns / u64::from(self.slots.max(1))

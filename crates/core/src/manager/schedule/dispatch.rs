@@ -211,8 +211,7 @@ impl Manager {
         worker.backlog_ns -= charged_ns;
         worker.held_ns -= charged_ns.min(AHEAD_NS);
         if running {
-            worker.running.retain(|other| *other != name);
-            worker.free = worker.free.plus(&needs);
+            worker.release(name, &needs);
         } else {
             worker.ahead_len -= 1;
         }
@@ -227,6 +226,7 @@ impl Manager {
 
     /// Reserves for what was sent ahead to a worker, in order, as far as it fits.
     pub(in crate::manager) fn promote(&mut self, id: WorkerId) {
+        self.reserve_resumed(id);
         let Some(worker) = self.members.workers.get_mut(id) else { return };
         while let Some((name, attempt)) = worker.ahead.front().copied() {
             let found = self
@@ -292,7 +292,7 @@ pub(in crate::manager) fn is_ahead(
 
 impl Worker {
     /// Reserves a slot and resources; whether there are any.
-    fn reserve(&mut self, task: TaskId, needs: &freestone_base::Resources) -> bool {
+    pub(super) fn reserve(&mut self, task: TaskId, needs: &freestone_base::Resources) -> bool {
         if self.free_slots() == 0 {
             return false;
         }

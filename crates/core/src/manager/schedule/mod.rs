@@ -4,6 +4,7 @@ mod categories;
 mod dispatch;
 #[cfg(test)]
 mod near_tests;
+mod pausing;
 mod placement;
 mod speculation;
 mod stealing;

@@ -106,8 +106,7 @@ impl Manager {
     fn release_first(&mut self, task: TaskSlot, first: &First) {
         let needs = self.graph.tasks[task].options.resources;
         let Some(worker) = self.members.workers.get_mut(first.worker) else { return };
-        worker.running.retain(|other| *other != first.task);
-        worker.free = worker.free.plus(&needs);
+        worker.release(first.task, &needs);
         worker.backlog_ns -= first.charged_ns;
         worker.held_ns -= first.charged_ns.min(AHEAD_NS);
         self.members.touch(first.worker);

@@ -219,9 +219,10 @@ fn what_waits_behind_a_call_that_got_stuck_goes_to_an_idle_executor() {
     assert!(harness.worker.wakeup() <= harness.now);
     harness.advance();
     let second = held[1].sequence;
-    assert!(harness.done.contains(&Action::Revoke { executor: stuck, from: second }));
+    assert!(harness.done.contains(&Action::Revoke { executor: stuck, from: second, again: false }));
     let claimed = held[0].sequence;
-    harness.event(Event::Revoked { executor: stuck, first: Some(second), claimed });
+    let (first, is_unread) = (Some(second), false);
+    harness.event(Event::Revoked { executor: stuck, first, claimed, is_unread });
     harness.advance();
     assert!(harness.done.contains(&Action::Send(stuck, ToExecutor::Resume)));
     assert_eq!(before + end_all_but(&mut harness, stuck), 7);

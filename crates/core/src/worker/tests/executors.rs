@@ -12,6 +12,19 @@ use smallvec::smallvec;
 use std::collections::{HashSet, VecDeque};
 use std::sync::atomic::AtomicU64;
 
+/// How a call that runs waits for others.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Waiting {
+    /// It may still.
+    NotYet,
+    /// It does.
+    Paused,
+    /// It could go on.
+    Resuming,
+    /// It does no more.
+    Over,
+}
+
 /// An executor's process as far as it matters here.
 #[derive(Debug)]
 pub struct FakeExecutor {
@@ -22,6 +35,8 @@ pub struct FakeExecutor {
     pub socket: VecDeque<ToExecutor>,
     pub queue: VecDeque<Call>,
     pub running: Option<Call>,
+    /// What the call that runs does about waiting for others.
+    pub waiting: Waiting,
     pub finished: Vec<CallResult>,
     /// Inputs that it maps now.
     pub mapped: Vec<Name>,
@@ -41,12 +56,19 @@ impl FakeExecutor {
             socket: VecDeque::new(),
             queue: VecDeque::new(),
             running: None,
+            waiting: Waiting::NotYet,
             finished: Vec::new(),
             mapped: Vec::new(),
             unmapped: Vec::new(),
             staying: Vec::new(),
             defined: HashSet::new(),
         }
+    }
+
+    /// Its call that waited goes on.
+    pub fn goes_on(&mut self) {
+        assert_eq!(self.waiting, Waiting::Resuming, "it did not ask");
+        self.waiting = Waiting::Over;
     }
 }
 
@@ -64,7 +86,23 @@ impl World {
             executor.is_ready = true;
             return self.event(Event::Ready { executor: index as u32 });
         }
-        if executor.running.is_some() {
+        if let Some(call) = &executor.running {
+            let sequence = call.sequence;
+            match executor.waiting {
+                Waiting::NotYet if self.dice.below(4) == 0 => {
+                    self.executors[index].waiting = Waiting::Paused;
+                    self.tell(index);
+                    let executor = index as u32;
+                    return self.event(Event::Paused { executor, sequence });
+                }
+                Waiting::Paused => {
+                    executor.waiting = Waiting::Resuming;
+                    let executor = index as u32;
+                    return self.event(Event::Resuming { executor, sequence });
+                }
+                Waiting::Resuming => return,
+                Waiting::NotYet | Waiting::Over => {}
+            }
             return self.end_call(index);
         }
         if let Some(call) = executor.queue.pop_front() {
@@ -103,6 +141,7 @@ impl World {
             executor.mapped.push(*name);
         }
         executor.running = Some(call);
+        executor.waiting = Waiting::NotYet;
     }
 
     fn end_call(&mut self, index: usize) {

@@ -5,6 +5,7 @@ mod disk;
 mod executors;
 mod held;
 mod histories;
+mod paused;
 mod scrub;
 mod stopped;
 mod world;

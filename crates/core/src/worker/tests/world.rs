@@ -1,7 +1,7 @@
 //! Everything around a worker, driven by a seed. After each step, what must always hold is
 //! checked.
 
-use super::executors::{FakeExecutor, forget};
+use super::executors::{FakeExecutor, Waiting, forget};
 use crate::store::Tier;
 use crate::wire::{
     Address, Assignment, BlockDesc, CallOptions, FileProblem, Form, FromWorker, Input, Keep,
@@ -174,7 +174,11 @@ impl World {
         match action {
             Action::Tell(message) => self.on_message(message),
             Action::Report(report) => self.on_report(report),
-            Action::Send(..) | Action::Spawn(_) | Action::Kill(_) | Action::Revoke { .. } => {
+            Action::Send(..)
+            | Action::Spawn(_)
+            | Action::Kill(_)
+            | Action::Continue(_)
+            | Action::Revoke { .. } => {
                 self.on_executors(action);
             }
             Action::Check { task, .. } => {
@@ -228,16 +232,25 @@ impl World {
                 executor.socket.push_back(message);
             }
             Action::Spawn(executor) => {
+                let count = self.executors.len().max(executor as usize + 1);
+                self.executors.resize_with(count, FakeExecutor::dead);
                 let executor = &mut self.executors[executor as usize];
                 assert!(!executor.is_alive);
                 *executor = FakeExecutor { is_alive: true, ..FakeExecutor::dead() };
             }
             Action::Kill(executor) => self.executors[executor as usize].killed = true,
-            Action::Revoke { executor, from } => {
+            Action::Revoke { executor, from, again } => {
                 let claims = Claims::new(&self.executors[executor as usize].word);
-                let (first, claimed) = (claims.revoke_from(from), claims.claimed());
-                self.event(Event::Revoked { executor, first, claimed });
+                let (first, is_unread) = if again {
+                    let (first, is_unread) = claims.revoke_more(from);
+                    (Some(first), is_unread)
+                } else {
+                    (claims.revoke_from(from), false)
+                };
+                let claimed = claims.claimed();
+                self.event(Event::Revoked { executor, first, claimed, is_unread });
             }
+            Action::Continue(executor) => self.executors[executor as usize].goes_on(),
             _ => {}
         }
     }
@@ -330,7 +343,7 @@ impl World {
                 }
             }
             // Seen when it was said: what came before it in one go may have changed more since.
-            FromWorker::Status(_) => {}
+            FromWorker::Status(_) | FromWorker::Paused { .. } | FromWorker::Resumed { .. } => {}
             FromWorker::Hello { .. }
             | FromWorker::Client { .. }
             | FromWorker::Done(_)
@@ -489,15 +502,24 @@ impl World {
 
     fn check_resources(&self) {
         let mut taken = Resources::default();
+        let mut running = 0;
         for executor in &self.executors {
             let Some(call) = &executor.running else { continue };
+            // It takes nothing while it waits for others.
+            if matches!(executor.waiting, Waiting::Paused | Waiting::Resuming) {
+                continue;
+            }
+            running += 1;
             let task = self.tasks.values().find(|task| task.assignment.outputs == call.outputs);
             let wanted = task.unwrap().assignment.options.resources;
             let cores = wanted.cores.min(self.config.resources.cores);
-            let disk = wanted.disk.min(self.config.resources.disk);
+            // One that has waited takes what was left of the disk.
+            let has_waited = executor.waiting == Waiting::Over;
+            let disk = if has_waited { 0 } else { wanted.disk.min(self.config.resources.disk) };
             taken = taken.plus(&Resources { cores, disk, ..wanted });
         }
         assert!(taken.fit(&self.config.resources), "{taken}");
+        assert!(running <= self.config.slots, "{running} calls run");
     }
 
     fn check_quotas(&self) {
@@ -545,7 +567,9 @@ impl World {
             && self.pins_asked == 0
             && self.returns_asked == 0
             && self.tasks.values().all(|task| !task.is_open)
-            && self.executors.iter().all(|executor| {
+            && self.executors.iter().filter(|executor| executor.is_alive).count()
+                >= self.config.slots as usize
+            && self.executors.iter().filter(|executor| executor.is_alive).all(|executor| {
                 executor.is_ready
                     && executor.running.is_none()
                     && executor.finished.is_empty()
