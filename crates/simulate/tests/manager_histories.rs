@@ -29,6 +29,7 @@ const MENDED: &[u64] = &[
     220_201_299,
     220_788_938,
     232_791_175,
+    3_000_634_337,
 ];
 
 fn number(variable: &str) -> Option<u64> {

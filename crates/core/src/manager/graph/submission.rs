@@ -161,8 +161,8 @@ impl Manager {
             return;
         }
         let Some(inputs) = self.graph.usable(&submission.inputs) else { return };
-        let outputs = submission.outputs.iter().filter_map(|name| self.graph.blocks.find(name));
-        let outputs = outputs.collect();
+        // One of several outputs may just have failed to be made again: the call fails then, too.
+        let Some(outputs) = self.graph.usable(&submission.outputs) else { return };
         self.remember_call(submission, inputs, outputs, worker);
     }
 
