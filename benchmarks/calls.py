@@ -9,6 +9,7 @@ minutes for a case runs as many calls as fit in a few seconds; `count` tells how
 from __future__ import annotations
 
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -71,22 +72,28 @@ def draw(report: common.Report, path: Path) -> None:
     plots.dots(panels, path, "Calls on two single-threaded workers", list(SYSTEMS))
 
 
-def main() -> None:
-    """Measure, report and draw."""
-    options = common.parse("calls", QUESTION, list(SYSTEMS))
-    before = common.machine()
+def take_turns(options: common.Options, question: str, systems: Sequence[str]) -> common.Report:
+    """Measure the systems that are asked for, in turn."""
     budget_s = BUDGET_S[options.quick]
     settings = {"wanted_counts": {**COUNTS, "round_trip": ROUND_TRIPS}, "budget_s": budget_s}
-    report = common.Report(QUESTION, settings)
+    report = common.Report(question, settings)
 
     def measure(system: str) -> None:
         if system not in report.absent:
             found = turns.take("benchmarks.cases:measure", system=system, budget_s=budget_s)
             record(report, system, found)
 
-    asked = options.only or tuple(SYSTEMS)
-    report.absent = {system: "not asked for" for system in SYSTEMS if system not in asked}
+    asked = options.only or tuple(systems)
+    report.absent = {system: "not asked for" for system in systems if system not in asked}
     common.interleave(options.rounds, asked, measure)
+    return report
+
+
+def main() -> None:
+    """Measure, report and draw."""
+    options = common.parse("calls", QUESTION, list(SYSTEMS))
+    before = common.machine()
+    report = take_turns(options, QUESTION, list(SYSTEMS))
     report.notes += [
         "ray and parsl have no map: their calls are counted under submit",
         "map_chunked: the caller chooses 250 calls a message; the others choose for themselves",

@@ -13,9 +13,9 @@ from pathlib import Path
 # As a script, too: python benchmarks/NAME.py
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from benchmarks import common, plots, turns
-from benchmarks.calls import BUDGET_S, record
-from benchmarks.cases import COUNTS, ROUND_TRIPS, SERVED
+from benchmarks import common, plots
+from benchmarks.calls import take_turns
+from benchmarks.cases import SERVED
 
 QUESTION = "What does it cost that the manager has a process of its own?"
 OWN, EMBEDDED, PEER = SERVED
@@ -41,18 +41,7 @@ def main() -> None:
     """Measure, report and draw."""
     options = common.parse("service", QUESTION, list(SERVED))
     before = common.machine()
-    budget_s = BUDGET_S[options.quick]
-    settings = {"wanted_counts": {**COUNTS, "round_trip": ROUND_TRIPS}, "budget_s": budget_s}
-    report = common.Report(QUESTION, settings)
-
-    def measure(system: str) -> None:
-        if system not in report.absent:
-            found = turns.take("benchmarks.cases:measure", system=system, budget_s=budget_s)
-            record(report, system, found)
-
-    asked = options.only or tuple(SERVED)
-    report.absent = {system: "not asked for" for system in SERVED if system not in asked}
-    common.interleave(options.rounds, asked, measure)
+    report = take_turns(options, QUESTION, list(SERVED))
     report.claims = claims(report)
     common.write(report, options, before)
     panels = [

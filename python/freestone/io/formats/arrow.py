@@ -5,6 +5,7 @@ Record batches are not cut. Options of a read: `kind`, as for Parquet.
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -17,17 +18,23 @@ from freestone.io.formats.tables import foreign, needs, opened, table_of, to_mat
 from freestone.io.stores import Place
 from freestone.io.writer import Shape, StreamWriter, needs_columns
 
-__all__ = ["FORMAT", "ArrowWriter", "open_dataset", "open_writer", "source_of"]
+__all__ = [
+    "FORMAT",
+    "ArrowWriter",
+    "Batches",
+    "dataset_of",
+    "open_dataset",
+    "open_writer",
+    "source_of",
+]
 
 
 @dataclass(frozen=True, kw_only=True)
 class Batches(Dataset):
     """Rows of record batches, of which only those that are needed are read."""
 
-    is_columnar: ClassVar[bool] = True
     ends: tuple[int, ...]
     schema: Any = None
-    selected: bool = False
 
     def read_rows(self, start: int, stop: int, threads: int) -> Any:
         """Read some rows."""
@@ -36,12 +43,31 @@ class Batches(Dataset):
         first = max(int(np.searchsorted(ends, start, "right")) - 1, 0)
         last = int(np.searchsorted(ends, stop, "left"))
         with foreign(self.place), source_of(pa, self.place) as source:
-            file = pa.ipc.open_file(source, options=self._options(pa))
-            batches = [file.get_batch(number) for number in range(first, last)]
-            schema = self.schema if self.selected else file.schema
+            batches, schema = self._batches(pa, source, first, last)
             table = whole(pa.Table.from_batches(batches, schema))
             table = table.slice(start - self.ends[first], stop - start)
             return table if self.kind == "frame" else to_matrix(table, str(self.dtype))
+
+    @abstractmethod
+    def _batches(self, pa: Any, source: Any, first: int, last: int) -> tuple[list[Any], Any]:
+        """Return some batches and their schema."""
+
+    def arrow_schema(self) -> Any:
+        """Return the schema, from the footer of a file or the beginning of a stream."""
+        return self.schema
+
+
+@dataclass(frozen=True, kw_only=True)
+class FileBatches(Batches):
+    """Those of a file, whose footer lists them."""
+
+    is_columnar: ClassVar[bool] = True
+    selected: bool = False
+
+    def _batches(self, pa: Any, source: Any, first: int, last: int) -> tuple[list[Any], Any]:
+        file = pa.ipc.open_file(source, options=self._options(pa))
+        batches = [file.get_batch(number) for number in range(first, last)]
+        return batches, self.schema if self.selected else file.schema
 
     def _options(self, pa: Any) -> Any:
         """Return how the columns that are selected are read alone, in the file's order."""
@@ -54,11 +80,7 @@ class Batches(Dataset):
             included_fields=[at for at, one in enumerate(every) if one in names]
         )
 
-    def arrow_schema(self) -> Any:
-        """Return the schema, from the footer."""
-        return self.schema
-
-    def select(self, columns: tuple[str, ...]) -> Batches:
+    def select(self, columns: tuple[str, ...]) -> FileBatches:
         """Return the frame with some of its columns only."""
         schema = needs("pyarrow", "arrow", "Arrow IPC").schema(
             [self.schema.field(one) for one in columns]
@@ -81,18 +103,33 @@ def open_dataset(place: Place, *, kind: str | None = None) -> Dataset:
         # Names that are no UTF-8 are an error of the file, too.
         schema = file.schema
         names, dtype = tuple(schema.names), dtype_of(place, schema, kind)
+    return dataset_of(FileBatches, place, stamp, counts, names, dtype, schema=schema)
+
+
+def dataset_of(
+    form: type[Batches],
+    place: Place,
+    stamp: tuple[Any, ...],
+    counts: list[int],
+    names: tuple[str, ...],
+    dtype: Any,
+    **more: Any,
+) -> Batches:
+    """Return the frame of these batches' rows, or the array if they are of one type."""
     rows = sum(counts)
-    common: dict[str, Any] = {
-        "place": place,
-        "stamp": stamp,
-        "rows": rows,
-        "unit_rows": max(counts, default=1) or 1,
-        "row_nbytes": stamp[0] / max(rows, 1),
-        "ends": tuple(np.cumsum([0, *counts]).tolist()),
-    }
-    if dtype is None:
-        return Batches(kind="frame", columns=names, schema=schema, **common)
-    return Batches(kind="array", columns=(len(names),), dtype=dtype, **common)
+    is_frame = dtype is None
+    return form(
+        place=place,
+        stamp=stamp,
+        kind="frame" if is_frame else "array",
+        columns=names if is_frame else (len(names),),
+        dtype=dtype,
+        rows=rows,
+        unit_rows=max(counts, default=1) or 1,
+        row_nbytes=stamp[0] / max(rows, 1),
+        ends=tuple(np.cumsum([0, *counts]).tolist()),
+        **more,
+    )
 
 
 def open_writer(place: Place, shape: Shape) -> StreamWriter:

@@ -8,18 +8,15 @@ each process reads its own, but from the beginning if there are dictionaries. Op
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
-
 from freestone.errors import FormatError
 from freestone.io.dataset import Dataset
-from freestone.io.formats.arrow import ArrowWriter, source_of
+from freestone.io.formats.arrow import ArrowWriter, Batches, dataset_of, source_of
 from freestone.io.formats.format import Format
 from freestone.io.formats.parquet import dtype_of, marked
-from freestone.io.formats.tables import foreign, needs, table_of, to_matrix, whole
+from freestone.io.formats.tables import foreign, needs, table_of
 from freestone.io.stores import Place
 from freestone.io.writer import Shape, StreamWriter, needs_columns
 
@@ -30,37 +27,20 @@ END = b"\xff\xff\xff\xff\x00\x00\x00\x00"
 
 
 @dataclass(frozen=True, kw_only=True)
-class Stream(Dataset):
-    """Rows of record batches, which begin at some bytes; at none if they need those before."""
+class StreamBatches(Batches):
+    """Those of a stream, which begin at some bytes; at none if they need those before."""
 
-    ends: tuple[int, ...]
     begins: tuple[int, ...] | None
-    schema: Any
 
-    def read_rows(self, start: int, stop: int, threads: int) -> Any:
-        """Read some rows."""
-        pa = needs("pyarrow", "arrow", "Arrow streams")
-        ends = np.array(self.ends, np.int64)
-        first = max(int(np.searchsorted(ends, start, "right")) - 1, 0)
-        last = int(np.searchsorted(ends, stop, "left"))
-        with foreign(self.place), source_of(pa, self.place) as source:
-            batches = list(self._batches(pa, source, first, last))
-            table = whole(pa.Table.from_batches(batches, self.schema))
-        table = table.slice(start - self.ends[first], stop - start)
-        return table if self.kind == "frame" else to_matrix(table, str(self.dtype))
-
-    def _batches(self, pa: Any, source: Any, first: int, last: int) -> Iterator[Any]:
+    def _batches(self, pa: Any, source: Any, first: int, last: int) -> tuple[list[Any], Any]:
         if self.begins is None:
             reader = pa.ipc.open_stream(source)
-            yield from itertools.islice(reader, first, last)
-            return
-        for number in range(first, last):
-            source.seek(self.begins[number])
-            yield pa.ipc.read_record_batch(pa.ipc.read_message(source), self.schema)
-
-    def arrow_schema(self) -> Any:
-        """Return the schema, with which the stream begins."""
-        return self.schema
+            return list(itertools.islice(reader, first, last)), self.schema
+        batches = []
+        for begin in self.begins[first:last]:
+            source.seek(begin)
+            batches.append(pa.ipc.read_record_batch(pa.ipc.read_message(source), self.schema))
+        return batches, self.schema
 
 
 def open_dataset(place: Place, *, kind: str | None = None) -> Dataset:
@@ -80,20 +60,11 @@ def open_dataset(place: Place, *, kind: str | None = None) -> Dataset:
             pass
         _check_end(place, source, begins[-1], int(stamp[0]))
         names, dtype = tuple(schema.names), dtype_of(place, schema, kind)
-    rows = sum(counts)
-    common: dict[str, Any] = {
-        "place": place,
-        "stamp": stamp,
-        "rows": rows,
-        "unit_rows": max(counts, default=1) or 1,
-        "row_nbytes": stamp[0] / max(rows, 1),
-        "ends": tuple(np.cumsum([0, *counts]).tolist()),
-        "begins": None if any(map(_has_dictionary, schema.types)) else tuple(begins[:-1]),
-        "schema": schema,
-    }
-    if dtype is None:
-        return Stream(kind="frame", columns=names, **common)
-    return Stream(kind="array", columns=(len(names),), dtype=dtype, **common)
+    is_dependent = any(map(_has_dictionary, schema.types))
+    starts = None if is_dependent else tuple(begins[:-1])
+    return dataset_of(
+        StreamBatches, place, stamp, counts, names, dtype, schema=schema, begins=starts
+    )
 
 
 def _check_end(place: Place, source: Any, end: int, nbytes: int) -> None:
