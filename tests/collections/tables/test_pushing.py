@@ -99,6 +99,33 @@ def test_other_columnar_formats(two_workers: fs.Cluster, tmp_path: Path, suffix:
     assert frame.filter(pl.col("n") < 5).to_polars().height == 5
 
 
+@pytest.mark.parametrize("suffix", [".arrow", ".arrows", ".parquet"])
+def test_texts_as_polars_writes_them(two_workers: fs.Cluster, tmp_path: Path, suffix: str) -> None:
+    """Views, also in lists and structs, which Arrow's functions do not take."""
+    frame = pl.DataFrame(
+        {
+            "n": [1, 2, 3],
+            "s": ["a", None, "a text that is longer than a view holds"],
+            "b": [b"a", None, b"c"],
+            "lists": [["x"], [], None],
+            "pairs": pl.Series([["a", "b"]] * 3, dtype=pl.Array(pl.String, 2)),
+            "structs": [{"u": "1", "v": [{"w": "2"}]}] * 3,
+            "kinds": pl.Series(["k", "l", "k"], dtype=pl.Categorical),
+        }
+    )
+    path = tmp_path / f"polars{suffix}"
+    if suffix == ".arrows":
+        frame.write_ipc_stream(path)
+    else:
+        (frame.write_ipc if suffix == ".arrow" else frame.write_parquet)(path)
+    for test in (pl.col("n") > 1, pl.col("s") == "a"):
+        assert fs.read(path).filter(test).to_polars().equals(frame.filter(test))
+    for where in [("s", "==", "a"), ("kinds", "in", ["l"])]:
+        found = fs.read(path, where=where, columns=["lists", "kinds", "structs"]).to_polars()
+        wanted = frame.filter(pl.col("s") == "a" if where[0] == "s" else pl.col("kinds") == "l")
+        assert found.equals(wanted.select("lists", "kinds", "structs"))
+
+
 def test_a_file_that_changes_is_noticed(two_workers: fs.Cluster, tmp_path: Path) -> None:
     path = tmp_path / "t.parquet"
     pq.write_table(TABLE, path)

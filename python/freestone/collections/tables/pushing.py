@@ -18,6 +18,7 @@ import polars as pl
 
 from freestone.collections.tables.expressions import each_expr, tree_of
 from freestone.collections.tables.plan import Op
+from freestone.io.many import without_views
 
 __all__ = ["are_plain", "as_where", "tests_of"]
 
@@ -78,7 +79,7 @@ class _Reading:
     """Reads what polars writes of an expression."""
 
     def __init__(self, schema: Any) -> None:
-        self.schema = schema
+        self.schema = without_views(schema)
 
     def predicate(self, tree: Any) -> Any:
         """Return the counterpart of a predicate, or one that is true more often."""

@@ -11,7 +11,7 @@ from freestone.io.many.joining import Joined, Piece, check_there_are, join_parts
 from freestone.io.many.keys import key_types, not_excluded
 from freestone.io.many.parts import Part, describe
 from freestone.io.many.planning import Planned, cut_into_blocks
-from freestone.io.many.predicates import as_expression, columns_of
+from freestone.io.many.predicates import as_expression, columns_of, without_views
 from freestone.io.many.request import Request
 
 __all__ = [
@@ -32,4 +32,5 @@ __all__ = [
     "key_types",
     "not_excluded",
     "split_tree",
+    "without_views",
 ]

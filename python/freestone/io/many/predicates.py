@@ -13,7 +13,15 @@ from typing import Any
 from freestone.errors import MissingColumnError, UsageError
 from freestone.io.formats.tables import first_line, needs
 
-__all__ = ["as_expression", "columns_of", "could_hold", "filtered", "guarantee", "missing_column"]
+__all__ = [
+    "as_expression",
+    "columns_of",
+    "could_hold",
+    "filtered",
+    "guarantee",
+    "missing_column",
+    "without_views",
+]
 
 # All comparisons but != are false of NaN, and so is `is_in`; joined by `and` and `or` they stay so.
 _UNLIKE_COMPARISONS = re.compile(r"(?<!\w)(?!(?:and|or|is_in|is_valid)\b)\w+\(|!=|\bnan\b")
@@ -109,7 +117,7 @@ def _try(where: Any, schema: Any) -> None:
     import pyarrow as pa
 
     try:
-        schema.empty_table().filter(where)
+        without_views(schema).empty_table().filter(where)
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError, pa.ArrowTypeError) as error:
         missing = re.match(r"No match for FieldRef\.Name\((.*?)\) in", str(error), re.DOTALL)
         if missing is not None:
@@ -119,7 +127,44 @@ def _try(where: Any, schema: Any) -> None:
 
 def filtered(table: Any, where: Any) -> Any:
     """Return the rows of a table for which a predicate is true."""
-    return table if where is None else table.filter(where)
+    if where is None:
+        return table
+    schema = table.schema
+    plain = without_views(schema)
+    if plain is schema:
+        return table.filter(where)
+    return table.cast(plain).filter(where).cast(schema)
+
+
+def without_views(schema: Any) -> Any:
+    """Return the schema with texts and bytes as Arrow's functions take them: they know no views."""
+    import pyarrow as pa
+
+    if not any("_view" in str(field.type) for field in schema):
+        return schema
+    fields = [field.with_type(_without_view(field.type)) for field in schema]
+    return pa.schema(fields, metadata=schema.metadata)
+
+
+def _without_view(kind: Any) -> Any:
+    import pyarrow as pa
+
+    types = pa.types
+    if types.is_string_view(kind):
+        return pa.large_string()
+    if types.is_binary_view(kind):
+        return pa.large_binary()
+    if types.is_dictionary(kind):
+        values = _without_view(kind.value_type)
+        return pa.dictionary(kind.index_type, values, kind.ordered)
+    if types.is_struct(kind):
+        return pa.struct([field.with_type(_without_view(field.type)) for field in kind])
+    if not (types.is_list(kind) or types.is_large_list(kind) or types.is_fixed_size_list(kind)):
+        return kind
+    inner = kind.value_field.with_type(_without_view(kind.value_type))
+    if types.is_fixed_size_list(kind):
+        return pa.list_(inner, kind.list_size)
+    return pa.list_(inner) if types.is_list(kind) else pa.large_list(inner)
 
 
 def could_hold(where: Any, schema: Any, guarantees: Sequence[Any]) -> list[bool]:
@@ -138,6 +183,7 @@ def could_hold(where: Any, schema: Any, guarantees: Sequence[Any]) -> list[bool]
         layout.make_fragment(str(number), filesystem=system, partition_expression=each)
         for number, each in enumerate(guarantees)
     ]
+    schema = without_views(schema)
     found = ds.FileSystemDataset(fragments, schema, layout, system).get_fragments(filter=where)
     left = {int(fragment.path) for fragment in found}
     return [number in left for number in range(len(guarantees))]
