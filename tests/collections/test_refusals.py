@@ -186,3 +186,9 @@ def test_block_rows_of_a_file_are_a_whole_number(tmp_path: Path) -> None:
     for wrong in ("x", 1.5, 0, True):
         with pytest.raises(UsageError, match=r"block_rows=.*give a whole number of rows"):
             fs.read(path, block_rows=wrong)  # type: ignore[arg-type]
+
+
+def test_columns_of_a_frame_are_selected(cluster: fs.Cluster) -> None:
+    frame = fs.Frame.from_table(pd.DataFrame({"a": [1, 2]}), 1)
+    with pytest.raises(TypeError, match=r"not by 'a'; x.select\('a', 'b'\) takes columns"):
+        frame["a"]  # type: ignore[index]

@@ -383,7 +383,10 @@ class Frame(Collection, Relational):
     def __getitem__(self, rows: slice) -> Self:
         """Take rows without copying them: views of the blocks, cut out where they are used."""
         if not isinstance(rows, slice):
-            raise TypeError(f"a Frame is sliced by rows, x[start:stop], not by {rows!r}")
+            raise TypeError(
+                f"a Frame is sliced by rows, x[start:stop], not by {rows!r}; x.select('a', 'b') takes "
+                "columns, and x.filter(polars.col('a') > 0) rows"
+            )
         return self._slice(rows)
 
 
