@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 import freestone as fs
-from freestone.errors import ConfigurationError, UsageError
+from freestone.errors import ConfigurationError, NotSerializableError, UsageError
 
 
 def label(x: int, name: str = "none") -> tuple[int, str]:
@@ -188,8 +188,8 @@ def test_a_task_is_no_method(cluster: fs.Cluster) -> None:
     assert Detector().scale(4).result() == 8
 
 
-def test_a_task_in_a_task_is_refused(cluster: fs.Cluster) -> None:
-    with pytest.raises(UsageError, match=r"increment was called inside .*increment\.function"):
+def test_a_task_that_returns_a_future_is_told_to_return_its_result(cluster: fs.Cluster) -> None:
+    with pytest.raises(NotSerializableError, match=r"'increment' .* a task returns its result\(\)"):
         twice_incremented(1).result()
 
 

@@ -7,6 +7,7 @@ See docs/decisions/005-modules-are-plural-where-a-function-is-singular.md
 
 from freestone.client.files import File, file
 from freestone.client.future import Future
+from freestone.client.graphs import scheduler_of
 from freestone.client.interface import Client, HasClient
 from freestone.client.opened import current
 from freestone.client.waiting import as_completed, gather, wait
@@ -20,5 +21,6 @@ __all__ = [
     "current",
     "file",
     "gather",
+    "scheduler_of",
     "wait",
 ]

@@ -9,6 +9,7 @@ from freestone.client.commands import Command, run_command, words_of
 from freestone.client.environments import Prepared
 from freestone.client.files import File
 from freestone.client.future import Future
+from freestone.client.graphs import offer_scheduler
 from freestone.client.options import DEFAULTS, CallOptions, Isolation, Keep, changed
 from freestone.client.usage import refuse_ambiguous, rows
 from freestone.client.waiting import DoneAndNotDone, as_completed, gather, wait
@@ -19,6 +20,7 @@ from freestone.observe.reprs import ClusterView, view_html, view_text
 if TYPE_CHECKING:
     import concurrent.futures
 
+    from freestone.client.interface import Client
     from freestone.client.local import LocalClient
     from freestone.config import Config
     from freestone.observe.explain import Explanation
@@ -28,6 +30,16 @@ __all__ = ["Session"]
 
 K = TypeVar("K")
 T = TypeVar("T")
+
+
+def _get(client: Client, graph: Any, keys: Any, **options: Any) -> Any:
+    # It loads NumPy, which tasks that submit tasks can do without.
+    from freestone.graph import get
+
+    return get(client, graph, keys, **options)
+
+
+offer_scheduler(_get)
 
 
 class Session:
@@ -215,10 +227,7 @@ class Session:
         ``array.sum().compute(scheduler=cluster.get)`` does it for a collection, and
         ``dask.config.set(scheduler=cluster.get)`` for all of them.
         """
-        # Tasks that submit tasks have no use for it: it loads NumPy.
-        from freestone.graph import get
-
-        return get(self.client, graph, keys, **options)
+        return _get(self.client, graph, keys, **options)
 
     def persist(self, *collections: Any, **options: Any) -> Any:
         """Compute collections of Dask's and leave their blocks on the workers.

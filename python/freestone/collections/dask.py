@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any, Protocol, TypeVar
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
-from freestone.client import Client, current
+from freestone.client import current, scheduler_of
 from freestone.client.future import Future
 from freestone.collections.held import Held, held_in, node_of
 from freestone.collections.making import Spec, map_block
@@ -26,8 +26,6 @@ __all__ = [
     "converted",
     "cut_by_rows",
     "held_blocks",
-    "offer_scheduler",
-    "scheduler_of",
     "to_array",
     "to_bag",
     "to_frame",
@@ -35,26 +33,6 @@ __all__ = [
 
 
 C = TypeVar("C", bound="Collection")
-
-
-class _Scheduler(Protocol):
-    def __call__(self, client: Client, graph: Any, keys: Any, **options: Any) -> Any: ...
-
-
-_get: _Scheduler | None = None
-
-
-def offer_scheduler(get: _Scheduler) -> None:
-    """Have collections run graphs of Dask's by `get`, of `freestone.graph` above this module."""
-    global _get
-    _get = get
-
-
-def scheduler_of(client: Client) -> Callable[..., Any]:
-    """Return a scheduler for Dask that runs graphs on a cluster."""
-    if _get is None:
-        raise TypeError("Dask's graphs need `import freestone as fs` and `fs.Cluster`")
-    return functools.partial(_get, client)
 
 
 # -- from Dask's ------------------------------------------------------------------------------

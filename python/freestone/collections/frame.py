@@ -384,8 +384,8 @@ class Frame(Collection, Relational):
         """Take rows without copying them: views of the blocks, cut out where they are used."""
         if not isinstance(rows, slice):
             raise TypeError(
-                f"a Frame is sliced by rows, x[start:stop], not by {rows!r}; x.select('a', 'b') takes "
-                "columns, and x.filter(polars.col('a') > 0) rows"
+                f"a Frame is sliced by rows, x[start:stop], not by {rows!r}; x.select('a', 'b') "
+                "takes columns, and x.filter(polars.col('a') > 0) rows"
             )
         return self._slice(rows)
 

@@ -153,7 +153,8 @@ def foreign_future(label: str, name: str, in_call: bool) -> FreestoneError:
         what="value",
         where=f"future {name[:8]} of {label!r}",
         kind="freestone.Future",
-        reason="a future is pickled only inside the arguments of its cluster's calls",
+        reason="a future is pickled only inside the arguments of its cluster's calls, and a task "
+        "returns its result()",
     )
 
 

@@ -6,7 +6,6 @@ follows ``dask.config.set(scheduler=cluster.get)``.
 
 from __future__ import annotations
 
-from freestone.collections.dask import offer_scheduler
 from freestone.errors import NotAssociativeError
 from freestone.graph.persisting import persist
 from freestone.graph.reducers import associative
@@ -14,5 +13,3 @@ from freestone.graph.running import get
 from freestone.graph.stack import Stack
 
 __all__ = ["NotAssociativeError", "Stack", "associative", "get", "persist"]
-
-offer_scheduler(get)

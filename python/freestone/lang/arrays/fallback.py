@@ -10,10 +10,10 @@ from typing import Any
 
 import numpy as np
 
-from freestone.client import Client, current
+from freestone.client import Client, current, scheduler_of
 from freestone.collections import Array
 from freestone.collections.blocking import offsets_of
-from freestone.collections.dask import cut_by_rows, held_blocks, scheduler_of
+from freestone.collections.dask import cut_by_rows, held_blocks
 from freestone.collections.protocols import ArrayMethods
 from freestone.config import Config
 from freestone.lang.arrays.nodes import NotLazyError
