@@ -188,7 +188,7 @@ def test_a_task_is_no_method(cluster: fs.Cluster) -> None:
     assert Detector().scale(4).result() == 8
 
 
-def test_a_task_that_returns_a_future_is_told_to_return_its_result(cluster: fs.Cluster) -> None:
+def test_a_task_returns_the_result_of_a_future_not_the_future(cluster: fs.Cluster) -> None:
     with pytest.raises(NotSerializableError, match=r"'increment' .* a task returns its result\(\)"):
         twice_incremented(1).result()
 
