@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 
+from freestone.cli.clusters import chosen_cluster
 from freestone.cli.output import Output
 
 __all__ = ["configure", "execute"]
@@ -17,11 +18,9 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def execute(arguments: argparse.Namespace, output: Output) -> int:
     """Tell the cluster; how many calls had the tag."""
-    from freestone.config import Config
-    from freestone.hosts.folders import runtime_dir
-    from freestone.observe.control import ask, find, only
+    from freestone.observe.control import ask
 
-    cluster = only(find(runtime_dir(Config.load())), arguments.cluster)
+    cluster = chosen_cluster(arguments.cluster)
     count = ask(cluster["folder"], {"ask": "cancel", "tag": arguments.tag})["cancelled"]
     data = {"tag": arguments.tag, "cancelled": count}
     output.show(data, lambda: f"{count} calls had the tag {arguments.tag!r} and are cancelled")

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from freestone.cli import running
+from freestone.cli.clusters import chosen_cluster
 from freestone.errors import ConfigurationError
 from freestone.errors.base import did_you_mean
 
@@ -99,15 +100,12 @@ def _client(address: str | None) -> Any:
 
 def _run_there(arguments: argparse.Namespace, settings: Settings) -> int:
     """Have a cluster of another program run the script, and print what it prints."""
-    from freestone.config import Config
     from freestone.errors.lang import ScriptError
-    from freestone.hosts.folders import runtime_dir
     from freestone.lang.front.parse.source import read_source
     from freestone.lang.serving import encoded_settings
-    from freestone.observe.control import find, only
 
     _tell_there(settings)
-    folder = only(find(runtime_dir(Config.load())), arguments.cluster)["folder"]
+    folder = chosen_cluster(arguments.cluster)["folder"]
     path = Path(arguments.script)
     try:
         text = read_source(path, arguments.script).text

@@ -14,6 +14,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from freestone.cli.clusters import chosen_cluster
 from freestone.cli.output import Output
 from freestone.errors import UsageError
 
@@ -56,11 +57,7 @@ def execute(arguments: argparse.Namespace, output: Output) -> int:
     if not 0 <= arguments.min <= arguments.max:
         problem = f"--min {arguments.min} and --max {arguments.max} do not go together"
         raise UsageError(f"{problem}; min is at least 0 and at most max")
-    from freestone.config import Config
-    from freestone.hosts.folders import runtime_dir
-    from freestone.observe.control import find, only
-
-    cluster = only(find(runtime_dir(Config.load())), arguments.cluster)
+    cluster = chosen_cluster(arguments.cluster)
     folder = _folder(arguments)
     try:
         batch = _batch(arguments, Path(cluster["folder"]) / "access.json", folder)

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import argparse
-import time
 from typing import TYPE_CHECKING
 
+from freestone.cli.clusters import row_of, running_clusters
 from freestone.cli.output import Output, table
 
 if TYPE_CHECKING:
     from freestone.observe.control import Reach
+    from freestone.observe.figures import Statistics
 
 __all__ = ["configure", "execute"]
 
@@ -22,11 +23,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def execute(arguments: argparse.Namespace, output: Output) -> int:
     """Ask each cluster that has a name for its figures."""
-    from freestone.config import Config
-    from freestone.hosts.folders import runtime_dir
-    from freestone.observe.control import find
-
-    found = [one for one in find(runtime_dir(Config.load())) if one.get("name") is not None]
+    found = [one for one in running_clusters() if one.get("name") is not None]
     output.show(list(found), lambda: _text(found))
     return 0
 
@@ -38,14 +35,9 @@ def _text(found: list[Reach]) -> str:
 
 
 def _row(cluster: Reach) -> list[object]:
-    from freestone.observe.figures import Statistics
-    from freestone.units import format_seconds
+    def columns(figures: Statistics) -> list[object]:
+        programs = cluster["status"].get("programs", 0)
+        sizes = [len(figures.workers), figures.slots, programs, figures.pending]
+        return [*sizes, cluster["address"]]
 
-    up = format_seconds(round(time.time() - float(cluster.get("started", time.time()))))
-    first = [cluster["name"], cluster["pid"], up]
-    if "status" not in cluster:
-        return [*first, *"-" * 4, cluster["error"]]
-    figures = Statistics.from_dict(cluster["status"]["statistics"])
-    programs = cluster["status"].get("programs", 0)
-    sizes = [len(figures.workers), figures.slots, programs, figures.pending]
-    return [*first, *sizes, cluster["address"]]
+    return row_of(cluster, cluster["name"], len(HEAD), columns)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 
+from freestone.cli.clusters import chosen_cluster
 from freestone.cli.output import Output
 from freestone.errors import UsageError
 
@@ -18,12 +19,10 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def execute(arguments: argparse.Namespace, output: Output) -> int:
     """Tell the cluster, and do not wait for the worker's end."""
-    from freestone.config import Config
-    from freestone.hosts.folders import runtime_dir
-    from freestone.observe.control import ask, find, only
+    from freestone.observe.control import ask
     from freestone.observe.figures import worker_number
 
-    cluster = only(find(runtime_dir(Config.load())), arguments.cluster)
+    cluster = chosen_cluster(arguments.cluster)
     workers = ask(cluster["folder"], {"ask": "status"})["statistics"]["workers"]
     names = [str(worker["worker"]) for worker in workers]
     wanted = f"worker-{arguments.worker.removeprefix('worker-')}"

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import argparse
-import time
 from typing import TYPE_CHECKING
 
+from freestone.cli.clusters import chosen_cluster, row_of, running_clusters
 from freestone.cli.output import Output, table
 
 if TYPE_CHECKING:
     from freestone.observe.control import Reach
+    from freestone.observe.figures import Statistics
 
 __all__ = ["configure", "execute"]
 
@@ -26,13 +27,8 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def execute(arguments: argparse.Namespace, output: Output) -> int:
     """Ask each cluster for its figures."""
-    from freestone.config import Config
-    from freestone.hosts.folders import runtime_dir
-    from freestone.observe.control import find, only
-
-    found = find(runtime_dir(Config.load()))
-    if arguments.cluster is not None:
-        found = [only(found, arguments.cluster)]
+    wanted = arguments.cluster
+    found = running_clusters() if wanted is None else [chosen_cluster(wanted)]
     output.show(list(found), lambda: _text(found))
     return 0
 
@@ -40,21 +36,14 @@ def execute(arguments: argparse.Namespace, output: Output) -> int:
 def _text(found: list[Reach]) -> str:
     if not found:
         return "no cluster runs on this machine"
-    return table(HEAD, [_row(cluster) for cluster in found])
+    return table(HEAD, [row_of(one, one.id, len(HEAD), _columns) for one in found])
 
 
-def _row(cluster: Reach) -> list[object]:
-    from freestone.observe.figures import Statistics
-    from freestone.units import format_nbytes, format_seconds
+def _columns(figures: Statistics) -> list[object]:
+    from freestone.units import format_nbytes
 
-    up = format_seconds(round(time.time() - float(cluster.get("started", time.time()))))
-    first = [cluster.id, cluster["pid"], up]
-    if "status" not in cluster:
-        return [*first, *"-" * 7, cluster["error"]]
-    figures = Statistics.from_dict(cluster["status"]["statistics"])
     states = [worker.status for worker in figures.workers]
     return [
-        *first,
         len(figures.workers),
         figures.slots,
         sum(state.running for state in states),

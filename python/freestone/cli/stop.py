@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import time
 
+from freestone.cli.clusters import chosen_cluster
 from freestone.cli.output import Output
 from freestone.errors import UsageError
 
@@ -24,11 +25,9 @@ def configure(parser: argparse.ArgumentParser) -> None:
 def execute(arguments: argparse.Namespace, output: Output) -> int:
     """Tell the process that serves it, and wait until the cluster is gone."""
     from freestone import _native
-    from freestone.config import Config
-    from freestone.hosts.folders import runtime_dir
-    from freestone.observe.control import ask, find, only
+    from freestone.observe.control import ask
 
-    cluster = only(find(runtime_dir(Config.load())), arguments.name)
+    cluster = chosen_cluster(arguments.name)
     folder = str(cluster["folder"])
     if not ask(folder, {"ask": "stop"})["stopping"]:
         problem = f"{cluster.label} is part of the program with pid {cluster['pid']}, not served"

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
+from freestone.cli.clusters import chosen_cluster
 from freestone.cli.output import Output, table
 from freestone.errors import UsageError
 
@@ -63,11 +64,9 @@ def execute(arguments: argparse.Namespace, output: Output) -> int:
 
 
 def _link(cluster: str | None) -> str:
-    from freestone.config import Config
-    from freestone.hosts.folders import runtime_dir
-    from freestone.observe.control import ask, find, only
+    from freestone.observe.control import ask
 
-    found = only(find(runtime_dir(Config.load())), cluster)
+    found = chosen_cluster(cluster)
     link = ask(found["folder"], {"ask": "page"})["page"]
     if link is None:
         raise UsageError(

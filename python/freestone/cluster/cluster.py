@@ -10,7 +10,6 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Self, Unpack
 
 from freestone import hosts
-from freestone.client import opened
 from freestone.client.local import LocalClient
 from freestone.cluster import open_clusters
 from freestone.cluster.control import answer
@@ -91,7 +90,6 @@ class Cluster(Session):
             self._abandon()
             raise
         open_clusters.enter(self)
-        opened.enter(client)
         atexit.register(self.close)
         offer_joblib()
         self._progress = self._show_progress() if config.progress else None
@@ -389,7 +387,6 @@ class Cluster(Session):
     def close(self) -> None:
         """End the run: workers end, blocks go, pending futures fail with `ClosedError`."""
         open_clusters.leave(self)
-        opened.leave(self.client)
         atexit.unregister(self.close)
         if self._progress is not None:
             self._progress.stop()
@@ -415,7 +412,7 @@ class Cluster(Session):
 
     def forget(self) -> None:
         """In a child of this process, which has no manager: the cluster is closed there."""
-        opened.leave(self.client)
+        open_clusters.leave(self)
         atexit.unregister(self.close)
         if self._dashboard is not None:
             self._dashboard.forget()

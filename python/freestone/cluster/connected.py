@@ -9,7 +9,6 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from freestone.client import opened
 from freestone.client.remote import RemoteClient
 from freestone.cluster import members, open_clusters
 from freestone.cluster.cluster import Cluster
@@ -46,7 +45,6 @@ class Connected(Cluster):
         self._dashboard = None
         self._access_file = access_file
         open_clusters.enter(self)
-        opened.enter(client)
         atexit.register(self.close)
         offer_joblib()
 
@@ -124,7 +122,6 @@ class Connected(Cluster):
 
     def _leave(self) -> None:
         open_clusters.leave(self)
-        opened.leave(self.client)
         atexit.unregister(self.close)
 
 

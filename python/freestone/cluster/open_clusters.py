@@ -5,6 +5,8 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING
 
+from freestone.client import opened
+
 if TYPE_CHECKING:
     from freestone.cluster.cluster import Cluster
 
@@ -20,14 +22,16 @@ def current() -> Cluster | None:
 
 
 def enter(cluster: Cluster) -> None:
-    """Have a cluster be the current one."""
+    """Have a cluster be the current one, and calls without a cluster of their own go to it."""
     _open.append(cluster)
+    opened.enter(cluster.client)
 
 
 def leave(cluster: Cluster) -> None:
     """Have the one that was opened before be current, if it is open still."""
     if cluster in _open:
         _open.remove(cluster)
+    opened.leave(cluster.client)
 
 
 def _forget_all() -> None:

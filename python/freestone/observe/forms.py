@@ -26,6 +26,7 @@ __all__ = [
     "parquet_writer",
     "pyarrow_for",
     "read_partial",
+    "records_of",
     "replaced",
     "schema",
 ]
@@ -115,8 +116,13 @@ def read_partial(path: Path) -> list[dict[str, Any]]:
         is_text = file.read(1) in (b"{", b"")
     if is_text:
         return list(lines(path))
-    found = [row for batch in batches(pyarrow_for(path), path) for row in batch.to_pylist()]
-    return [{key: value for key, value in row.items() if value is not None} for row in found]
+    return [one for batch in batches(pyarrow_for(path), path) for one in records_of(batch)]
+
+
+def records_of(columns: Any) -> list[dict[str, Any]]:
+    """Return the records of a table or batch of Arrow, each with the fields that it has."""
+    rows = columns.to_pylist()
+    return [{key: value for key, value in row.items() if value is not None} for row in rows]
 
 
 def lines(path: Path) -> Iterator[dict[str, Any]]:

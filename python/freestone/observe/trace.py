@@ -21,6 +21,7 @@ from freestone.observe.forms import (
     parquet_writer,
     pyarrow_for,
     read_partial,
+    records_of,
     replaced,
 )
 from freestone.units import format_nbytes, format_seconds
@@ -88,8 +89,7 @@ def read(path: str | os.PathLike[str]) -> list[dict[str, Any]]:
         return read_partial(path)
     _writer(path)
     if path.suffix == ".parquet":
-        rows = pyarrow_for(path).parquet.read_table(path).to_pylist()
-        return [{key: value for key, value in row.items() if value is not None} for row in rows]
+        return records_of(pyarrow_for(path).parquet.read_table(path))
     text = path.read_text("utf-8")
     if path.suffix == ".jsonl":
         return [json.loads(line) for line in text.splitlines()]

@@ -166,7 +166,7 @@ def simulate(
     _check_range(0, delays_s[1], shortest_delay_s=delays_s[0])
     _check_range(0, 1, raising=raising, crashes=crashes)
     _check_range(0, 1, slow=slow, broken_transfers=broken_transfers)
-    losses = _losses(kills, workers, seed, graph.least_s(workers * slots))
+    losses = _losses(kills, workers, seed, graph.min_makespan_s(workers * slots))
     runs, fates, makespan_ns, violations = simulate_graph(
         graph.calls,
         asked,
@@ -241,7 +241,7 @@ class _Graph:
         _check_known(self.place, "wanted are", wanted)
         return [self.place[name] for name in wanted]
 
-    def least_s(self, slots: int) -> float:
+    def min_makespan_s(self, slots: int) -> float:
         """Return the seconds that the work takes at least: its longest chain, or all slots busy."""
         chains: list[float] = []
         for duration_ns, _, needed in self.calls:
@@ -268,7 +268,7 @@ def _check_range(least: float, most: float, **given: float) -> None:
 
 
 def _losses(
-    kills: int | Iterable[tuple[float, int]], workers: int, seed: int, least_s: float
+    kills: int | Iterable[tuple[float, int]], workers: int, seed: int, min_makespan_s: float
 ) -> list[tuple[float, int]]:
     if not isinstance(kills, int):
         losses = sorted(kills)
@@ -281,5 +281,6 @@ def _losses(
         raise ValueError(f"kills={kills}; of {workers} workers from 0 to {workers} can be lost")
     chance = random.Random(seed)
     return sorted(
-        (chance.uniform(0, least_s), worker) for worker in chance.sample(range(workers), kills)
+        (chance.uniform(0, min_makespan_s), worker)
+        for worker in chance.sample(range(workers), kills)
     )

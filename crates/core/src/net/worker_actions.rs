@@ -142,12 +142,7 @@ impl Shell {
     fn revoke(&mut self, executor: u32, from: u32, again: bool) {
         let Some(Some(process)) = self.executors.get(executor as usize) else { return };
         let claims = process.claims();
-        let (first, is_unread) = if again {
-            let (first, is_unread) = claims.revoke_more(from);
-            (Some(first), is_unread)
-        } else {
-            (claims.revoke_from(from), false)
-        };
+        let (first, is_unread) = claims.revoke(from, again);
         let claimed = claims.claimed();
         self.handle(Event::Revoked { executor, first, claimed, is_unread });
     }

@@ -82,6 +82,17 @@ impl<'a> Claims<'a> {
         (first, is_unread)
     }
 
+    /// Worker: revokes calls for the first time ([`Self::revoke_from`]) or again
+    /// ([`Self::revoke_more`]). Returns the first sequence that is revoked, if any, and whether an
+    /// earlier `Resume` is still to be read.
+    pub fn revoke(&self, sequence: u32, again: bool) -> (Option<u32>, bool) {
+        if !again {
+            return (self.revoke_from(sequence), false);
+        }
+        let (first, is_unread) = self.revoke_more(sequence);
+        (Some(first), is_unread)
+    }
+
     /// Worker: the last claimed call, which runs or has run; 0 before the first.
     pub fn claimed(&self) -> u32 {
         split(self.0.load(Ordering::Acquire)).0

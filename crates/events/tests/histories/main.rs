@@ -112,12 +112,12 @@ fn seeds() -> std::ops::Range<u64> {
     first..first + number("FREESTONE_HISTORIES").unwrap_or(HISTORIES)
 }
 
-fn check_random_histories(most_joining: usize) {
+fn check_random_histories(max_joining: usize) {
     let (mut ended, mut stuck, mut tasks) = (0, 0, 0);
     for seed in seeds() {
         let mut random = Random(seed.wrapping_mul(0x2545_f491_4f6c_dd1d));
         let ranks = 1 + random.below(3) as u32;
-        let joining = random.below(most_joining + 1);
+        let joining = random.below(max_joining + 1);
         let world = random_world(&mut random, ranks, joining);
         let outcome =
             std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| world.run(&mut random)));

@@ -186,7 +186,7 @@ impl Manager {
         self.graph.dirty.push(slot);
     }
 
-    /// Whether a client has brought a file there that is not in place yet.
+    /// Whether a client has put a file there that is not in place yet.
     pub(in crate::manager) fn is_adopting(&self, id: WorkerId) -> bool {
         self.bound_to(id).into_iter().any(|slot| self.graph.blocks[slot].is_to_be_adopted_by(id))
     }

@@ -241,12 +241,7 @@ impl World {
             Action::Kill(executor) => self.executors[executor as usize].killed = true,
             Action::Revoke { executor, from, again } => {
                 let claims = Claims::new(&self.executors[executor as usize].word);
-                let (first, is_unread) = if again {
-                    let (first, is_unread) = claims.revoke_more(from);
-                    (Some(first), is_unread)
-                } else {
-                    (claims.revoke_from(from), false)
-                };
+                let (first, is_unread) = claims.revoke(from, again);
                 let claimed = claims.claimed();
                 self.event(Event::Revoked { executor, first, claimed, is_unread });
             }
