@@ -47,7 +47,12 @@ impl Worker {
         let Some(at) = there.in_flight.iter().position(|sent| sent.sequence == sequence) else {
             return;
         };
-        if there.paused.is_some() {
+        if let Some(paused) = &mut there.paused {
+            // One thread of the call could go on, and another waits before it was let: it goes on
+            // without what the call takes, as where the other had come first.
+            if paused.sequence == sequence && paused.resuming_since.take().is_some() {
+                out.push(Action::Continue(executor));
+            }
             return;
         }
         there.paused = Some(Paused { sequence, resuming_since: None });

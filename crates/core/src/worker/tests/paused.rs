@@ -91,6 +91,33 @@ fn one_that_could_go_on_waits_for_a_slot_and_nothing_begins_before_it() {
 }
 
 #[test]
+fn a_thread_that_waits_while_another_could_go_on_keeps_nothing() {
+    let mut harness = Harness::new(1);
+    harness.duration_ns = 1000 * MS;
+    let call = |number| Assignment { expected_ns: Some(1000 * MS), ..call(number) };
+    harness.run(vec![call(0)]);
+    let (first, parent) = harness.begun();
+    harness.pause(first, &parent);
+    harness.run(vec![call(1), call(2)]);
+    harness.ready();
+    let (second, child) = harness.begun();
+    harness.event(Event::Resuming { executor: first, sequence: parent.sequence });
+    assert!(!harness.goes_on(first), "one slot, and two calls that run");
+    // A second thread of the parent waits, for the call that is queued.
+    harness.pause(first, &parent);
+    assert!(harness.goes_on(first), "the first thread waits for nothing that others have");
+    harness.end(second, &[child]);
+    assert!(!harness.goes_on(first));
+    let (second, child) = harness.begun();
+    harness.end(second, &[child]);
+    harness.event(Event::Resuming { executor: first, sequence: parent.sequence });
+    harness.advance();
+    assert!(harness.goes_on(first));
+    harness.end(first, &[parent]);
+    assert_eq!(harness.worker.busy(), 0);
+}
+
+#[test]
 fn what_was_sent_behind_one_that_waits_is_taken_back() {
     let mut harness = Harness::new(1);
     harness.run((0..4).map(call).collect());
