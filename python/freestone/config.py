@@ -72,6 +72,7 @@ class Settings(TypedDict, total=False):
     progress: bool | None
     dashboard: bool | None
     dashboard_hosts: str | Sequence[str] | None
+    logs: str | None
     numpy_fallback: str | None
 
 
@@ -216,6 +217,9 @@ class Config:
     progress: bool = _setting(False, _flag, "", "whether to show a bar of all tasks")
     dashboard: bool = _setting(True, _flag, "", "whether to serve a live page on loopback")
     dashboard_hosts: str = _setting("", _hosts, "", "proxies through which the page may be asked")
+    logs: str = _setting(
+        "all", _choice("all", "errors", "none"), "", "what of the tasks' prints the program shows"
+    )
     numpy_fallback: str = _setting(
         "dask", _choice("dask", "error"), "", "who computes what arrays lack: dask, or error"
     )

@@ -15,6 +15,7 @@ LAYERS: tuple[frozenset[str], ...] = (
             "observe.forms",
             "observe.html",
             "observe.journal",
+            "observe.logs",
             "observe.recorder",
             "observe.reprs",
             "observe.trace",

@@ -190,6 +190,22 @@ def test_failures_come_with_their_traceback(cluster: fs.Cluster, link: str) -> N
     assert "in fail" in failure["traceback"]
 
 
+def test_logs_are_those_of_all_programs(cluster: fs.Cluster, link: str) -> None:
+    with fs.connect(cluster.access) as other:
+        theirs = other.submit(print, "x" * 5000 + "theirs")
+        theirs.result()
+        ours = cluster.submit(print, "ours")
+        ours.result()
+        found = ask(link, "data/logs").json["logs"]
+        assert [(log["name"], log["label"], log["worker"]) for log in found] == [
+            (future.name, "print", "worker-0") for future in (ours, theirs)
+        ]
+        assert found[0]["text"] == "ours\n"
+        assert found[1]["text"] == ("x" * 5000 + "theirs\n")[-4096:]
+        assert ask(link, f"data/explain?name={ours.name}").json["log"] == "ours\n"
+        assert str(cluster.logs()) == "ours\n"
+
+
 def test_what_waits_is_listed_explained_and_cancelled(
     cluster: fs.Cluster, link: str, tmp_path: Path
 ) -> None:

@@ -17,7 +17,7 @@ from tests import waiting
 sync_api: Any = pytest.importorskip("playwright.sync_api", reason="no Playwright: not tested")
 
 EVIL = "<img src=x onerror=\"document.title='owned'\">"
-VIEWS = ("overview", "timeline", "tasks", "workers", "blocks", "transfers", "failures")
+VIEWS = ("overview", "timeline", "tasks", "workers", "blocks", "transfers", "failures", "logs")
 TIMEOUT_MS = 60_000
 
 
@@ -27,6 +27,10 @@ def square(x: int) -> int:
 
 def fail(x: int) -> None:
     raise ValueError(f"{x}: <script>document.title='owned'</script>")
+
+
+def speak(x: int) -> None:
+    print(f"{x}: {EVIL}")
 
 
 def die(x: int) -> None:
@@ -50,6 +54,7 @@ def run(gate: Path) -> Iterator[fs.Cluster]:
         cluster.gather(cluster.map(square, range(1000)))
         kept = [cluster.submit(np.full, 5000, 1.0, worker=0), cluster.submit(square, 7, name=EVIL)]
         cluster.submit(np.sum, kept[0], worker=1).result()
+        cluster.gather(cluster.map(speak, range(60)))
         failed = [*cluster.map(fail, range(10)), cluster.submit(die, 1)]
         for future in failed:
             assert future.exception() is not None
@@ -150,6 +155,21 @@ def test_failures_show_their_traceback(page: Any, run: fs.Cluster) -> None:
     one = main.locator("details", has_text="ValueError: 9: <script>")
     one.locator("summary").click()
     assert "in fail" in one.locator("pre").inner_text()
+
+
+def test_logs_show_what_tasks_printed_last(page: Any, run: fs.Cluster) -> None:
+    main = show(page, run, "logs")
+    main.locator("pre").first.wait_for()
+    assert main.locator("pre").count() == 50
+    page.get_by_label("with the text").fill("59: <img")
+    one = main.locator("pre")
+    one.get_by_text("59: ").wait_for()
+    assert (one.count(), one.inner_text()) == (1, f"59: {EVIL}\n")
+    main.get_by_role("button", name="What became of speak").click()
+    dialog = page.get_by_role("dialog")
+    dialog.get_by_text("What it printed").wait_for()
+    assert f"59: {EVIL}" in dialog.inner_text()
+    assert page.title() == "Logs · freestone"
 
 
 def test_workers_blocks_and_transfers(page: Any, run: fs.Cluster) -> None:

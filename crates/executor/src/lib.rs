@@ -5,6 +5,7 @@
 //! - [`block`]: blocks of the node's cache as inputs, and outputs as blocks.
 //! - [`group`]: values that are made of other blocks of the worker.
 //! - [`codec`]: plain values as bytes, for the interpreter to write and read.
+//! - [`printing`]: which call printed what.
 //! - [`meter`]: what a call takes of memory and disk, and an end to calls that take too much.
 
 pub mod block;
@@ -15,6 +16,7 @@ pub mod group;
 pub mod interpreter;
 pub mod memory;
 pub mod meter;
+pub mod printing;
 
 pub use error::ExecutorError;
 pub use executor::{Executor, Options};

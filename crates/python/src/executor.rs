@@ -11,6 +11,7 @@ use freestone_core::wire::frame::FrameError;
 use freestone_core::worker::claim::INITIAL;
 use freestone_executor::block::{Mapped, Opened};
 use freestone_executor::executor::{Executor, Options, Outbox, map_shared};
+use freestone_executor::printing::{self, Printing};
 use freestone_executor::{Ended, ExecutorError, Interpreter, Returned, memory};
 use pyo3::exceptions::{PyOSError, PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
@@ -27,7 +28,7 @@ pub fn initial_claims(py: Python<'_>) -> Bound<'_, PyBytes> {
 
 /// Runs calls until the worker ends the connection.
 #[pyfunction]
-#[pyo3(signature = (*, socket, page, memory, disk, inline_nbytes, spin_us, hooks))]
+#[pyo3(signature = (*, socket, page, memory, disk, inline_nbytes, spin_us, prints, hooks))]
 #[allow(clippy::too_many_arguments)]
 pub fn run_executor(
     py: Python<'_>,
@@ -37,26 +38,39 @@ pub fn run_executor(
     disk: (&str, u64),
     inline_nbytes: usize,
     spin_us: u64,
+    prints: bool,
     hooks: Py<PyAny>,
 ) -> PyResult<()> {
     // SAFETY: the worker opened this descriptor for us and nobody else in this process uses it.
     let socket = unsafe { UnixStream::from_raw_fd(socket) };
-    let (claims, grants) = map_shared(page).map_err(PyOSError::new_err)?;
+    let (claims, grants, reads) = map_shared(page).map_err(PyOSError::new_err)?;
+    let printing = prints.then(|| Printing::new(reads)).transpose().map_err(PyOSError::new_err)?;
     memory::keep_freed();
     let folder = blocks::open_folder([memory, disk])?;
     let number = std::env::var("FREESTONE__EXECUTOR").ok().and_then(|text| text.parse().ok());
     let folder = folder.written_by(ledger::executor(number.unwrap_or(0)));
     filled::set_cache(&folder);
     let spin = microseconds(spin_us);
-    let options = Options { socket, claims, grants, folder, inline_nbytes, spin };
+    let options = Options { socket, claims, grants, printing, folder, inline_nbytes, spin };
     let interpreter = PythonInterpreter { py, hooks: hooks.into_bound(py) };
     let executor = Executor::new(interpreter, options).map_err(PyOSError::new_err)?;
     let _ = OUTBOX.set(executor.outbox());
     executor.run().map_err(|raised| raised.0)
 }
 
+/// This process is about to print something.
+#[pyfunction]
+pub fn note_printed() {
+    printing::note_printed();
+}
+
 /// That of this process, if it is an executor.
 static OUTBOX: OnceLock<Arc<Outbox>> = OnceLock::new();
+
+/// Whether this process is an executor.
+pub fn is_here() -> bool {
+    OUTBOX.get().is_some()
+}
 
 /// The priority of the call that runs in this process, if one does.
 #[pyfunction]

@@ -63,7 +63,9 @@ mod _native {
         #[pymodule_export]
         use crate::codec::{encoding_owner, encoding_place, load_input};
         #[pymodule_export]
-        use crate::executor::{begin_wait, end_wait, initial_claims, priority, run_executor};
+        use crate::executor::{
+            begin_wait, end_wait, initial_claims, note_printed, priority, run_executor,
+        };
     }
 
     /// Folders that are removed with the process that made them.

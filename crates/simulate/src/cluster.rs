@@ -249,7 +249,7 @@ impl Cluster {
             }
             Action::Disconnect(worker, _) => self.on_disconnect(worker),
             Action::Resolve(ticket, outcome) => self.resolved.push((ticket, outcome)),
-            Action::Trace(_) => {}
+            Action::Trace(_) | Action::Print(..) => {}
         }
     }
 

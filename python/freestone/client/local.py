@@ -26,6 +26,7 @@ from freestone.errors import (
 )
 from freestone.observe.explain import Explanation
 from freestone.observe.figures import Statistics
+from freestone.observe.logs import Collector
 from freestone.observe.recorder import Recorder
 
 __all__ = ["LocalClient"]
@@ -78,6 +79,7 @@ class LocalClient:
         self._tags: dict[str, weakref.WeakSet[Future]] = {}
         self._callbacks = Callbacks()
         self.recorder: Recorder = Recorder(manager, config.trace is not None)
+        self.logs: Collector = Collector(manager, config.logs)
 
     @property
     def closed(self) -> bool:
@@ -115,6 +117,7 @@ class LocalClient:
         """End the manager: pending futures fail with `ClosedError`."""
         self.manager.close()
         self._callbacks.close()
+        self.logs.close()
 
     # -- calls ------------------------------------------------------------------------------
 

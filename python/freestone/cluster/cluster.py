@@ -75,6 +75,7 @@ class Cluster(Session):
             trace=trace.check(config.trace),
         )
         super().__init__(client)
+        client.logs.start()
         self._host = host
         self._members = Members(client, self._site, host)
         self._journal: Journal | None = None

@@ -41,6 +41,7 @@ class Connected(Cluster):
 
     def __init__(self, client: RemoteClient, access_file: Path, own: OwnWorker | None) -> None:
         Session.__init__(self, client)
+        client.logs.start()
         self._own = own
         self._dashboard = None
         self._access_file = access_file

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from freestone.config import Config
     from freestone.observe.explain import Explanation
     from freestone.observe.figures import Statistics
+    from freestone.observe.logs import Logs
 
 __all__ = ["Session"]
 
@@ -508,6 +509,50 @@ class Session:
     def explain(self, future: Future) -> Explanation:
         """Tell why a task waits, or where and when it ran; print it to read it."""
         return self.client.explain(future)
+
+    def logs(self, of: Future | str | int | None = None) -> Logs:
+        """Return what tasks printed and logged; print it to read it.
+
+        Parameters
+        ----------
+        of
+            A future, or a worker: ``"worker-1"`` or its number. By default all of this program's
+            tasks, in the order in which they printed last.
+
+        Returns
+        -------
+        freestone.observe.logs.Logs
+            Pieces of text with their task, worker and stream; `str` joins them. What a task has
+            printed is there when its result is, and when it has crashed.
+
+        Raises
+        ------
+        TypeError
+            For something else than a future or a worker.
+
+        Notes
+        -----
+        That is what went to standard output and standard error, also by C code and child processes.
+        Of each task the first 32 KiB and the last 96 KiB are kept, of all together 16 MiB; each
+        executor may print 256 KiB at once and 64 KiB per second, and the last 16 KiB of what a task
+        prints beyond that. A line says what is missing, and where.
+
+        Examples
+        --------
+        >>> import freestone as fs
+        >>> with fs.Cluster(executors=1, logs="none") as cluster:
+        ...     future = cluster.submit(print, "hello")
+        ...     future.result()
+        ...     print(cluster.logs(future), end="")
+        hello
+        """
+        if of is None:
+            return self.client.logs.logs()
+        if isinstance(of, Future):
+            return self.client.logs.logs(name=of.name)
+        if isinstance(of, str | int) and not isinstance(of, bool):
+            return self.client.logs.logs(worker=of if isinstance(of, str) else f"worker-{of}")
+        raise TypeError(f"logs() takes a future or a worker, not {type(of).__name__}")
 
     @property
     def slots(self) -> int:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import faulthandler
 import gc
 import importlib
+import io
 import json
 import os
 import pickle
@@ -13,7 +15,7 @@ import sys
 import traceback
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, TextIO
 
 import cloudpickle
 
@@ -160,6 +162,34 @@ def _preload(modules: str) -> None:
             print(f"freestone: preload={module!r} can't be imported: {error}", file=sys.stderr)
 
 
+class _Pipe(io.FileIO):
+    """Standard output or standard error, which the worker reads: says that this process prints."""
+
+    def write(self, data: Any) -> int:
+        _native.executor.note_printed()
+        return super().write(data)
+
+
+def _unbuffered(descriptor: int, like: TextIO) -> TextIO:
+    """Return a stream whose text reaches the worker at once, whatever becomes of this process."""
+    pipe = _Pipe(descriptor, "wb", closefd=False)
+    encoding, errors = like.encoding, like.errors
+    return io.TextIOWrapper(pipe, encoding, errors, write_through=True)
+
+
+def _prints_to_worker() -> bool:
+    """Have what is printed reach the worker at once; whether this process tells calls apart in it.
+
+    A crash prints where it was. The interpreter of one call leaves it to the executor that started
+    it to tell calls apart.
+    """
+    sys.stdout = _unbuffered(1, sys.stdout)
+    sys.stderr = _unbuffered(2, sys.stderr)
+    vars(sys).update(__stdout__=sys.stdout, __stderr__=sys.stderr)
+    faulthandler.enable()
+    return "FREESTONE__APART" not in os.environ
+
+
 def main() -> None:
     """Run calls until the worker ends."""
     env = os.environ
@@ -174,6 +204,7 @@ def main() -> None:
         disk=(env["FREESTONE__DISK_DIR"], int(env["FREESTONE__DISK"])),
         inline_nbytes=int(env["FREESTONE__INLINE_NBYTES"]),
         spin_us=int(env["FREESTONE__SPIN_US"]),
+        prints=_prints_to_worker(),
         hooks=Hooks(),
     )
 

@@ -2,8 +2,8 @@
 
 use super::overview::{Overview, Query, TaskFigures};
 use crate::wire::{
-    Address, BlockDesc, CallOptions, FromWorker, Keep, Output, Payload, Spent, TaskFailure,
-    ToWorker, WorkerStatus,
+    Address, BlockDesc, CallOptions, FromWorker, Keep, Output, Payload, PrintedOf, Spent,
+    TaskFailure, ToWorker, WorkerStatus,
 };
 use freestone_base::{FunctionId, Name, Resources, TaskId, Ticket, WorkerId};
 use serde::{Deserialize, Serialize};
@@ -320,6 +320,9 @@ pub enum Action {
     Resolve(Ticket, Outcome),
     /// For the trace.
     Trace(Record),
+    /// A task has printed something: for whoever has these tickets, or the manager's own program if
+    /// there are none.
+    Print(SmallVec<[Ticket; 2]>, Box<PrintedOf>),
 }
 
 /// What a client is told.

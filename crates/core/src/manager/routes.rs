@@ -75,6 +75,7 @@ impl Manager {
                 }
                 self.trace(|run| Record::Cache { worker: id, at_ns: run.now, status });
             }
+            FromWorker::Printed(printed) => self.on_printed(id, *printed),
             FromWorker::Paused { task, attempt } => self.on_paused(id, task, attempt),
             FromWorker::Resumed { task, attempt } => self.on_resumed(id, task, attempt),
             FromWorker::Leaving => self.on_retire(id),

@@ -3,6 +3,7 @@
 
 use super::cell::Cell;
 use super::poller::Waker;
+use super::printed::PrintedQueue;
 use super::tickets::Tickets;
 use crate::manager::{Failure, Outcome, Request, Why};
 use crate::session::HomeCache;
@@ -23,6 +24,7 @@ struct Shared {
     functions: AtomicU32,
     clients: AtomicUsize,
     home: Mutex<Option<HomeCache>>,
+    printed: PrintedQueue,
     waker: Waker,
 }
 
@@ -64,6 +66,7 @@ impl Client {
             functions: AtomicU32::new(0),
             clients: AtomicUsize::new(0),
             home: Mutex::default(),
+            printed: PrintedQueue::default(),
             waker,
         });
         (Self { shared, requests }, receiver)
@@ -97,6 +100,11 @@ impl Client {
     pub fn set_home(&self, home: HomeCache) {
         *lock(&self.shared.home) = Some(home);
         let _ = self.shared.waker.wake();
+    }
+
+    /// What this program's tasks have printed.
+    pub fn printed(&self) -> &PrintedQueue {
+        &self.shared.printed
     }
 
     /// A ticket whose outcome goes into `cell`.
@@ -165,6 +173,7 @@ impl Client {
     /// The manager has ended: whatever still waits is told so.
     pub fn close(&self) {
         self.shared.closed.store(true, Ordering::Release);
+        self.shared.printed.close();
         let cells: Vec<_> = lock(&self.shared.tickets).drain().collect();
         for cell in cells {
             cell.resolve(Outcome::Failed(failure(Why::Closed)));

@@ -2,12 +2,14 @@
 
 use super::connection::Connection;
 use super::grants::Grants;
+use super::prints::{Piece, Prints, Reads};
 use super::scratch;
 use super::stream::Stream;
+use crate::worker::Now;
 use crate::worker::claim::{Claims, INITIAL};
 use mio::unix::SourceFd;
 use mio::{Interest, Registry, Token};
-use std::io;
+use std::io::{self, PipeWriter};
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
 use std::os::unix::net::UnixStream;
 use std::os::unix::process::{CommandExt, ExitStatusExt};
@@ -38,6 +40,10 @@ pub struct Shared {
     pub claims: AtomicU64,
     /// How often calls that waited have gone on.
     pub grants: AtomicU32,
+    /// See [`Reads`].
+    pub reads: AtomicU32,
+    /// See [`Reads`].
+    pub ends: AtomicU32,
 }
 
 /// A page of memory that a worker shares with an executor.
@@ -89,6 +95,12 @@ impl Page {
         // SAFETY: as above.
         Grants::new(unsafe { &(*self.address).grants })
     }
+
+    fn reads(&self) -> Reads<'_> {
+        // SAFETY: as above.
+        let shared = unsafe { &*self.address };
+        Reads { reads: &shared.reads, ends: &shared.ends }
+    }
 }
 
 impl Drop for Page {
@@ -105,6 +117,8 @@ pub struct Process {
     /// Becomes readable when the process ends, whoever still has its socket.
     pidfd: OwnedFd,
     page: Page,
+    /// What it prints.
+    prints: Prints,
     /// The connection to it.
     pub connection: Connection,
 }
@@ -129,20 +143,26 @@ impl Process {
         options: &ExecutorOptions,
         number: u32,
         registry: &Registry,
-        spoke: Token,
-        ended: Token,
+        [spoke, printed, ended]: [Token; 3],
     ) -> io::Result<Self> {
         let page = Page::new()?;
         let (ours, theirs) = UnixStream::pair()?;
         let scratch = scratch::empty(&options.scratch_dir, number)?;
-        let child = spawn(options, number, &scratch, &theirs, &page)?;
+        let (output, output_of_child) = io::pipe()?;
+        let (error, error_of_child) = io::pipe()?;
+        let pipes = [output_of_child, error_of_child];
+        let child = spawn(options, number, &scratch, (&theirs, pipes), &page)?;
         drop(theirs);
         // Killed and reaped from here on, whatever fails.
         let child = Reaped(Some(child));
         let pidfd = pidfd_open(child.id())?;
         registry.register(&mut SourceFd(&pidfd.as_raw_fd()), ended, Interest::READABLE)?;
+        let prints = Prints::new([output, error])?;
+        for pipe in prints.descriptors() {
+            registry.register(&mut SourceFd(&pipe), printed, Interest::READABLE)?;
+        }
         let connection = Connection::new(Stream::try_from(ours)?, registry, spoke)?;
-        Ok(Self { child, pidfd, page, connection })
+        Ok(Self { child, pidfd, page, prints, connection })
     }
 
     /// The calls that it claimed.
@@ -153,6 +173,22 @@ impl Process {
     /// By which calls that waited go on.
     pub fn grants(&self) -> Grants<'_> {
         self.page.grants()
+    }
+
+    /// Reads what it has printed.
+    pub fn read_prints(&mut self, now: Now) -> Vec<Piece> {
+        let claims = self.page.claims();
+        self.prints.read(self.page.reads(), || claims.claimed(), now)
+    }
+
+    /// Reads what it has printed, if calls have ended that printed something.
+    pub fn catch_up_with_prints(&mut self, now: Now) -> Vec<Piece> {
+        if self.prints.is_behind(self.page.reads()) { self.read_prints(now) } else { Vec::new() }
+    }
+
+    /// What it prints.
+    pub fn prints(&mut self) -> &mut Prints {
+        &mut self.prints
     }
 
     /// Whether a signal has stopped it; one that is traced by a debugger does not count.
@@ -175,6 +211,9 @@ impl Process {
     pub fn end(mut self, registry: &Registry) -> Ended {
         // It can only fail if it is not registered, and then nothing is to be done.
         let _ = registry.deregister(&mut SourceFd(&self.pidfd.as_raw_fd()));
+        for pipe in self.prints.descriptors() {
+            let _ = registry.deregister(&mut SourceFd(&pipe));
+        }
         self.connection.deregister(registry);
         let ended = self.child.0.take().and_then(reap);
         Ended {
@@ -217,7 +256,7 @@ fn spawn(
     options: &ExecutorOptions,
     number: u32,
     scratch: &Path,
-    socket: &UnixStream,
+    (socket, [output, error]): (&UnixStream, [PipeWriter; 2]),
     page: &Page,
 ) -> io::Result<Child> {
     let Some((program, arguments)) = options.command.split_first() else {
@@ -236,6 +275,8 @@ fn spawn(
         .env("FREESTONE__DISK_DIR", &options.disk_dir)
         .env("TMPDIR", scratch)
         .stdin(Stdio::null())
+        .stdout(output)
+        .stderr(error)
         .process_group(0);
     // SAFETY: between fork and exec, only system calls that may be made there.
     unsafe { command.pre_exec(move || prepare(inherited, worker)) };

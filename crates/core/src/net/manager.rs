@@ -316,6 +316,7 @@ impl Shell {
                     }
                     Action::Resolve(ticket, outcome) => self.outcomes.push((ticket, outcome)),
                     Action::Disconnect(worker, reason) => self.refuse(worker, reason),
+                    Action::Print(tickets, piece) => self.print(&tickets, *piece),
                     Action::Trace(record) => {
                         self.records.lock().unwrap_or_else(PoisonError::into_inner).push(record);
                     }

@@ -6,7 +6,7 @@ use super::manager::Shell;
 use crate::manager::{Event, Manager, Outcome, Request};
 use crate::session::{Answer, ClientId, FromClient, Graph, HomeCache, Sessions, ToClient};
 use crate::store::owned::boot_id;
-use crate::wire::{OTHER_KEY, PROTOCOL, is_same_key, other_protocol};
+use crate::wire::{OTHER_KEY, PROTOCOL, PrintedOf, is_same_key, other_protocol};
 use freestone_base::{FunctionId, Name, Ticket};
 use mio::Token;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
@@ -191,6 +191,20 @@ impl Shell {
             }
             Answer::Nobody => {}
         }
+    }
+
+    /// Passes on what a task printed, ahead of the outcome of the task.
+    pub(super) fn print(&mut self, tickets: &[Ticket], piece: PrintedOf) {
+        let (clients, is_own) = self.clients.sessions.owners(tickets);
+        for client in clients {
+            // One that reads too slowly loses this rather than its connection.
+            let connection = self.clients.connections.get(&client);
+            if connection.is_some_and(|to| to.unwritten() <= UNREAD_NBYTES) {
+                self.clients.send(client, ToClient::Printed(Box::new(piece.clone())));
+                self.flush_client(client);
+            }
+        }
+        self.client.printed().push(PrintedOf { is_own, ..piece });
     }
 
     /// Sends what clients were answered in this turn.

@@ -4,7 +4,7 @@
 //! - [`stream`], [`tls`], [`access`], [`listener`]: unix sockets, and TLS for everything else.
 //! - [`connection`]: frames over a stream, without blocking.
 //! - [`worker`]: the process of a worker; [`executors`], [`grants`], [`transfer`], [`idle`],
-//!   [`pool`], [`signals`], [`scratch`]: what it is made of.
+//!   [`pool`], [`prints`], [`signals`], [`scratch`]: what it is made of.
 //! - [`manager`]: the manager's thread, with [`records`]; [`client`], [`cell`]: how its program
 //!   talks to it, and [`remote`]: how another one does.
 //!
@@ -24,6 +24,9 @@ pub mod manager;
 mod manager_clients;
 pub mod poller;
 pub mod pool;
+pub mod printed;
+pub mod prints;
+mod prints_budget;
 mod rate;
 pub mod records;
 pub mod remote;
@@ -38,6 +41,7 @@ mod worker_folders;
 mod worker_manager;
 pub mod worker_options;
 mod worker_peers;
+mod worker_prints;
 
 pub use crate::store::owned::boot_id;
 pub use cell::{Cell, Completions};

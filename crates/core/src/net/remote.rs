@@ -6,7 +6,7 @@ use super::poller::Poller;
 use super::stream::Stream;
 use crate::manager::{Outcome, Request};
 use crate::session::{FromClient, HomeCache, ToClient};
-use crate::wire::{Address, FromWorker, PROTOCOL};
+use crate::wire::{Address, FromWorker, PROTOCOL, PrintedOf};
 use freestone_tls::Access;
 use mio::Token;
 use std::io;
@@ -28,6 +28,9 @@ const MANAGER: Token = Token(0);
 /// Takes a new home, and the boot of the manager's machine.
 pub type OnHome = Box<dyn Fn(&HomeCache, &str) + Send>;
 
+/// Takes what a task has printed.
+pub type OnPrinted = Box<dyn Fn(&PrintedOf) + Send>;
+
 /// How to reach a manager.
 pub struct RemoteOptions {
     /// Where it listens.
@@ -40,6 +43,9 @@ pub struct RemoteOptions {
     pub spin_us: u64,
     /// Called on the thread with each new home, and the boot of the manager's machine.
     pub on_home: OnHome,
+    /// Called on the thread with what tasks print; by default it waits in
+    /// [`Client::printed`].
+    pub on_printed: Option<OnPrinted>,
 }
 
 /// Why a program can't use a cluster of another process.
@@ -91,6 +97,7 @@ impl RemoteThread {
             end: None,
             lost: Arc::clone(&lost),
             on_home: options.on_home,
+            on_printed: options.on_printed,
         };
         shell.greet(options.key)?;
         let thread =
@@ -135,6 +142,7 @@ struct Shell {
     end: Option<String>,
     lost: Arc<Mutex<Option<String>>>,
     on_home: OnHome,
+    on_printed: Option<OnPrinted>,
 }
 
 impl Drop for Shell {
@@ -256,6 +264,10 @@ impl Shell {
                     (self.on_home)(&home, self.boot.as_deref().unwrap_or_default());
                 }
                 ToClient::Outcomes(mut outcomes) => self.client.resolve(&mut outcomes),
+                ToClient::Printed(piece) => match &self.on_printed {
+                    Some(on_printed) => on_printed(&piece),
+                    None => self.client.printed().push(*piece),
+                },
                 ToClient::Refused(reason) => self.end = Some(reason),
                 // Nothing is lost: it ends as the cluster of a program does when that closes it.
                 ToClient::Closed => self.end = Some(String::new()),

@@ -42,6 +42,8 @@ pub(super) enum Role {
     Signals,
     /// What an executor says.
     Spoke(u32),
+    /// What an executor prints.
+    Printed(u32),
     /// That an executor ended.
     Ended(u32),
     Peer,
@@ -203,6 +205,7 @@ impl Shell {
             while let Ok(stream) = self.reusable.try_recv() {
                 self.listen_to(stream);
             }
+            self.read_paused_prints();
             self.receiving.expire();
             self.look_after_manager();
             self.look_after_peers();
@@ -212,6 +215,7 @@ impl Shell {
     fn wait(&mut self) -> io::Result<Vec<mio::event::Event>> {
         let timeout = Duration::from_nanos(self.worker.wakeup().saturating_sub(now()));
         let timeout = timeout.min(self.link.patience()).min(self.peers_patience());
+        let timeout = timeout.min(self.prints_patience());
         let (finished, stash) = (&self.finished, &mut self.stash);
         let ready = || {
             if stash.is_none() {
@@ -287,6 +291,7 @@ impl Shell {
             Some(Role::Listener) => self.accept(),
             Some(Role::Signals) if self.signals.take() => self.on_terminated(),
             Some(Role::Spoke(executor)) => self.on_executor(*executor, event),
+            Some(Role::Printed(executor)) => self.on_printed(*executor),
             Some(Role::Ended(executor)) => self.on_executor_ended(*executor),
             Some(Role::Peer) => self.on_peer(token, event),
             Some(Role::Signals) | None => {}
@@ -316,6 +321,7 @@ impl Shell {
             match message {
                 FromExecutor::Ready { .. } => self.handle(Event::Ready { executor }),
                 FromExecutor::Results { results, unmapped } => {
+                    self.finish_prints(executor, &results);
                     let on_disk = self.outputs_on_disk(&results);
                     self.handle(Event::Results { executor, results, unmapped, on_disk });
                 }
@@ -350,10 +356,11 @@ impl Shell {
     fn on_executor_ended(&mut self, executor: u32) {
         // What it said before counts; that it said no more is no news.
         let _ = self.hear(executor);
+        self.finish_all_prints(executor);
         let process = self.executors.get_mut(executor as usize).and_then(Option::take);
         if let Some(process) = process {
-            self.roles
-                .retain(|_, role| *role != Role::Spoke(executor) && *role != Role::Ended(executor));
+            let of_it = [Role::Spoke, Role::Printed, Role::Ended].map(|role| role(executor));
+            self.roles.retain(|_, role| !of_it.contains(role));
             let ended = process.end(self.poller.registry());
             let (claimed, signal, status) = (ended.claimed, ended.signal, ended.status);
             self.ledger.forget(ledger::executor(executor));

@@ -116,9 +116,11 @@ impl Shell {
 
     fn spawn(&mut self, executor: u32) {
         let spoke = self.token(Role::Spoke(executor));
+        let printed = self.token(Role::Printed(executor));
         let ended = self.token(Role::Ended(executor));
+        let tokens = [spoke, printed, ended];
         let registry = self.poller.registry();
-        match Process::spawn(&self.executor_options, executor, registry, spoke, ended) {
+        match Process::spawn(&self.executor_options, executor, registry, tokens) {
             Ok(process) => {
                 let count = self.executors.len().max(executor as usize + 1);
                 self.executors.resize_with(count, || None);
@@ -126,8 +128,7 @@ impl Shell {
             }
             Err(error) => {
                 eprintln!("freestone: an executor can't be started: {error}");
-                self.roles.remove(&spoke);
-                self.roles.remove(&ended);
+                self.roles.retain(|token, _| !tokens.contains(token));
                 self.handle(Event::Died { executor, claimed: 0, signal: None, status: None });
             }
         }

@@ -2,7 +2,7 @@
 //! [`FromWorker::Client`](crate::wire::FromWorker::Client).
 
 use crate::manager::{Outcome, Request};
-use crate::wire::Divide;
+use crate::wire::{Divide, PrintedOf};
 use freestone_base::{Ticket, WorkerId};
 use serde::{Deserialize, Serialize};
 
@@ -32,6 +32,8 @@ pub enum ToClient {
     Home(HomeCache),
     /// The cluster was closed; the connection ends.
     Closed,
+    /// What a task printed whose result the client waits for; before the outcome.
+    Printed(Box<PrintedOf>),
 }
 
 /// The cache of the worker whose blocks the programs of its machine map.

@@ -195,6 +195,23 @@ impl Sessions {
         held
     }
 
+    /// The clients that wait for something under these tickets, each once, and whether the manager's
+    /// own program does.
+    pub fn owners(&self, tickets: &[Ticket]) -> (Vec<ClientId>, bool) {
+        let mut owners = BTreeSet::new();
+        let mut is_own = false;
+        for ticket in tickets {
+            let client = ((ticket.0 & Ticket::FREE) >> SERIAL_BITS) as ClientId;
+            if ticket.is_remote() && self.by_client.contains_key(&client) {
+                owners.insert(client);
+            } else {
+                is_own |= !ticket.is_remote();
+            }
+        }
+        // What nobody waits for is the manager's own, who has had it made or runs it for others.
+        (owners.iter().copied().collect(), is_own || owners.is_empty())
+    }
+
     /// Whose an outcome is.
     pub fn on_outcome(&mut self, ticket: Ticket, outcome: &Outcome) -> Answer {
         let is_pinned = matches!(outcome, Outcome::Pinned { .. });

@@ -235,3 +235,15 @@ fn what_is_pinned_for_a_client_that_is_gone_is_unpinned() {
     assert_eq!(play.sessions.on_outcome(ticket, &pinned), Answer::Undo(name(1), worker));
     assert_eq!(play.sessions.on_outcome(ticket, &pinned), Answer::Nobody);
 }
+
+#[test]
+fn what_is_printed_goes_to_those_who_wait_each_once() {
+    let mut sessions = Sessions::default();
+    let (first, second) = (sessions.open(), sessions.open());
+    let [one, two] = [ticket_of(first, 3), ticket_of(second, 4)];
+    assert_eq!(sessions.owners(&[one, ticket_of(first, 5), two]), (vec![first, second], false));
+    assert_eq!(sessions.owners(&[one, Ticket(7)]), (vec![first], true));
+    assert_eq!(sessions.owners(&[]), (vec![], true));
+    let gone = ticket_of(second + 1, 0);
+    assert_eq!(sessions.owners(&[gone]), (vec![], true));
+}

@@ -4,13 +4,14 @@
 
 use super::address::Address;
 use super::options::{CallOptions, Isolation, Keep};
+use super::printed::Printed;
 use freestone_base::{FunctionId, Name, Resources, TaskId, WorkerId};
 use serde::{Deserialize, Serialize};
 use smallvec::SmallVec;
 use std::sync::Arc;
 
 /// The version of this protocol; both sides of a connection must speak the same.
-pub const PROTOCOL: u32 = 8;
+pub const PROTOCOL: u32 = 9;
 
 /// Opaque bytes that are cheap to clone.
 #[derive(Clone, PartialEq, Eq, Default)]
@@ -282,6 +283,8 @@ pub enum FromWorker {
         /// Proof that it may use the cluster.
         key: String,
     },
+    /// What an executor has printed; before the report of the call that printed it.
+    Printed(Box<Printed>),
     /// A call waits for others: its slot and what it takes are free meanwhile.
     Paused {
         /// The task.

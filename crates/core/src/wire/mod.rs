@@ -7,6 +7,7 @@ pub mod messages;
 pub mod options;
 pub mod parts;
 pub mod peers;
+pub mod printed;
 
 pub use address::{Address, AddressError};
 pub use frame::{FrameError, Frames, MAX_FRAME};
@@ -15,3 +16,4 @@ pub use messages::*;
 pub use options::*;
 pub use parts::{Divide, encode_parts};
 pub use peers::{BlockAnswer, BlockRequest};
+pub use printed::{Printed, PrintedOf};

@@ -115,6 +115,11 @@ impl Executor {
         }
     }
 
+    /// The task of a call that it was sent and has not answered.
+    pub fn task_of(&self, sequence: u32) -> Option<TaskId> {
+        self.in_flight.iter().find(|sent| sent.sequence == sequence).map(|sent| sent.task)
+    }
+
     /// Whether it takes calls now.
     pub fn accepts(&self) -> bool {
         self.health == Health::Ready

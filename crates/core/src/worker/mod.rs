@@ -251,6 +251,11 @@ impl Worker {
         due.min().map_or(status, |due| due.min(status))
     }
 
+    /// The task of a call that an executor was sent and has not answered.
+    pub fn task_of(&self, executor: u32, sequence: u32) -> Option<TaskId> {
+        self.executors.get(executor as usize)?.task_of(sequence)
+    }
+
     /// What is here, for a manager that does not know.
     pub fn blocks(&self) -> Vec<BlockDesc> {
         self.cache.descriptions()

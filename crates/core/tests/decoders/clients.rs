@@ -8,7 +8,7 @@ use freestone_core::manager::{
     Why, WorkerFigures,
 };
 use freestone_core::session::{FromClient, HomeCache, ToClient};
-use freestone_core::wire::{Address, CallOptions, Keep, WorkerStatus};
+use freestone_core::wire::{Address, CallOptions, Keep, Printed, PrintedOf, WorkerStatus};
 use smallvec::smallvec;
 use std::sync::Arc;
 
@@ -219,5 +219,17 @@ pub fn to_client() -> Vec<ToClient> {
         ToClient::Outcomes(tickets.zip(outcomes()).collect()),
         ToClient::Home(home),
         ToClient::Closed,
+        ToClient::Printed(Box::new(PrintedOf {
+            name: Some(name(1)),
+            label: "f".to_owned(),
+            worker: WORKER,
+            is_own: true,
+            printed: Printed {
+                task: None,
+                is_error: false,
+                text: (&b"printed"[..]).into(),
+                left_out: 1 << 40,
+            },
+        })),
     ]
 }

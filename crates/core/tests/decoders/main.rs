@@ -184,8 +184,8 @@ fn there_is_a_sample_of_every_kind() {
     every!(samples::to_worker(), ToWorker: Welcome, Refused, Define, Run, Fetch, Adopt, Pin, Unpin,
         Drop, Keep, Return, Cancel, Shutdown);
     every!(samples::from_worker(), FromWorker: Hello, Done, Returned, Have, FetchFailed, Pinned, Lost,
-        Status, Leaving, Client, Paused, Resumed);
-    every!(clients::to_client(), ToClient: Welcome, Refused, Outcomes, Home, Closed);
+        Status, Leaving, Client, Printed, Paused, Resumed);
+    every!(clients::to_client(), ToClient: Welcome, Refused, Outcomes, Home, Closed, Printed);
     every!(clients::asked(), Request: Define, Submit, Reduce, Put, PutInline, Watch, Release, Gather,
         Unpin, Cancel, Abandon, Publish, Unpublish, Publications, Detach, Retire, Collect, Disperse,
         Balance, WhoHas, Explain, Statistics, Overview, Observe, Shutdown);

@@ -5,7 +5,8 @@ use freestone_core::store::Folder;
 use freestone_core::wire::{
     Address, Assignment, BlockAnswer, BlockDesc, BlockRequest, Call, CallOptions, CallResult,
     FileProblem, Form, FromExecutor, FromWorker, Input, Isolation, Keep, Output, PROTOCOL,
-    PlacedInput, RaisedException, Report, Spent, TaskFailure, ToExecutor, ToWorker, WorkerStatus,
+    PlacedInput, Printed, RaisedException, Report, Spent, TaskFailure, ToExecutor, ToWorker,
+    WorkerStatus,
 };
 use smallvec::smallvec;
 use std::sync::Arc;
@@ -146,6 +147,12 @@ pub fn from_worker() -> Vec<FromWorker> {
         FromWorker::Leaving,
         FromWorker::Status(WorkerStatus { memory_nbytes: 1 << 35, ..WorkerStatus::default() }),
         FromWorker::Client { protocol: PROTOCOL, key: "a key".to_owned() },
+        FromWorker::Printed(Box::new(Printed {
+            task: Some(TaskId::new(3, 1)),
+            is_error: true,
+            text: (&b"printed"[..]).into(),
+            left_out: 5,
+        })),
         FromWorker::Paused { task: TaskId::new(3, 1), attempt: 2 },
         FromWorker::Resumed { task: TaskId::new(3, 1), attempt: 2 },
         FromWorker::Leaving,

@@ -15,11 +15,13 @@ use crate::block::Opened;
 use crate::group::Groups;
 use crate::interpreter::Interpreter;
 use crate::meter::Meter;
+use crate::printing::Printing;
 use connection::Connection;
 use freestone_base::Name;
 use freestone_core::net::executors::Shared;
 use freestone_core::net::grants::Grants;
 use freestone_core::net::monotonic_ns;
+use freestone_core::net::prints::Reads;
 use freestone_core::store::Folder;
 use freestone_core::wire::{
     Call, CallResult, FromExecutor, Isolation, Output, Spent, TaskFailure, ToExecutor,
@@ -57,6 +59,8 @@ pub struct Options {
     pub claims: Claims<'static>,
     /// By which its worker has calls go on that waited.
     pub grants: Grants<'static>,
+    /// By which its worker tells what its calls print apart, if it does.
+    pub printing: Option<Printing>,
     /// The cache of its worker.
     pub folder: Folder,
     /// Values up to this size travel in messages.
@@ -82,13 +86,17 @@ pub struct Executor<I: Interpreter> {
     unmapped: Unmapped,
     reported: Instant,
     meter: Meter,
+    printing: Option<Printing>,
 }
+
+/// What an executor shares with its worker.
+pub type SharedWords = (Claims<'static>, Grants<'static>, Reads<'static>);
 
 /// Maps what an executor shares with its worker, for good.
 ///
 /// # Errors
 /// Those of the operating system.
-pub fn map_shared(page: RawFd) -> std::io::Result<(Claims<'static>, Grants<'static>)> {
+pub fn map_shared(page: RawFd) -> std::io::Result<SharedWords> {
     let access = libc::PROT_READ | libc::PROT_WRITE;
     let nbytes = size_of::<Shared>();
     // SAFETY: a new mapping at an address that the system chooses.
@@ -99,7 +107,8 @@ pub fn map_shared(page: RawFd) -> std::io::Result<(Claims<'static>, Grants<'stat
     }
     // SAFETY: page-aligned, never unmapped, and only used as atomics, on both sides.
     let shared: &'static Shared = unsafe { &*address.cast() };
-    Ok((Claims::new(&shared.claims), Grants::new(&shared.grants)))
+    let reads = Reads { reads: &shared.reads, ends: &shared.ends };
+    Ok((Claims::new(&shared.claims), Grants::new(&shared.grants), reads))
 }
 
 impl<I: Interpreter> Executor<I> {
@@ -123,6 +132,7 @@ impl<I: Interpreter> Executor<I> {
             unmapped: Arc::default(),
             reported: Instant::now(),
             meter: Meter::default(),
+            printing: options.printing,
         })
     }
 
@@ -181,12 +191,21 @@ impl<I: Interpreter> Executor<I> {
             let Call { sequence, priority, .. } = call;
             self.outbox.begin_call(Running { sequence, priority });
             let result = self.run_call(call);
+            self.end_prints(&result);
             self.outbox.end_call(result);
             if self.reported.elapsed() >= REPORT_INTERVAL {
                 self.report()?;
             }
         }
         Ok(())
+    }
+
+    /// Tells the worker where what a call printed ends.
+    fn end_prints(&self, ended: &CallResult) {
+        if let Some(printing) = &self.printing {
+            let took_ns = if ended.result.is_ok() { ended.spent.occupied_ns() } else { u64::MAX };
+            printing.end_call(ended.sequence, took_ns);
+        }
     }
 
     /// Reports to the worker what has ended since the last report.

@@ -108,6 +108,7 @@ fn executor(socket: UnixStream, claims: Claims<'static>, folders: &Arc<Folders>)
     let options = Options {
         socket,
         claims,
+        printing: None,
         grants: Grants::new(Box::leak(Box::default())),
         folder: folders.cache(),
         inline_nbytes: INLINE_NBYTES,

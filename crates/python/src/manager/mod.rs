@@ -1,6 +1,7 @@
 //! A cluster's manager as Python sees it: calls, blocks and questions.
 
 mod calls;
+mod printed;
 mod remote;
 
 use crate::access;
@@ -528,6 +529,16 @@ impl Manager {
             list.append((records.len(), columns::columns(py, records)?))?;
         }
         Ok(list)
+    }
+
+    /// Waits until tasks have printed something: false if none has in time, or none will any more.
+    fn wait_printed(&self, py: Python<'_>, timeout_s: f64) -> PyResult<bool> {
+        self.await_printed(py, timeout_s)
+    }
+
+    /// What tasks have printed since the last call, and how many bytes before were left out.
+    fn take_printed<'py>(&self, py: Python<'py>) -> (Vec<printed::Piece<'py>>, u64) {
+        self.printed(py)
     }
 
     /// Ends the run. Resolves what waits. May be called twice.

@@ -4,18 +4,20 @@ use super::{Manager, Thread, unexpected};
 use crate::access;
 use crate::blocks::OpenHome;
 use crate::durations::microseconds;
+use crate::executor;
 use crate::future::names_of;
 use crate::link::Link;
 use freestone_base::Name;
 use freestone_core::manager::{Outcome, Publication, Request};
 use freestone_core::net::boot_id;
-use freestone_core::net::remote::{RemoteOptions, RemoteThread};
+use freestone_core::net::remote::{OnPrinted, RemoteOptions, RemoteThread};
 use freestone_core::session::HomeCache;
 use freestone_core::store::random_name;
-use freestone_core::wire::Address;
+use freestone_core::wire::{Address, PrintedOf};
 use pyo3::exceptions::{PyConnectionError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyList, PyType};
+use std::io::{self, Write};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError, Weak};
 
 /// Passes on where the program's blocks go, also what came before there was a link.
@@ -46,6 +48,18 @@ impl Homes {
     }
 }
 
+/// Prints what a task has printed.
+fn print_here(piece: &PrintedOf) {
+    let text = piece.printed.text.as_slice();
+    // Where nobody reads, nobody misses it.
+    let _ = if piece.printed.is_error {
+        io::stderr().write_all(text)
+    } else {
+        let mut output = io::stdout().lock();
+        output.write_all(text).and_then(|()| output.flush())
+    };
+}
+
 impl Manager {
     /// Connects to the manager at an address.
     pub(super) fn connected(
@@ -61,7 +75,11 @@ impl Manager {
         let homes = Arc::new(Homes::default());
         let of_thread = Arc::clone(&homes);
         let on_home = Box::new(move |home: &HomeCache, boot: &str| of_thread.on_home(home, boot));
-        let options = RemoteOptions { address: address.clone(), access, key, spin_us, on_home };
+        // In an executor, what tasks print that a task has submitted is what that task prints.
+        let on_printed = executor::is_here().then(|| Box::new(print_here) as OnPrinted);
+        let address_of_it = address.clone();
+        let options =
+            RemoteOptions { address: address_of_it, access, key, spin_us, on_home, on_printed };
         let thread = py
             .detach(|| RemoteThread::connect(options))
             .map_err(|error| PyConnectionError::new_err(error.to_string()))?;

@@ -26,6 +26,9 @@ __all__ = ["Views"]
 
 # Of tasks and blocks, so many are listed: a person reads no more.
 LISTED = 200
+# Of so many tasks that printed something, the last characters of each.
+LOGS = 50
+_SHOWN_OF_LOG = 4096
 _IDLE_S = 10.0
 # Of what happened while the page did not ask, so many records are shown.
 _MAX_WAITING = 1 << 17
@@ -59,6 +62,7 @@ class Views:
             "blocks": self._blocks,
             "explain": self._explain,
             "failures": self._failures,
+            "logs": self._logs,
             "summary": self._summary,
             "tasks": self._tasks,
             "timeline": self._tasks_over_time,
@@ -169,7 +173,23 @@ class Views:
     def _explain(self, query: Query) -> dict[str, Any]:
         name = _name(query)
         explanation = self._cluster.client.explain_named(name)
-        return {"name": name, "stage": explanation.stage, "text": str(explanation)}
+        log = str(self._cluster.client.logs.logs(name, of_others=True))[-_SHOWN_OF_LOG:]
+        return {"name": name, "stage": explanation.stage, "text": str(explanation), "log": log}
+
+    def _logs(self, query: Query) -> dict[str, Any]:
+        self._observe()
+        logs = self._cluster.client.logs.recent(LOGS)
+        return {
+            "logs": [
+                {
+                    "name": log.pieces[-1].name,
+                    "label": log.pieces[-1].label,
+                    "worker": log.pieces[-1].worker,
+                    "text": str(log)[-_SHOWN_OF_LOG:],
+                }
+                for log in logs
+            ]
+        }
 
     def _tasks_over_time(self, query: Query) -> dict[str, Any]:
         watch, observed_s = self._observe()

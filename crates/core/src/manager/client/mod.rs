@@ -5,6 +5,7 @@ mod adoption;
 mod explain;
 mod overview;
 mod pins;
+mod printed;
 mod publish;
 mod reduction;
 mod statistics;

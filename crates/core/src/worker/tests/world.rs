@@ -342,6 +342,7 @@ impl World {
             FromWorker::Hello { .. }
             | FromWorker::Client { .. }
             | FromWorker::Done(_)
+            | FromWorker::Printed(_)
             | FromWorker::Leaving => panic!("{message:?}"),
         }
     }

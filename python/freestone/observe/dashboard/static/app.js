@@ -1,6 +1,7 @@
 // The page: which view is shown, and when it asks anew.
 
 import { el, seconds } from "./dom.js";
+import { Logs } from "./logs.js";
 import { ask } from "./net.js";
 import { Timeline } from "./timeline.js";
 import * as views from "./views.js";
@@ -14,6 +15,7 @@ const VIEWS = {
   blocks: ["Blocks", () => new views.Blocks()],
   transfers: ["Transfers", () => new views.Transfers()],
   failures: ["Failures", () => new views.Failures()],
+  logs: ["Logs", () => new Logs()],
 };
 
 const main = document.getElementById("view");

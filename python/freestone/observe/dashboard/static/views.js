@@ -121,9 +121,11 @@ function draw(canvas) {
 // Why a task waits or where it ran, with a button that cancels it.
 export async function explain(name) {
   try {
-    const { text, stage } = await ask("explain", { name });
+    const { text, stage, log } = await ask("explain", { name });
     const lasts = ["waiting", "ready", "assigned"].includes(stage);
-    const body = el("div", {}, el("pre", {}, text), el("p", { class: "note mono" }, name));
+    const body = el("div", {}, el("pre", {}, text),
+      log ? [el("h3", {}, "What it printed"), el("pre", { class: "log", tabindex: "0" }, log)] : null,
+      el("p", { class: "note mono" }, name));
     if (await show(lasts ? "Why does it wait?" : "What became of it?", body, lasts ? "Cancel the task" : null)) {
       await act("cancel", { name });
     }

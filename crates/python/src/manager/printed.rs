@@ -1,0 +1,28 @@
+//! What tasks have printed, for Python.
+
+use super::Manager;
+use crate::durations::seconds;
+use freestone_core::wire::PrintedOf;
+use pyo3::prelude::*;
+use pyo3::types::PyBytes;
+
+/// The name of the task's first output, its function, its worker, whether this program waits for it,
+/// whether it went to standard error, the text, and how many bytes before it were left out.
+pub(super) type Piece<'py> = (Option<String>, String, u32, bool, bool, Bound<'py, PyBytes>, u64);
+
+impl Manager {
+    pub(super) fn await_printed(&self, py: Python<'_>, timeout_s: f64) -> PyResult<bool> {
+        let timeout = seconds(timeout_s)?;
+        Ok(py.detach(|| self.link.client.printed().wait(timeout)))
+    }
+
+    pub(super) fn printed<'py>(&self, py: Python<'py>) -> (Vec<Piece<'py>>, u64) {
+        let (pieces, left_out) = self.link.client.printed().take();
+        let piece = |PrintedOf { name, label, worker, is_own, printed }: PrintedOf| {
+            let text = PyBytes::new(py, printed.text.as_slice());
+            let name = name.map(|name| name.to_string());
+            (name, label, worker.0, is_own, printed.is_error, text, printed.left_out)
+        };
+        (pieces.into_iter().map(piece).collect(), left_out)
+    }
+}
