@@ -163,7 +163,7 @@ def test_damage_is_reported_with_its_place(tmp_path: Path) -> None:
         (whole[:-1], f"block at byte {head}.*truncated"),
         (whole[:-1] + b"!", f"block at byte {head}.*does not end with the mark"),
         (whole + b"\xff" * 12, f"no block begins at byte {len(whole)}"),
-        (whole[:head] + b"\xfe" + b"\xff" * 8 + b"\x01" + whole[head + 1 :], "9,223,372,036,854,775"),
+        (whole[:head] + b"\xfe" + b"\xff" * 8 + b"\1" + whole[head + 1 :], "9,223,372,036,854,"),
         (whole[:10], "header"),
         (b"", "header"),
     ]:
