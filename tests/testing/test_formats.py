@@ -33,6 +33,7 @@ VALUES: dict[str, list[Any]] = {
     "root": [MATRIX, TABLE],
     "jsonl": [TEXTS],
     "orc": [TEXTS],
+    "avro": [TEXTS],
 }
 TEXT = ("csv", "jsonl")
 

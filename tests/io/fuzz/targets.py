@@ -13,7 +13,7 @@ from typing import Any
 
 from freestone.errors import FileError, FormatError, UsageError
 from freestone.io.dataset import Dataset
-from freestone.io.formats import arrow, csv, dbdf, mtx, npy, parquet, root, tdms
+from freestone.io.formats import arrow, avro, csv, dbdf, mtx, npy, parquet, root, tdms
 from freestone.io.formats import zarr as formats_zarr
 from freestone.io.formats.meta import parse_meta
 from freestone.io.stores import FileLocation
@@ -247,6 +247,12 @@ LIBRARIES: dict[str, Target] = {
         footer(varints, b"PAR1"),
     ),
     "arrow": of_library("pyarrow", arrow, seeds.arrow, footer(numbers, b"ARROW1")),
+    "avro": Bytewise(
+        seeds.avro,
+        by(avro, offsets),
+        library="fastavro",
+        mutations=(any_bytes, numbers, varints),
+    ),
     "tdms": of_library("nptdms", tdms, seeds.tdms),
     "root": of_library("uproot", root, seeds.root),
     "rntuple": of_library("uproot", root, seeds.rntuple),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import functools
+import operator
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -200,10 +201,10 @@ def _array_equal(left: Any, right: Any) -> Node:
         return value(np.False_)
     try:
         equal = ufunc(np.equal, [left, right], {})
-    except TypeError as error:
-        if "did not contain a loop" not in str(error):
-            raise
-        return value(np.bool_(0 in left.shape))
+    except TypeError:
+        # Of types that can't be compared, such as texts and numbers: NumPy's operator says that all
+        # elements differ.
+        equal = elementwise(operator.eq, [left, right], "equal")
     return totals.reduction("all", equal, None)
 
 
