@@ -165,11 +165,38 @@ def test_memory_is_filled_in_place_and_what_breaks_off_goes_on(
 
 def test_what_breaks_off_for_another_reason_is_reported(reader: Reader) -> None:
     def refused(offset: int, count: int) -> Iterator[bytes]:
-        raise RuntimeError("org.apache.hadoop.security.AccessControlException: Permission denied")
+        raise RuntimeError(
+            'RPCError("org.apache.hadoop.security.AccessControlException", "Permission denied")'
+        )
 
     reader.read_range_stream = refused  # type: ignore[method-assign]
     with pytest.raises(PermissionError):
         HdfsLocation("hdfs://h:1/f").source().read_into(0, memoryview(bytearray(10)))
+
+
+@pytest.mark.parametrize(
+    ("reported", "kind"),
+    [
+        ('RPCError("java.io.FileNotFoundException", "no /f")', FileNotFoundError),
+        ("RPC error: java.io.FileNotFoundException no /f", FileNotFoundError),
+        ('RPCError("org.apache.hadoop.security.AccessControlException", "no")', PermissionError),
+        (
+            'FatalRPCError("org.apache.hadoop.security.authorize.AuthorizationException", "no")',
+            PermissionError,
+        ),
+        ('RPCError("java.io.IOException", "java.io.FileNotFoundException in a text")', FileError),
+        ('OperationFailed("the file is called Permission denied")', FileError),
+    ],
+)
+def test_what_a_namenode_answers_is_known_by_its_class(
+    reported: str, kind: type[Exception]
+) -> None:
+    def call() -> None:
+        raise RuntimeError(reported)
+
+    with pytest.raises(kind) as caught:
+        hdfs_client.asked("hdfs://h:1/f", call)
+    assert type(caught.value) is kind
 
 
 def test_the_address_over_http(monkeypatch: pytest.MonkeyPatch) -> None:
