@@ -12,6 +12,7 @@ import pytest
 import freestone as fs
 from freestone.client.future import Future
 from tests.collections.numpy_calls import ARGUMENTS, CALLS
+from tests.fetching import noting
 
 pytest.importorskip("dask.array", reason="the extra 'dask' is not installed")
 
@@ -102,14 +103,8 @@ def test_arrays_come_back_in_blocks_and_nothing_is_fetched(
     cluster: fs.Cluster, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     fetched: list[int] = []
-    fetch = Future._value
-
-    def noted(future: Future, *timeout: Any) -> Any:
-        fetched.append(future.nbytes or 0)
-        return fetch(future, *timeout)
-
     x = fs.Array.from_function(400_000, 50_000, lambda a, b: np.arange(a, b, dtype=float) % 1000)
-    monkeypatch.setattr(Future, "_value", noted)
+    monkeypatch.setattr(Future, "_value", noting(fetched))
     reverse, ordered = x[::-1], np.sort(x)
     assert isinstance(reverse, fs.Array)
     assert isinstance(ordered, fs.Array)

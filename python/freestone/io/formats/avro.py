@@ -21,7 +21,7 @@ from freestone.io.dataset import Dataset
 from freestone.io.formats.format import Format
 from freestone.io.formats.tables import by_library, foreign, needs, opened
 from freestone.io.raw import read_values
-from freestone.io.stores import Place
+from freestone.io.stores import FileLocation
 from freestone.io.writer import Shape, Writer, needs_columns
 
 __all__ = ["FORMAT", "open_dataset", "open_writer"]
@@ -59,8 +59,8 @@ class Records(Dataset):
         first = int(np.searchsorted(ends, start, "right")) - 1
         last = int(np.searchsorted(ends, stop, "left"))
         begin, end = self.begins[first], self.begins[last]
-        blocks = read_values(self.place.source(self.stamp), begin, (end - begin,), np.uint8)
-        with foreign(self.place):
+        blocks = read_values(self.location.source(self.stamp), begin, (end - begin,), np.uint8)
+        with foreign(self.location):
             rows = self._decoded(self.head + blocks.tobytes())
             return self._table(rows).slice(start - self.ends[first], stop - start)
 
@@ -72,7 +72,7 @@ class Records(Dataset):
             rows.extend(block)
             if block.bytes_.read(1):
                 reason = f"a block has more than the {block.num_records:,} records that it says"
-                raise FormatError(self.place.url, reason)
+                raise FormatError(self.location.url, reason)
         return rows
 
     def _table(self, rows: list[dict[str, Any]]) -> Any:
@@ -88,22 +88,22 @@ class Records(Dataset):
         return self.schema
 
 
-def open_dataset(place: Place) -> Dataset:
+def open_dataset(location: FileLocation) -> Dataset:
     """Read the head of an Avro file, and where its blocks begin and how many rows they have."""
     from freestone.io.formats.avro_types import plain
 
     fastavro = needs("fastavro", "avro", "Avro")
-    stamp = place.stamp()
-    with _buffered(place) as file:
-        with foreign(place):
+    stamp = location.stamp()
+    with _buffered(location) as file:
+        with foreign(location):
             found = fastavro.reader(file)
             written, meta = json.loads(found.metadata["avro.schema"]), found.metadata
-            schema = _schema(place, found.writer_schema)
+            schema = _schema(location, found.writer_schema)
             head = _head(meta | {"avro.schema": json.dumps(plain(written))}, found._header["sync"])
-        begins, ends = _parts(place, file, found._header["sync"], int(stamp[0]))
+        begins, ends = _parts(location, file, found._header["sync"], int(stamp[0]))
     rows = ends[-1]
     return Records(
-        place=place,
+        location=location,
         kind="frame",
         stamp=stamp,
         rows=rows,
@@ -117,8 +117,8 @@ def open_dataset(place: Place) -> Dataset:
     )
 
 
-def _buffered(place: Place) -> Any:
-    file = opened(place)
+def _buffered(location: FileLocation) -> Any:
+    file = opened(location)
     return open(file, "rb") if isinstance(file, str) else io.BufferedReader(file, BUFFER_NBYTES)
 
 
@@ -140,19 +140,21 @@ def _head(meta: dict[str, str], sync: bytes) -> bytes:
     return out.getvalue()
 
 
-def _schema(place: Place, written: Any) -> Any:
+def _schema(location: FileLocation, written: Any) -> Any:
     """Return the columns of a file's records."""
     from freestone.io.formats.avro_types import Unfit, arrow_type, is_empty
 
     pa = needs("pyarrow", "arrow", "Avro")
     if not (isinstance(written, dict) and written.get("type") == "record"):
-        raise FormatError(place.url, "its values are no records, of which columns could be made")
+        raise FormatError(location.url, "its values are no records, of which columns could be made")
     try:
         kind = arrow_type(written)
     except Unfit as unfit:
-        raise FormatError(place.url, _where(written, unfit)) from None
+        raise FormatError(location.url, _where(written, unfit)) from None
     if is_empty(kind):
-        raise FormatError(place.url, "its records take no bytes, so that there may be any number")
+        raise FormatError(
+            location.url, "its records take no bytes, so that there may be any number"
+        )
     return pa.schema([kind.field(number) for number in range(kind.num_fields)])
 
 
@@ -171,14 +173,16 @@ def _where(written: Any, unfit: Exception) -> str:
     return str(unfit)
 
 
-def _parts(place: Place, file: Any, sync: bytes, nbytes: int) -> tuple[list[int], list[int]]:
+def _parts(
+    location: FileLocation, file: Any, sync: bytes, nbytes: int
+) -> tuple[list[int], list[int]]:
     """Return where parts begin, and after how many rows they end."""
     begins, ends, rows, end = [file.tell()], [0], 0, file.tell()
-    for count, end in _blocks(place, file, sync, nbytes):
+    for count, end in _blocks(location, file, sync, nbytes):
         rows += count
         if rows > MAX_ROWS:
             reason = f"its blocks say that they have {rows:,} records (damaged)"
-            raise FormatError(place.url, reason)
+            raise FormatError(location.url, reason)
         if end - begins[-1] >= PART_NBYTES:
             begins.append(end)
             ends.append(rows)
@@ -188,27 +192,29 @@ def _parts(place: Place, file: Any, sync: bytes, nbytes: int) -> tuple[list[int]
     return begins, ends
 
 
-def _blocks(place: Place, file: Any, sync: bytes, nbytes: int) -> Iterator[tuple[int, int]]:
+def _blocks(
+    location: FileLocation, file: Any, sync: bytes, nbytes: int
+) -> Iterator[tuple[int, int]]:
     """Yield how many records each block has, and at which byte it ends."""
     at = file.tell()
     while at < nbytes:
-        count, size = _varint(place, file, at), _varint(place, file, at)
+        count, size = _varint(location, file, at), _varint(location, file, at)
         end = file.tell() + size + SYNC_NBYTES
         if count < 0 or size < 0 or end > nbytes:
             reason = (
                 f"the block at byte {at:,} says that it has {count:,} records in {size:,} bytes, "
                 f"of a file of {nbytes:,} (truncated, or damaged)"
             )
-            raise FormatError(place.url, reason)
+            raise FormatError(location.url, reason)
         file.seek(size, io.SEEK_CUR)
         if file.read(SYNC_NBYTES) != sync:
             reason = f"the block at byte {at:,} does not end with the mark of the file (damaged)"
-            raise FormatError(place.url, reason)
+            raise FormatError(location.url, reason)
         yield count, end
         at = end
 
 
-def _varint(place: Place, file: Any, at: int) -> int:
+def _varint(location: FileLocation, file: Any, at: int) -> int:
     """Read a number: seven bits in each byte, the lowest first; its lowest bit is the sign."""
     value: int = 0
     for number in range(MAX_VARINT):
@@ -219,18 +225,18 @@ def _varint(place: Place, file: Any, at: int) -> int:
         if byte[0] < 128:
             sign: int = value & 1
             return (value >> 1) ^ -sign
-    raise FormatError(place.url, f"no block begins at byte {at:,} (truncated, or damaged)")
+    raise FormatError(location.url, f"no block begins at byte {at:,} (truncated, or damaged)")
 
 
-def open_writer(place: Place, shape: Shape, *, compression: str = "deflate") -> Writer:
+def open_writer(location: FileLocation, shape: Shape, *, compression: str = "deflate") -> Writer:
     """Write blocks of records; each value may be missing."""
     needs("fastavro", "avro", "Avro")
     if shape.kind != "frame":
         raise UsageError(
-            f"{place.url}: Avro has columns with names; make it a frame, or write parquet"
+            f"{location.url}: Avro has columns with names; make it a frame, or write parquet"
         )
-    needs_columns(place, shape)
-    writer = AvroWriter(place=place, shape=shape, compression=compression)
+    needs_columns(location, shape)
+    writer = AvroWriter(location=location, shape=shape, compression=compression)
     # What can't be written is refused before anything is.
     writer.encode(shape.schema.empty_table(), 0)
     return writer
@@ -250,13 +256,13 @@ class AvroWriter(Writer):
         try:
             fields = avro_fields(list(self.shape.schema))
         except Unfit as unfit:
-            raise UsageError(f"{self.place.url}: {unfit}") from None
+            raise UsageError(f"{self.location.url}: {unfit}") from None
         return {"type": "record", "name": "row", "fields": fields}
 
     @cached_property
     def sync(self) -> bytes:
         """The mark that all blocks end with: that of a file is its own, and no two differ in it."""
-        content = f"{self.place.url}\n{json.dumps(self.schema)}".encode()
+        content = f"{self.location.url}\n{json.dumps(self.schema)}".encode()
         return hashlib.blake2b(content, digest_size=SYNC_NBYTES).digest()
 
     def head(self, nbytes: Any) -> bytes:
@@ -271,7 +277,7 @@ class AvroWriter(Writer):
         pa = needs("pyarrow", "arrow", "Avro")
         schema, out = plain(self.schema), io.BytesIO()
         kinds = pa.schema([pa.field(one.name, stored(one.type)) for one in block.schema])
-        with by_library(self.place):
+        with by_library(self.location):
             writer = needs("fastavro.write", "avro", "Avro").Writer(
                 out, schema, self.compression, BLOCK_NBYTES, sync_marker=self.sync
             )
