@@ -10,6 +10,7 @@ mod graph;
 mod members;
 mod order;
 mod overview;
+mod record;
 mod routes;
 mod schedule;
 mod shapes;
@@ -20,6 +21,7 @@ mod transfer;
 
 pub use api::*;
 pub use overview::*;
+pub use record::{Fields, Record};
 
 use client::Clients;
 use graph::Graph;
