@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from freestone.lang.arrays import totals
+from freestone.lang.arrays import shares, totals
 from freestone.lang.arrays.cells import elementwise, same_rows, ufunc
 from freestone.lang.arrays.histograms import histogram
 from freestone.lang.arrays.nodes import Node, cut_up, refusal, value
@@ -284,6 +284,22 @@ def _vstack(arrays: Sequence[Any]) -> Node:
 
 
 lazily("histogram")(histogram)
+_sorted_rows = FUNCTIONS["sort"]
+
+
+@lazily("sort")
+def _sort(
+    arg: Node, axis: Any = -1, kind: Any = None, order: Any = None, *, stable: Any = None
+) -> Any:
+    if order is not None:
+        raise refusal("np.sort", "takes no order= here")
+    if arg.rows is not None and (axis is None or (arg.ndim == 1 and axis in (0, -1))):
+        return shares.sort(arg)
+    return _sorted_rows(arg, axis)
+
+
+for _eager in (shares.unique, shares.bincount, shares.qr):
+    lazily(_eager.__name__)(_eager)
 
 
 @lazily("may_share_memory", "shares_memory")
