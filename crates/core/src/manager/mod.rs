@@ -7,24 +7,28 @@ pub mod api;
 mod check;
 mod client;
 mod graph;
+mod locking;
 mod members;
 mod order;
 mod overview;
 mod routes;
 mod schedule;
 mod shapes;
+mod shared;
 mod table;
 #[cfg(test)]
 mod tests;
 mod transfer;
 
 pub use api::*;
+pub use locking::*;
 pub use overview::*;
 
 use client::Clients;
 use graph::Graph;
 use members::Members;
 use schedule::Schedule;
+use shared::Locks;
 use transfer::Transfer;
 
 /// The manager.
@@ -41,6 +45,7 @@ pub struct Manager {
     transfer: Transfer,
     schedule: Schedule,
     clients: Clients,
+    locks: Locks,
     /// Whether somebody looks at the run, so that records are of use.
     observed: bool,
     closed: bool,
@@ -76,6 +81,7 @@ impl Manager {
             transfer: Transfer::new(&config),
             schedule: Schedule::default(),
             clients: Clients::new(),
+            locks: Locks::default(),
             config,
             observed: false,
             closed: false,
