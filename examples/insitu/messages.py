@@ -11,7 +11,6 @@ import socket
 import struct
 import threading
 from pathlib import Path
-from types import TracebackType
 from typing import Self
 
 __all__ = ["Messages"]
@@ -73,10 +72,5 @@ class Messages:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self._socket.close()

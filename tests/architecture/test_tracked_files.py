@@ -2,7 +2,7 @@
 
 import re
 
-from tests.architecture.repository import ROOT, tracked
+from tests.architecture.repository import ROOT, git, tracked
 
 LONGEST = 600
 LOCKS = re.compile(r"(Cargo\.lock|requirements/.*\.txt|LICENSE)$")
@@ -46,3 +46,11 @@ def test_no_file_is_too_long() -> None:
         if not LOCKS.search(str(path.relative_to(ROOT)))
     }
     assert {name: length for name, length in long.items() if length > LONGEST} == {}
+
+
+def test_files_that_are_no_text_are_pictures_of_the_docs() -> None:
+    """What a program leaves in the folder where it ran belongs to nobody else."""
+    listed = git("ls-files", "-z").split("\0")[:-1]
+    paths = [name for name in listed if (ROOT / name).is_file()]
+    binary = [name for name in paths if b"\0" in (ROOT / name).read_bytes()]
+    assert [name for name in binary if not name.startswith("docs/images/")] == []

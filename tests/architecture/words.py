@@ -1,24 +1,16 @@
 """Words that code, documentation and commit messages do not use, and what to write instead.
 
-Documentation and commit messages are free of them. In code some are left: `words_left.toml` has how
-often each occurs, and the counts may only fall. After a renaming,
-
-    python -m tests.architecture.words
-
-writes the new counts; with a word, it lists the lines where it is left.
+`python -m tests.architecture.words` lists where there are any in code and documentation.
 """
 
 import re
 import sys
-import tomllib
-from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 from tests.architecture.repository import ROOT, git, tracked
 
-LEFT = Path(__file__).with_name("words_left.toml")
 CODE = {".c", ".h", ".py", ".pyi", ".rs", ".sh"}
 # They hold the words, to refuse them.
 OWN = {"words.py", "test_words.py"}
@@ -142,13 +134,13 @@ def in_code(text: str, path: str) -> Iterator[tuple[int, str]]:
     yield from AS_NAMES.find(f"\n{text}")
 
 
-def code() -> Iterator[tuple[str, int, str]]:
-    """Yield path, line and word for each refused word in the repository's code."""
+def code() -> Iterator[str]:
+    """Yield a line for each refused word in the repository's code."""
     for path in tracked():
         if path.suffix in CODE and path.name not in OWN:
             relative = path.relative_to(ROOT).as_posix()
             for line, word in in_code(path.read_text(encoding="utf-8"), relative):
-                yield relative, line, word
+                yield f"{relative}:{line}: {word!r}: write {INSTEAD[word]}"
 
 
 def documents() -> Iterator[str]:
@@ -157,22 +149,6 @@ def documents() -> Iterator[str]:
         if path.suffix == ".md":
             for line, word in in_prose(path.read_text(encoding="utf-8")):
                 yield f"{path.relative_to(ROOT)}:{line}: {word!r}: write {INSTEAD[word]}"
-
-
-def differences(left: dict[str, int], found: Counter[str]) -> Iterator[str]:
-    """Yield what is wrong where `found` is not what the list of words that are left says."""
-    for word in sorted({*left, *found}):
-        listed, there = left.get(word, 0), found[word]
-        if there > listed:
-            yield (
-                f"{word!r} occurs {there} times, {listed} were left: write {INSTEAD[word]}; "
-                f"`python -m tests.architecture.words '{word}'` lists the lines"
-            )
-        elif there < listed:
-            yield (
-                f"{word!r} occurs {there} times, {listed} are listed: "
-                "`python -m tests.architecture.words` writes the new count"
-            )
 
 
 def messages(folder: Path = ROOT, here: str = "tests/architecture/words.py") -> list[str]:
@@ -189,38 +165,12 @@ def messages(folder: Path = ROOT, here: str = "tests/architecture/words.py") -> 
     return [message.strip() for message in listed.split("\0") if message.strip()]
 
 
-def commits(written: Iterable[str], excused: Iterable[str] = ()) -> Iterator[str]:
-    """Yield a line for each refused word in messages of commits, but for excused subjects."""
+def commits(written: Iterable[str]) -> Iterator[str]:
+    """Yield a line for each refused word in messages of commits."""
     for message in written:
-        subject = message.splitlines()[0]
-        if subject not in excused:
-            for _, word in in_prose(message):
-                yield f"{subject!r} has {word!r}: write {INSTEAD[word]}"
-
-
-def left() -> tuple[dict[str, int], list[str]]:
-    """Return how often each word is left in code, and the subjects of excused commits."""
-    listed = tomllib.loads(LEFT.read_text(encoding="utf-8"))
-    return listed["code"], listed["excused_commits"]
-
-
-def write_counts() -> str | None:
-    """Write the counts that have fallen, or return what is wrong with those that rose."""
-    listed, _ = left()
-    found = Counter(word for *_, word in code())
-    rose = [line for line in differences(listed, found) if " were left" in line]
-    if rose:
-        return "\n".join(rose)
-    text = LEFT.read_text(encoding="utf-8")
-    counts = "".join(f'"{word}" = {found[word]}\n' for word in sorted(found))
-    LEFT.write_text(text[: text.index("[code]")] + "[code]\n" + counts, encoding="utf-8")
-    return None
+        for _, word in in_prose(message):
+            yield f"{message.splitlines()[0]!r} has {word!r}: write {INSTEAD[word]}"
 
 
 if __name__ == "__main__":
-    if sys.argv[1:]:
-        for path, line, word in code():
-            if word in sys.argv[1:]:
-                print(f"{path}:{line}: {word}")
-    else:
-        sys.exit(write_counts())
+    sys.exit("\n".join([*code(), *documents()]))

@@ -12,6 +12,7 @@ import pytest
 import freestone as fs
 from freestone.client.future import Future
 from tests.collections.numpy_calls import ARGUMENTS, CALLS
+from tests.fetching import noting
 
 pytest.importorskip("dask.array", reason="the extra 'dask' is not installed")
 
@@ -28,7 +29,13 @@ ON_A_CLUSTER = [
         "x[[0, 5]]",
         "np.unique(i, return_counts=True)",
     ),
-    *("np.median(x, axis=0)", "np.percentile(v, 30)", "np.sort(x, axis=0)", "np.linalg.svd(x)[1]"),
+    *(
+        "np.median(x, axis=0)",
+        "np.percentile(v, 30)",
+        "np.sort(x, axis=0)",
+        "np.sort(v)",
+        "np.linalg.svd(x)[1]",
+    ),
     *("np.where(b)", "np.fft.fft(x, axis=0)", "np.linalg.eigh(q)[0]", "np.add.accumulate(v)"),
     *("x.T + v", "np.cov(x, rowvar=False)", "np.array2string(v)", "np.linalg.slogdet(q)"),
 ]
@@ -96,14 +103,8 @@ def test_arrays_come_back_in_blocks_and_nothing_is_fetched(
     cluster: fs.Cluster, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     fetched: list[int] = []
-    fetch = Future._value
-
-    def noted(future: Future, *timeout: Any) -> Any:
-        fetched.append(future.nbytes or 0)
-        return fetch(future, *timeout)
-
     x = fs.Array.from_function(400_000, 50_000, lambda a, b: np.arange(a, b, dtype=float) % 1000)
-    monkeypatch.setattr(Future, "_value", noted)
+    monkeypatch.setattr(Future, "_value", noting(fetched))
     reverse, ordered = x[::-1], np.sort(x)
     assert isinstance(reverse, fs.Array)
     assert isinstance(ordered, fs.Array)
@@ -122,8 +123,8 @@ def test_a_warning_says_who_computes_it_once(monkeypatch: pytest.MonkeyPatch) ->
         np.roll(x, 1)
     assert caught[0].filename == __file__
     np.roll(x, 2)
-    with pytest.warns(UserWarning, match="sort of an Array .* one worker computes it now"):
-        np.sort(x)
+    with pytest.warns(UserWarning, match="argsort of an Array .* one worker computes it now"):
+        np.argsort(x)
 
 
 def test_a_setting_refuses_it() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import operator
 from typing import Any
 
@@ -238,3 +239,12 @@ def test_what_is_in_a_collection() -> None:
     assert [3] not in fs.Bag.from_items([1, 2, 3], 2)
     assert "a" in fs.Frame.from_table({"a": [1]}, 1)
     assert 1 not in fs.Frame.from_table({"a": [1]}, 1)
+
+
+@pytest.mark.parametrize("rows", [0, 2])
+def test_arrays_of_types_that_cannot_be_compared_are_equal_if_they_are_empty(rows: int) -> None:
+    """As NumPy's operator has it, whose elements all differ then."""
+    kinds = ["m8[s]", "M8[s]", "f8", "U1", "S1", "?"]
+    for left, right in itertools.product((np.ones(rows, kind) for kind in kinds), repeat=2):
+        found = np.array_equal(fs.Array.from_numpy(left, 1), right)
+        assert bool(found) == np.array_equal(left, right), (left.dtype, right.dtype)

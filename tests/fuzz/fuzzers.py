@@ -87,7 +87,7 @@ def _reader(name: str, fixed: int) -> Fuzzer:
 
 
 OUR_READERS = ["csv", "csv-triples", "dbdf", "mtx", "npy", "meta", "layout", "layout-text"]
-READERS_OF_LIBRARIES = ["parquet", "arrow", "tdms", "root", "rntuple", "zarr"]
+READERS_OF_LIBRARIES = ["parquet", "arrow", "avro", "tdms", "root", "rntuple", "zarr"]
 _ALL = [
     Fuzzer(
         "arrays", "expressions of arrays: blocks with NumPy", "tests.collections.fuzz", (), 1500

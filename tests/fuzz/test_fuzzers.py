@@ -13,6 +13,7 @@ from tests.fuzz.running import run_seeds
 TIMEOUT_S = 1200
 NEEDS = {"resizes-by-mpi": "mpi4py", "graphs": "dask"}
 NEEDS |= {"read-parquet": "pyarrow", "read-arrow": "pyarrow", "read-tdms": "nptdms"}
+NEEDS |= {"read-avro": "fastavro"}
 NEEDS |= {"read-root": "uproot", "read-rntuple": "uproot", "read-zarr": "zarr"}
 # Those of crates have tests of their own with fixed seeds.
 WITH_SEEDS = [name for name, each in FUZZERS.items() if each.fixed or each.known("mended")]

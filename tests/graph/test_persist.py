@@ -24,6 +24,7 @@ from freestone.client.future import Future
 from freestone.collections.held import held_in
 from freestone.errors import ClosedError
 from freestone.graph.reading import specs_of
+from tests.fetching import noting
 from tests.waiting import until
 
 WAYS = {
@@ -79,15 +80,9 @@ def test_no_block_goes_through_the_program(
     two_workers: fs.Cluster, persist: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     fetched: list[int] = []
-    fetch = Future._value
-
-    def noted(future: Future, *timeout: Any) -> Any:
-        fetched.append(future.nbytes or 0)
-        return fetch(future, *timeout)
-
     before = two_workers.statistics()
     with monkeypatch.context() as patched:
-        patched.setattr(Future, "_value", noted)
+        patched.setattr(Future, "_value", noting(fetched))
         x = persist(two_workers, numbers())
         y = persist(two_workers, (x + 1) * 2)
         last = y[-1].compute(scheduler=two_workers.get)

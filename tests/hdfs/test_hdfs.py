@@ -20,7 +20,7 @@ from freestone.errors import FileError, FileMissingError, FormatError
 from freestone.io import open_dataset, raw
 from freestone.io.segment_writer import SegmentWriter
 from freestone.io.stores import webhdfs
-from freestone.io.stores.hdfs import HdfsPlace
+from freestone.io.stores.hdfs import HdfsLocation
 from freestone.io.stores.webhdfs import block_locations
 from tests.hdfs.conftest import Hdfs
 
@@ -28,7 +28,7 @@ X = np.random.default_rng(1).normal(size=(4000, 50))
 
 
 def names(hdfs: Hdfs, folder: str) -> list[str]:
-    return HdfsPlace(f"{hdfs.url}{folder}").names()
+    return HdfsLocation(f"{hdfs.url}{folder}").names()
 
 
 @pytest.mark.parametrize("name", ["m.csv", "m.dbdf", "m.npy", "m.parquet", "m.mtx"])
@@ -70,10 +70,10 @@ def test_what_is_missing_or_a_folder(hdfs: Hdfs) -> None:
         fs.read(f"{hdfs.url}/there/none.csv")
     with pytest.raises(FileMissingError):
         fs.read(f"{hdfs.url}/there/none.csv.hdfs")
-    HdfsPlace(f"{hdfs.url}/there/folder.csv").make_folder()
+    HdfsLocation(f"{hdfs.url}/there/folder.csv").make_folder()
     with pytest.raises(FileError, match="is a folder"):
         fs.read(f"{hdfs.url}/there/folder.csv")
-    HdfsPlace(f"{hdfs.url}/there/empty.csv.hdfs").make_folder()
+    HdfsLocation(f"{hdfs.url}/there/empty.csv.hdfs").make_folder()
     with pytest.raises(FormatError, match="without segments"):
         fs.read(f"{hdfs.url}/there/empty.csv.hdfs")
 
@@ -90,7 +90,7 @@ def test_segments_are_as_daphne_lays_them_out(
         assert names(hdfs, f"/deep/er/x.{kind}.hdfs") == sorted(
             [*segments, *(f"{each}.meta" for each in segments)]
         )
-        reported = json.loads(HdfsPlace(f"{url}/{segments[0]}.meta").read_bytes())
+        reported = json.loads(HdfsLocation(f"{url}/{segments[0]}.meta").read_bytes())
         assert reported == {"numCols": 50, "numRows": rows, "valueType": "f64"}
         back = fs.read(url, block_rows=777)
         np.testing.assert_array_equal(back.compute(), X)
@@ -107,7 +107,7 @@ def test_blocks_are_read_by_workers_that_hold_them(
     # Its http server starts with the first question, which may take longer than anyone waits.
     monkeypatch.setattr(webhdfs, "ASKED_S", 60)
     blocks = block_locations(hdfs.http, "/placed.npy", "anyone", ())
-    assert sum(block.nbytes for block in blocks) == HdfsPlace(url).stamp()[0]
+    assert sum(block.nbytes for block in blocks) == HdfsLocation(url).stamp()[0]
     assert all(len(block.hosts) == 2 for block in blocks)
     names = {"worker-0": "node0.rack.example", "worker-1": "node1"}
     hosts = {host for block in blocks for host in block.hosts}

@@ -39,14 +39,21 @@ def test_calls_run_and_blocks_move_between_workers_that_joined(
     assert all(worker.address.startswith("tcp://127.0.0.1:") for worker in figures.workers)
 
 
-def test_blocks_move_by_tls_where_there_is_no_socket(
-    cluster: fs.Cluster, joined: Joined, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+def start_two_in(
+    folder: Path, cluster: fs.Cluster, joined: Joined, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    tmp_path.chmod(0o700)
-    monkeypatch.setenv("FREESTONE_FOLDER", str(tmp_path))
+    """Start two workers whose sockets are in a folder of their own."""
+    folder.chmod(0o700)
+    monkeypatch.setenv("FREESTONE_FOLDER", str(folder))
     for _ in range(2):
         joined.start(cluster.access)
     assert until(lambda: count(cluster) == 2)
+
+
+def test_blocks_move_by_tls_where_there_is_no_socket(
+    cluster: fs.Cluster, joined: Joined, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    start_two_in(tmp_path, cluster, joined, monkeypatch)
     # As on different machines: the sockets of others are not there.
     sockets = [*tmp_path.glob("*/worker-*.sock"), *Path(cluster.folder).glob("worker-*.sock")]
     assert len(sockets) == 3
@@ -70,11 +77,7 @@ def sockets_of(port: int) -> int:
 def test_small_blocks_share_connections(
     cluster: fs.Cluster, joined: Joined, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    tmp_path.chmod(0o700)
-    monkeypatch.setenv("FREESTONE_FOLDER", str(tmp_path))
-    for _ in range(2):
-        joined.start(cluster.access)
-    assert until(lambda: count(cluster) == 2)
+    start_two_in(tmp_path, cluster, joined, monkeypatch)
     for path in [*tmp_path.glob("*/worker-*.sock"), *Path(cluster.folder).glob("worker-*.sock")]:
         path.unlink()
     many = 300

@@ -20,6 +20,19 @@ from tests.waiting import until
 from .conftest import Joined, count
 
 
+def make_noted(cluster: fs.Cluster, path: Path) -> fs.Future:
+    """Make a block by a call that notes in a file that it ran."""
+
+    def make(path: str) -> np.ndarray:
+        with open(path, "a") as file:
+            file.write("x")
+        return np.arange(100_000)
+
+    made = cluster.submit(make, str(path))
+    cluster.wait([made], 60)
+    return made
+
+
 def pid_of(cluster: fs.Cluster, worker: str) -> list[int]:
     return [entry.pid for entry in cluster.statistics().workers if entry.worker == worker]
 
@@ -31,13 +44,7 @@ def test_one_that_is_reported_to_end_hands_over_what_only_it_holds(
     assert until(lambda: count(cluster) == 1)
     (tmp_path / "made").touch()
 
-    def make(path: str) -> np.ndarray:
-        with open(path, "a") as file:
-            file.write("x")
-        return np.arange(100_000)
-
-    made = cluster.submit(make, str(tmp_path / "made"))
-    cluster.wait([made], 60)
+    made = make_noted(cluster, tmp_path / "made")
     leaving.send_signal(signal.SIGTERM)
     assert leaving.wait(60) == 0
     # With nobody else there it goes to the program's own worker, which only keeps blocks.
@@ -124,13 +131,7 @@ def test_one_that_was_out_of_reach_comes_back_with_its_cache(
     assert until(lambda: count(cluster) == 1)
     (before,) = pid_of(cluster, "worker-1")
 
-    def make(path: str) -> np.ndarray:
-        with open(path, "a") as file:
-            file.write("x")
-        return np.arange(100_000)
-
-    made = cluster.submit(make, str(tmp_path / "made"))
-    cluster.wait([made], 60)
+    made = make_noted(cluster, tmp_path / "made")
     cable.pull()
     assert until(lambda: pid_of(cluster, "worker-2"))
     assert pid_of(cluster, "worker-2") == [before]

@@ -19,7 +19,7 @@ import scipy.sparse
 import freestone as fs
 from freestone.errors import FileError, FormatError, UsageError
 
-__all__ = ["BAD", "Bad", "check", "described", "put"]
+__all__ = ["BAD", "Bad", "check", "check_content", "described", "put"]
 
 
 @dataclass(frozen=True)
@@ -232,3 +232,12 @@ def check(bad: Bad, url: str) -> None:
     assert bad.place in str(caught.value)
     if isinstance(caught.value, FileError):
         assert f"{url}{bad.beside}" in str(caught.value)
+
+
+def check_content(path: Path, content: bytes, place: str, **options: Any) -> None:
+    """Write a file that is wrong, read it, and look at what is reported: where, and in which."""
+    path.write_bytes(content)
+    with pytest.raises(FormatError) as caught:
+        fs.read(path, **options).compute()
+    assert place in str(caught.value)
+    assert str(path) in str(caught.value)

@@ -32,7 +32,7 @@ class Store:
         if path in self.folders:
             return SimpleNamespace(path=path, isdir=True, length=0, modification_time=1)
         if path not in self.files:
-            raise RuntimeError(f"File not found: {path}")
+            raise FileNotFoundError(path)
         content = self.files[path]
         # Another content is another version.
         changed = zlib.crc32(content)

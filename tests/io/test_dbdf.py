@@ -22,6 +22,7 @@ import freestone as fs
 from freestone.errors import FormatError, UsageError
 from freestone.io import open_dataset
 from freestone.io.raw import fill_block
+from tests.io.bad import check_content
 
 QUICK = settings(max_examples=60, deadline=None)
 CODES = ["i1", "i4", "i8", "u1", "u4", "u8", "f4", "f8"]
@@ -153,7 +154,7 @@ def test_only_executors_have_a_cache_to_fill(two_workers: fs.Cluster, tmp_path: 
     assert two_workers.submit(in_a_call, 5, 5).result() == "ndarray"
     np.testing.assert_array_equal(two_workers.submit(dataset.read_block, 2, 5).result(), 1.0)
     os.truncate(path, 100)
-    short = replace(dataset, stamp=dataset.place.stamp())
+    short = replace(dataset, stamp=dataset.location.stamp())
     with pytest.raises(FormatError, match="truncated"):
         two_workers.submit(short.read_block, 0, 10).result()
 
@@ -227,12 +228,7 @@ CSR = sparse(scipy.sparse.csr_array(np.array([[0, 1.5], [0, 0], [2, 3]])), 7, "<
 def test_headers_that_lie_are_reported_with_their_place(
     tmp_path: Path, content: bytes, place: str
 ) -> None:
-    path = tmp_path / "bad.dbdf"
-    path.write_bytes(content)
-    with pytest.raises(FormatError) as caught:
-        fs.read(path).compute()
-    assert place in str(caught.value)
-    assert str(path) in str(caught.value)
+    check_content(tmp_path / "bad.dbdf", content, place)
 
 
 @settings(max_examples=400, deadline=None)

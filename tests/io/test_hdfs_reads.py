@@ -24,7 +24,7 @@ import freestone as fs
 from freestone.errors import FileError, FormatError, UsageError
 from freestone.io.raw import read_values
 from freestone.io.stores import hdfs, hdfs_client, hdfs_source, webhdfs
-from freestone.io.stores.hdfs import HdfsPlace
+from freestone.io.stores.hdfs import HdfsLocation
 from freestone.io.stores.webhdfs import (
     BlockLocation,
     block_locations,
@@ -75,21 +75,21 @@ def reader(monkeypatch: pytest.MonkeyPatch) -> Reader:
 
 
 def test_reads_of_a_middle_size_bring_what_follows(reader: Reader) -> None:
-    source = HdfsPlace("hdfs://h:1/f").source()
+    source = HdfsLocation("hdfs://h:1/f").source()
     for at in range(0, len(CONTENT), 2_000):
         assert bytes(source.read_at(at, 2_000)) == CONTENT[at : at + 2_000]
     assert reader.calls == [(at, 10_000) for at in range(0, len(CONTENT), 10_000)]
 
 
 def test_small_and_large_reads_are_asked_as_they_are(reader: Reader) -> None:
-    source = HdfsPlace("hdfs://h:1/f").source()
+    source = HdfsLocation("hdfs://h:1/f").source()
     for offset, count in [(0, 50), (70_000, 999), (5, 20_000)]:
         assert bytes(source.read_at(offset, count)) == CONTENT[offset : offset + count]
     assert reader.calls == [(0, 50), (70_000, 999), (5, 20_000)]
 
 
 def test_any_read_gives_the_bytes_of_the_file(reader: Reader) -> None:
-    source, dice = HdfsPlace("hdfs://h:1/f").source(), random.Random(2)
+    source, dice = HdfsLocation("hdfs://h:1/f").source(), random.Random(2)
     for _ in range(2_000):
         offset, count = dice.randint(0, 110_000), dice.choice([0, 10, 1_500, 5_000, 12_000])
         assert bytes(source.read_at(offset, count)) == CONTENT[offset : offset + count]
@@ -148,7 +148,7 @@ def test_memory_is_filled_in_place_and_what_breaks_off_goes_on(
     reader: Reader, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(hdfs_client, "FIRST_WAIT_S", 0.0)
-    source = HdfsPlace("hdfs://h:1/f").source()
+    source = HdfsLocation("hdfs://h:1/f").source()
     view = bytearray(5_000)
     assert source.read_into(90_000, memoryview(view)) == 5_000
     assert view == CONTENT[90_000:95_000]
@@ -165,11 +165,38 @@ def test_memory_is_filled_in_place_and_what_breaks_off_goes_on(
 
 def test_what_breaks_off_for_another_reason_is_reported(reader: Reader) -> None:
     def refused(offset: int, count: int) -> Iterator[bytes]:
-        raise RuntimeError("org.apache.hadoop.security.AccessControlException: Permission denied")
+        raise RuntimeError(
+            'RPCError("org.apache.hadoop.security.AccessControlException", "Permission denied")'
+        )
 
     reader.read_range_stream = refused  # type: ignore[method-assign]
     with pytest.raises(PermissionError):
-        HdfsPlace("hdfs://h:1/f").source().read_into(0, memoryview(bytearray(10)))
+        HdfsLocation("hdfs://h:1/f").source().read_into(0, memoryview(bytearray(10)))
+
+
+@pytest.mark.parametrize(
+    ("reported", "kind"),
+    [
+        ('RPCError("java.io.FileNotFoundException", "no /f")', FileNotFoundError),
+        ("RPC error: java.io.FileNotFoundException no /f", FileNotFoundError),
+        ('RPCError("org.apache.hadoop.security.AccessControlException", "no")', PermissionError),
+        (
+            'FatalRPCError("org.apache.hadoop.security.authorize.AuthorizationException", "no")',
+            PermissionError,
+        ),
+        ('RPCError("java.io.IOException", "java.io.FileNotFoundException in a text")', FileError),
+        ('OperationFailed("the file is called Permission denied")', FileError),
+    ],
+)
+def test_what_a_namenode_answers_is_known_by_its_class(
+    reported: str, kind: type[Exception]
+) -> None:
+    def call() -> None:
+        raise RuntimeError(reported)
+
+    with pytest.raises(kind) as caught:
+        hdfs_client.asked("hdfs://h:1/f", call)
+    assert type(caught.value) is kind
 
 
 def test_the_address_over_http(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -194,7 +221,7 @@ def test_the_active_one_of_two_namenodes_is_asked(
     monkeypatch.delenv("HDFS_HTTP_ADDRESS", raising=False)
     (tmp_path / "hdfs-site.xml").write_text(SITE)
     monkeypatch.setenv("HADOOP_CONF_DIR", str(tmp_path))
-    place = HdfsPlace.of("hdfs://ours/f")
+    location = HdfsLocation.of("hdfs://ours/f")
     asked: list[str] = []
 
     def answering(url: str, timeout: float) -> Any:
@@ -205,8 +232,8 @@ def test_the_active_one_of_two_namenodes_is_asked(
 
     monkeypatch.setattr("urllib.request.urlopen", answering)
     monkeypatch.setattr(webhdfs, "_silent_until", {})
-    assert place.hosts(0, 50, (100, 1)) == ["a"]
-    assert place.hosts(50, 60, (100, 1)) == ["a"]
+    assert location.hosts(0, 50, (100, 1)) == ["a"]
+    assert location.hosts(50, 60, (100, 1)) == ["a"]
     assert asked == ["one:9870", "two:9870"]
     (tmp_path / "broken").mkdir()
     (tmp_path / "broken" / "hdfs-site.xml").write_text("<configuration>")
@@ -227,8 +254,8 @@ def test_settings_of_hadoop_and_kerberos_go_along(monkeypatch: pytest.MonkeyPatc
     for name, value in wanted.items():
         monkeypatch.setenv(name, value)
     monkeypatch.setenv("HADOOP_USER_NAME", "she")
-    place = HdfsPlace.of("hdfs://service/folder/f.csv.hdfs")
-    sent = pickle.dumps(place.inside("f.csv.hdfs_segment_1").beside(".meta").at("/elsewhere"))
+    location = HdfsLocation.of("hdfs://service/folder/f.csv.hdfs")
+    sent = pickle.dumps(location.inside("f.csv.hdfs_segment_1").beside(".meta").at("/elsewhere"))
     for name in (*wanted, "HADOOP_USER_NAME"):
         monkeypatch.delenv(name)
     monkeypatch.setitem(sys.modules, "hdfs_native", SimpleNamespace(Client=Client))

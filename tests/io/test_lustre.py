@@ -13,7 +13,7 @@ import pytest
 import freestone as fs
 from freestone.errors import FileError, UsageError
 from freestone.io.stores import locate, lustre
-from freestone.io.stores.lustre import Layout, LustrePlace, layout_of
+from freestone.io.stores.lustre import Layout, LustreLocation, layout_of
 
 LFS = """#!/bin/sh
 echo "$@" >> {log}
@@ -127,8 +127,8 @@ def calls(monkeypatch: pytest.MonkeyPatch) -> list[tuple[int, int]]:
 def test_no_call_crosses_a_stripe(
     by_lfs: Path, tmp_path: Path, calls: list[tuple[int, int]]
 ) -> None:
-    place = LustrePlace(str(tmp_path / "m.bin"), Layout(stripe_count=2, stripe_size=1 << 16))
-    draft = place.create(None)
+    location = LustreLocation(str(tmp_path / "m.bin"), Layout(stripe_count=2, stripe_size=1 << 16))
+    draft = location.create(None)
     content = bytes(range(256)) * 1000
     draft.write_at(content, 1000)
     draft.commit()
@@ -171,8 +171,8 @@ def test_a_layout_of_components_is_left_to_the_file_system(
         layout_of(str(tmp_path / "m.dbdf"))
     fs.write(x, tmp_path / "m.dbdf")
     np.testing.assert_array_equal(fs.read(tmp_path / "m.dbdf").compute(), x)
-    place = locate(tmp_path / "m.dbdf")
-    assert (place.unit, place.hosts(0, 100)) == (1, [])
+    location = locate(tmp_path / "m.dbdf")
+    assert (location.unit, location.hosts(0, 100)) == (1, [])
 
 
 def test_a_program_that_cant_be_run_is_reported(by_lfs: Path, tmp_path: Path) -> None:
@@ -218,12 +218,12 @@ def test_each_target_is_read_by_one_worker(
     x = np.random.default_rng(1).normal(size=(40_000, 4))
     path = tmp_path / "m.npy"
     np.save(path, x)
-    place = locate(str(path))
-    assert isinstance(place, LustrePlace)
-    assert place.hosts(0, 65536) == ["ost-3"]
-    assert place.hosts(65536, 65537) == ["ost-1"]
-    assert place.hosts(65530, 65536 * 2) == ["ost-1"]
-    assert place.hosts(65536, 65536 * 3) == []
+    location = locate(str(path))
+    assert isinstance(location, LustreLocation)
+    assert location.hosts(0, 65536) == ["ost-3"]
+    assert location.hosts(65536, 65537) == ["ost-1"]
+    assert location.hosts(65530, 65536 * 2) == ["ost-1"]
+    assert location.hosts(65536, 65536 * 3) == []
     # 32 bytes a row: a block is a stripe, but for the header.
     array = fs.read(path, block_rows=2048).persist()
     found = array.where()

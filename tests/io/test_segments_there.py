@@ -10,7 +10,7 @@ import pytest
 
 import freestone as fs
 from freestone.io import open_dataset
-from freestone.io.stores.hdfs import HdfsPlace
+from freestone.io.stores.hdfs import HdfsLocation
 from freestone.storage import reading
 from tests.io.hdfs import Store, store
 from tests.io.test_segments import URL, X
@@ -26,11 +26,11 @@ def test_where_segments_are_is_asked_only_of_several_machines(
     dataset = open_dataset(URL.format("dbdf"))
     asked: list[str] = []
 
-    def hosts(place: HdfsPlace, *which: Any) -> list[str]:
-        asked.append(place.name)
+    def hosts(location: HdfsLocation, *which: Any) -> list[str]:
+        asked.append(location.name)
         return ["one"]
 
-    monkeypatch.setattr(HdfsPlace, "hosts", hosts)
+    monkeypatch.setattr(HdfsLocation, "hosts", hosts)
     offsets = np.array([0, 40, 80])
     assert reading._hosts(dataset, offsets) == []
     assert not asked

@@ -74,7 +74,7 @@ def test_pieces_of_blocks_are_cut_too(two_workers: fs.Cluster, tmp_path: Path) -
 
 
 def draft_of(writer: Writer) -> Any:
-    return writer.place.create(None)
+    return writer.location.create(None)
 
 
 @pytest.mark.parametrize("seed", range(20))

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -34,18 +32,6 @@ def test_a_run_is_in_its_page(records: list[dict[str, Any]]) -> None:
     assert sum(map(len, run.durations_s.values())) == 24
     assert sum(run.moved.values()) >= 8 * 400_000
     assert run.share.computing > 0
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Any]:
-    playwright = pytest.importorskip("playwright.sync_api", reason="no Playwright: not tested")
-    path = shutil.which("chromium") or shutil.which("chromium-browser")
-    if path is None:
-        pytest.skip("THE PAGE IS NOT TESTED IN A BROWSER: there is no chromium")
-    with playwright.sync_playwright() as driver:
-        browser = driver.chromium.launch(executable_path=path, args=["--no-sandbox"])
-        yield browser
-        browser.close()
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])

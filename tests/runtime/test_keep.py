@@ -27,15 +27,21 @@ VALUES: dict[str, Callable[[], Any]] = {
 }
 
 
-@pytest.mark.parametrize("kind", VALUES)
-def test_a_result_of_any_size_is_found_by_the_next_run(kind: str, tmp_path: Path) -> None:
-    ran = tmp_path / "ran"
+def noted(folder: Path) -> tuple[Path, Callable[[Callable[[], Any]], Any]]:
+    """Return a file, and what makes a value by a function and notes in the file that it did."""
+    ran = folder / "ran"
 
     def run(make: Callable[[], Any]) -> Any:
         with open(ran, "a") as log:
             log.write("x")
         return make()
 
+    return ran, run
+
+
+@pytest.mark.parametrize("kind", VALUES)
+def test_a_result_of_any_size_is_found_by_the_next_run(kind: str, tmp_path: Path) -> None:
+    ran, run = noted(tmp_path)
     expected = VALUES[kind]()
     for _ in range(2):
         with fs.Cluster(cache=tmp_path / "kept", **OPTIONS) as cluster:
@@ -50,13 +56,7 @@ def test_a_result_of_any_size_is_found_by_the_next_run(kind: str, tmp_path: Path
 def test_a_result_that_is_asked_to_be_kept_later_is_found_too(
     kind: str, calls: int, tmp_path: Path
 ) -> None:
-    ran = tmp_path / "ran"
-
-    def run(make: Callable[[], Any]) -> Any:
-        with open(ran, "a") as log:
-            log.write("x")
-        return make()
-
+    ran, run = noted(tmp_path)
     expected = VALUES[kind]()
     for is_first in (True, False):
         with fs.Cluster(cache=tmp_path / "kept", **OPTIONS) as cluster:

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import asyncio
 import functools
 import operator
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Callable
 from pathlib import Path
 from typing import Any
 
@@ -19,8 +18,13 @@ def label(x: int, name: str = "none") -> tuple[int, str]:
     return x, name
 
 
-async def wait_for(x: int) -> int:
-    return x
+async def wait_for(x: int, y: int) -> int:
+    return x + y
+
+
+async def count_to(x: int) -> AsyncIterator[int]:
+    for k in range(x):
+        yield k
 
 
 @fs.task
@@ -93,12 +97,12 @@ def test_what_is_submitted_can_be_called(cluster: fs.Cluster) -> None:
         cluster.submit(label(1))  # type: ignore[arg-type]
     with pytest.raises(TypeError, match=r"5 .int., which can't be called"):
         cluster.submit(5, env={"A": "1"})  # type: ignore[arg-type]
-    with pytest.raises(TypeError, match="wait_for is an async function"):
-        cluster.submit(wait_for, 1)
-    with pytest.raises(TypeError, match="wait_for is an async function"):
-        fs.task(wait_for)
-    done = cluster.submit(lambda x: asyncio.run(wait_for(x)), 1)
-    assert done.result() == 1
+    with pytest.raises(TypeError, match="count_to is an async function that yields"):
+        cluster.submit(count_to, 1)
+    with pytest.raises(
+        TypeError, match=r"reduce\(\) takes a plain function, and wait_for is async"
+    ):
+        fs.reduce(wait_for, [1, 2])
 
 
 def test_map_takes_iterables(cluster: fs.Cluster) -> None:

@@ -33,6 +33,7 @@ VALUES: dict[str, list[Any]] = {
     "root": [MATRIX, TABLE],
     "jsonl": [TEXTS],
     "orc": [TEXTS],
+    "avro": [TEXTS],
 }
 TEXT = ("csv", "jsonl")
 
@@ -59,13 +60,13 @@ MISTAKES = {
         "value-0 as one block: rows 1:3",
     ),
     "stamp=stamp,": ("stamp=(stamp[0],),", "one block: FileChangedError: .*its size or time"),
-    "place.source(stamp), 0": ("place.path, 0", "from a store with no paths: "),
+    "location.source(stamp), 0": ("location.path, 0", "from a store with no paths: "),
     "return [8 * rows * self.shape.width]": (
         "return [8 * rows]",
         "2 rows from 0 says .16., and encode.. gives .48. bytes",
     ),
     'reshape(-1).view("u1")]': ('T.reshape(-1).view("u1")]', "one block: rows 0:7"),
-    'raise FormatError(place.url, f"it': (
+    'raise FormatError(location.url, f"it': (
         'raise ValueError(f"it',
         "cut to 0 of .* comes ValueError",
     ),

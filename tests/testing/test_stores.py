@@ -26,7 +26,7 @@ def test_files_of_fsspec_pass() -> None:
 MISTAKES = {
     "offset + 1, nbytes)": ("offset, nbytes)", "bytes 0:5000 of its source are others"),
     "length(content), version": ("length(content), 1", "the stamp of another version is the same"),
-    "SqlitePlace(self.url + suffix)": ("self", "beside...meta.. is called 'file.bin'"),
+    "SqliteLocation(self.url + suffix)": ("self", "beside...meta.. is called 'file.bin'"),
     "raise FileNotFoundError(self.url)\n        return tuple": (
         "return ()\n        return tuple",
         "no OSError",
@@ -53,7 +53,7 @@ def test_a_mistake_is_found(site: Path, number: int) -> None:
     assert source.count(right) == 1
     module = f"wrong_sqlite_{number}"
     (site / f"{module}.py").write_text(source.replace(right, wrong))
-    add_metadata(site, module, {"freestone.stores": {"sqlite": f"{module}:SqlitePlace"}})
+    add_metadata(site, module, {"freestone.stores": {"sqlite": f"{module}:SqliteLocation"}})
     folder = f"sqlite://{site}/files.db/folder"
     locate(f"{folder}/file.bin").write_bytes(b"of an earlier run")
     with pytest.raises(AssertionError, match=problem):
@@ -64,7 +64,7 @@ def test_a_mistake_is_found(site: Path, number: int) -> None:
     ("value", "problem"),
     [
         ("7", r"can't be called; it has to be a function of a URL"),
-        ("str", r"returns what is of type str; it has to return a Place"),
+        ("str", r"returns what is of type str; it has to return a FileLocation"),
     ],
 )
 def test_what_makes_no_place_is_refused(site: Path, value: Any, problem: str) -> None:

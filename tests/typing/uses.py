@@ -21,6 +21,10 @@ def length(text: str) -> int:
     return len(text)
 
 
+async def fetched(url: str) -> bytes:
+    return url.encode()
+
+
 def of_calls(cluster: fs.Cluster) -> None:
     lengths = cluster.map(length, ["one", "three"], name="length", priority=1)
     assert_type(lengths, list[Future[int]])
@@ -47,6 +51,11 @@ def of_tasks() -> None:
 async def of_coroutines(cluster: fs.Cluster) -> None:
     count: int = await cluster.submit(length, "five")
     print(count)
+    assert_type(fs.task(fetched)("five").result(), bytes)
+    async for each in fs.as_completed(cluster.map(length, ["six"])):
+        assert_type(each, Future[int])
+    async with fs.Cluster() as other:
+        assert_type(other, fs.Cluster)
 
 
 def of_untyped(cluster: fs.Cluster, function: Any) -> None:

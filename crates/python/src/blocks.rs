@@ -3,8 +3,9 @@
 use crate::arrays;
 use crate::codec::{Block, load_with_buffers};
 use crate::io::values;
-use crate::view::fill_read_only;
+use crate::view::buffer_class;
 use freestone_base::{Name, WorkerId};
+use freestone_core::net::HomeWorker;
 use freestone_core::store::{Folder, Mapping, StoreError, put_named};
 use freestone_core::wire::{BlockDesc, Form};
 use freestone_executor::block::{Mapped, Opened, Use};
@@ -13,24 +14,13 @@ use pyo3::exceptions::{PyOSError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyList, PyType};
-use std::ffi::c_int;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// The worker on this machine, whose cache the program shares.
-pub struct OpenHome {
-    /// Which worker.
-    pub worker: WorkerId,
-    /// Its cache.
-    pub folder: Folder,
-}
-
-impl OpenHome {
-    /// Opens the cache of a worker.
-    pub fn open(worker: WorkerId, tiers: [(&str, u64); 2]) -> PyResult<Self> {
-        Ok(Self { worker, folder: open_folder(tiers)? })
-    }
+/// Opens the cache of the worker on this machine: folder and quota of memory and of disk.
+pub fn open_home(worker: WorkerId, tiers: [(&str, u64); 2]) -> PyResult<HomeWorker> {
+    Ok(HomeWorker { worker, folder: open_folder(tiers)? })
 }
 
 /// Opens a cache that a worker made: folder and quota of memory and of disk.
@@ -48,24 +38,11 @@ pub struct MappedBuffer {
     _mapped: Arc<Mapped>,
 }
 
-#[pymethods]
-impl MappedBuffer {
-    #[allow(clippy::needless_pass_by_value)] // as the protocol wants it
-    unsafe fn __getbuffer__(
-        slf: Bound<'_, Self>,
-        view: *mut pyo3::ffi::Py_buffer,
-        flags: c_int,
-    ) -> PyResult<()> {
-        let this = slf.get();
-        let bytes = &this.mapping[this.range.clone()];
-        // SAFETY: `view` is valid by the protocol; the mapping lives as long as `slf`.
-        unsafe { fill_read_only(&slf, bytes, view, flags, "blocks are immutable: copy to change") }
-    }
-
-    fn __len__(&self) -> usize {
-        self.range.len()
-    }
-}
+buffer_class!(
+    MappedBuffer,
+    read_only: "blocks are immutable: copy to change",
+    |this| this.mapping[this.range.clone()]
+);
 
 /// Holds a file block in place while a `freestone.File` lives.
 #[pyclass(frozen, module = "freestone._native.blocks")]

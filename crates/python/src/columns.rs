@@ -1,7 +1,6 @@
 //! A trace as columns in Arrow's layout: for many records, a fraction of what dicts take.
 
-use crate::fields::{self, Fields};
-use freestone_core::manager::Record;
+use freestone_core::manager::{Fields, Record};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict};
 use std::convert::Infallible;
@@ -78,7 +77,7 @@ impl Columns {
     }
 
     fn add(&mut self, record: &Record) {
-        let Ok(()) = fields::record(record, self);
+        let Ok(()) = record.write_fields(self);
         self.rows += 1;
     }
 }

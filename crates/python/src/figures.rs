@@ -1,9 +1,8 @@
 //! What the manager tells, as Python dicts; the classes around them are Python's.
 
-use crate::fields::{self, Fields};
 use freestone_base::{Resources, WorkerId};
 use freestone_core::manager::{
-    Attempt, DURATION_BOUNDS_NS, Explanation, Failure, Overview, RecentFailure, Statistics,
+    Attempt, DURATION_BOUNDS_NS, Explanation, Failure, Fields, Overview, RecentFailure, Statistics,
     TaskFigures, Why, WorkerFigures,
 };
 use freestone_core::wire::{FileProblem, MAX_FRAME, TaskFailure, WorkerStatus};
@@ -143,7 +142,7 @@ fn resources<'py>(py: Python<'py>, resources: &Resources) -> PyResult<Bound<'py,
 
 fn status<'py>(py: Python<'py>, status: &WorkerStatus) -> PyResult<Bound<'py, PyDict>> {
     let mut dict = Dict(PyDict::new(py));
-    fields::status(status, &mut dict)?;
+    status.write_fields(&mut dict)?;
     Ok(dict.0)
 }
 

@@ -12,7 +12,6 @@ mod durations;
 mod enumerations;
 mod events;
 mod executor;
-mod fields;
 mod figures;
 mod filled;
 mod folders;

@@ -1,22 +1,20 @@
 //! What futures hold of their cluster.
 
-use crate::blocks::{self, OpenHome};
-use crate::future::wait;
+use crate::blocks;
+use crate::future::{wait, wait_until};
 use crate::{codec, figures};
 use freestone_base::{Name, WorkerId};
-use freestone_core::manager::{Outcome, Request, Why};
-use freestone_core::net::Client;
+use freestone_core::manager::{Outcome, Request};
+use freestone_core::net::{Client, CurrentHome, HomeWorker};
 use freestone_core::wire::Output;
 use freestone_executor::block::{Mapped, Use};
 use pyo3::exceptions::{PyFileNotFoundError, PyRuntimeError, PyTimeoutError};
 use pyo3::prelude::*;
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
-use std::time::{Duration, Instant};
+use std::sync::Arc;
+use std::time::Duration;
 
 /// How long a home that has died is waited for: longer than a worker takes to start.
-const MAX_TIMEOUT: Duration = Duration::from_secs(60);
-/// How often a wait looks whether it is to end.
-const POLL_INTERVAL: Duration = Duration::from_millis(50);
+const MAX_TIMEOUT_S: f64 = 60.0;
 
 /// What futures hold of their cluster.
 pub struct Link {
@@ -29,31 +27,23 @@ pub struct Link {
     /// Values up to this size travel in messages.
     pub inline_nbytes: usize,
     /// Where the program's own blocks are written and mapped.
-    home: Mutex<Option<Arc<OpenHome>>>,
-    moved: Condvar,
+    home: CurrentHome,
 }
 
 impl Link {
     /// What futures of a cluster hold, before it has a home.
     pub fn new(client: Client, owner: Py<PyAny>, spin: Duration, inline_nbytes: usize) -> Self {
-        let (home, moved) = (Mutex::default(), Condvar::new());
-        Self { client, owner, spin, inline_nbytes, home, moved }
-    }
-
-    fn current(&self) -> MutexGuard<'_, Option<Arc<OpenHome>>> {
-        self.home.lock().unwrap_or_else(PoisonError::into_inner)
+        Self { client, owner, spin, inline_nbytes, home: CurrentHome::default() }
     }
 
     /// The worker on this machine.
-    pub fn home(&self) -> PyResult<Arc<OpenHome>> {
-        let home = self.current().clone();
-        home.ok_or_else(|| PyRuntimeError::new_err("the cluster has no worker yet"))
+    pub fn home(&self) -> PyResult<Arc<HomeWorker>> {
+        self.home.get().ok_or_else(|| PyRuntimeError::new_err("the cluster has no worker yet"))
     }
 
     /// The program has a new home.
-    pub fn set_home(&self, home: OpenHome) {
-        *self.current() = Some(Arc::new(home));
-        self.moved.notify_all();
+    pub fn set_home(&self, home: HomeWorker) {
+        self.home.set(home);
     }
 
     /// Waits for another home than a worker that is gone; whether there is one in time.
@@ -63,24 +53,10 @@ impl Link {
         gone: WorkerId,
         timeout_s: Option<f64>,
     ) -> PyResult<bool> {
-        let timeout = timeout_s.map_or(MAX_TIMEOUT, |timeout_s| {
-            Duration::from_secs_f64(timeout_s.clamp(0.0, MAX_TIMEOUT.as_secs_f64()))
-        });
-        let end = Instant::now() + timeout;
-        loop {
-            let left = end.saturating_duration_since(Instant::now()).min(POLL_INTERVAL);
-            let is_other = py.detach(|| {
-                let same = |home: &mut Option<Arc<OpenHome>>| {
-                    home.as_ref().is_some_and(|home| home.worker == gone)
-                };
-                let waited = self.moved.wait_timeout_while(self.current(), left, same);
-                !waited.unwrap_or_else(PoisonError::into_inner).1.timed_out()
-            });
-            if is_other || Instant::now() >= end || self.client.is_closed() {
-                return Ok(is_other);
-            }
-            py.check_signals()?;
-        }
+        let timeout_s = timeout_s.map_or(MAX_TIMEOUT_S, |timeout_s| timeout_s.min(MAX_TIMEOUT_S));
+        let came = |timeout| self.home.wait_for_other(gone, timeout) || self.client.is_closed();
+        wait_until(py, Some(timeout_s), came)?;
+        Ok(self.home.get().is_some_and(|home| home.worker != gone))
     }
 
     /// Fetches a block to this machine and decodes it. If the home has died, its successor is
@@ -99,8 +75,7 @@ impl Link {
                 return Err(PyTimeoutError::new_err(problem));
             }
             let outcome = cell.outcome();
-            let is_gone = matches!(&outcome, Some(Outcome::Failed(failure))
-                if matches!(failure.why, Why::WorkerAbsent { worker: absent, .. } if absent == worker));
+            let is_gone = outcome.as_ref().is_some_and(|outcome| outcome.lacks(worker));
             if is_gone && self.wait_for_other_home(py, worker, timeout_s)? {
                 continue;
             }

@@ -1,5 +1,55 @@
 //! Bytes of Rust's, as the buffers of Python objects.
 
+/// Gives a class the buffer protocol and a length, with its other methods behind a semicolon:
+/// `read_only: REFUSAL` for bytes that stay as they are while the object lives, or `writable` for
+/// those of a pointer and a length that are nobody else's.
+macro_rules! buffer_class {
+    ($class:ident, read_only: $refusal:literal, |$this:ident| $bytes:expr) => {
+        buffer_class!(@methods $class, |$this| $bytes.len(), |slf, view, flags| {
+            let $this = slf.get();
+            // SAFETY: `view` is valid by the protocol; the bytes live as long as the object, and
+            // neither change nor move.
+            unsafe { $crate::view::fill_read_only(&slf, &$bytes, view, flags, $refusal) }
+        };);
+    };
+    ($class:ident, writable, |$this:ident| $memory:expr; $($methods:tt)*) => {
+        buffer_class!(@methods $class, |$this| $memory.len(), |slf, view, flags| {
+            let $this = slf.get();
+            let (start, length) = ($memory.address(), $memory.len());
+            // SAFETY: `view` is valid by the protocol; the memory lives as long as the object.
+            unsafe { $crate::view::fill(&slf, start, length, false, view, flags) }
+        }; $($methods)*);
+    };
+    (
+        @methods $class:ident, |$this:ident| $length:expr, |$slf:ident, $view:ident, $flags:ident|
+        $fill:block; $($methods:tt)*
+    ) => {
+        // PyO3's own unsafe function calls ours, and lints take that for code of this crate.
+        #[allow(unsafe_op_in_unsafe_fn)]
+        const _: () = {
+            #[pyo3::pymethods]
+            impl $class {
+                $($methods)*
+
+                #[allow(clippy::needless_pass_by_value)] // as the protocol wants it
+                unsafe fn __getbuffer__(
+                    $slf: pyo3::Bound<'_, Self>,
+                    $view: *mut pyo3::ffi::Py_buffer,
+                    $flags: std::ffi::c_int,
+                ) -> pyo3::PyResult<()> {
+                    $fill
+                }
+
+                fn __len__(&self) -> usize {
+                    let $this = self;
+                    $length
+                }
+            }
+        };
+    };
+}
+pub(crate) use buffer_class;
+
 use pyo3::exceptions::PyBufferError;
 use pyo3::ffi::{Py_buffer, PyBUF_WRITABLE, PyBuffer_FillInfo};
 use pyo3::prelude::*;

@@ -154,15 +154,10 @@ pub fn submission_of(
 ) -> Submission {
     Submission {
         outputs: smallvec::smallvec![name_of(task)],
-        function: FunctionId(u32::from(!graph.inputs(task).is_empty())),
-        arguments,
         inputs: graph.inputs(task).iter().map(|input| name_of(*input as usize)).collect(),
         options: Arc::clone(options),
-        retries: 0,
-        priority: 0,
-        worker: None,
-        near: None,
         tickets: smallvec::smallvec![Ticket(task as u64)],
+        ..Submission::new(FunctionId(u32::from(!graph.inputs(task).is_empty())), arguments)
     }
 }
 

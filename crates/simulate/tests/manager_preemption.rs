@@ -30,15 +30,9 @@ fn submit(cluster: &mut Cluster, number: u64, seconds: u64, nbytes: u64, options
         Script { duration_ns: seconds * SECOND, nbytes, salt: number, ..Script::default() };
     cluster.ask(Request::Submit(vec![Submission {
         outputs: [name(number)].into_iter().collect(),
-        function: FunctionId(0),
-        arguments: script.encode(),
-        inputs: std::iter::empty().collect(),
         options: Arc::new(options),
-        retries: 0,
-        priority: 0,
-        worker: None,
-        near: None,
         tickets: [Ticket(number)].into_iter().collect(),
+        ..Submission::new(FunctionId(0), script.encode())
     }]));
 }
 

@@ -49,15 +49,9 @@ impl Scene {
         self.values.insert(number, script.value(FunctionId(0), &values, 0));
         Submission {
             outputs: [name(number)].into_iter().collect(),
-            function: FunctionId(0),
-            arguments: script.encode(),
             inputs: inputs.iter().map(|input| name(*input)).collect(),
-            options: Arc::new(CallOptions::default()),
-            retries: 0,
-            priority: 0,
-            worker: None,
-            near: None,
             tickets: [Ticket(number)].into_iter().collect(),
+            ..Submission::new(FunctionId(0), script.encode())
         }
     }
 

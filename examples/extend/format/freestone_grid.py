@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from freestone.errors import FormatError, UsageError
-from freestone.io import Dataset, Format, Place, Shape, Writer, read_values
+from freestone.io import Dataset, FileLocation, Format, Shape, Writer, read_values
 
 HEADER = struct.Struct("<8sQQ")
 MAGIC = b"grid\r\n\x1a\n"
@@ -22,23 +22,23 @@ class GridRows(Dataset):
         """Read some rows."""
         shape = (stop - start, *self.columns)
         offset = HEADER.size + start * int(self.row_nbytes)
-        return read_values(self.place.source(self.stamp), offset, shape, "<f8", threads)
+        return read_values(self.location.source(self.stamp), offset, shape, "<f8", threads)
 
 
-def open_dataset(place: Place) -> GridRows:
+def open_dataset(location: FileLocation) -> GridRows:
     """Read the header, and check it against the size of the file."""
-    stamp = place.stamp()
+    stamp = location.stamp()
     nbytes = stamp[0]
-    head = bytes(read_values(place.source(stamp), 0, (min(HEADER.size, nbytes),), "u1"))
+    head = bytes(read_values(location.source(stamp), 0, (min(HEADER.size, nbytes),), "u1"))
     if len(head) < HEADER.size or not head.startswith(MAGIC):
-        raise FormatError(place.url, f"it does not begin with the {HEADER.size} bytes of a grid")
+        raise FormatError(location.url, f"it does not begin with the {HEADER.size} bytes of a grid")
     _, rows, columns = HEADER.unpack(head)
     wanted = HEADER.size + 8 * rows * columns
     if nbytes != wanted:
         reason = f"{rows} x {columns} floats take {wanted:,} bytes, and it has {nbytes:,}"
-        raise FormatError(place.url, reason)
+        raise FormatError(location.url, reason)
     return GridRows(
-        place=place,
+        location=location,
         kind="array",
         rows=rows,
         columns=(columns,),
@@ -65,11 +65,13 @@ class GridWriter(Writer):
         return [np.ascontiguousarray(block, "<f8").reshape(-1).view("u1")]
 
 
-def open_writer(place: Place, shape: Shape) -> GridWriter:
+def open_writer(location: FileLocation, shape: Shape) -> GridWriter:
     """Refuse what a grid can't hold, before anything is written."""
     if shape.kind != "array" or shape.sparse or shape.dtype != "<f8":
-        raise UsageError(f"{place.url}: a grid holds dense arrays of float64 only; convert first")
-    return GridWriter(place=place, shape=shape)
+        raise UsageError(
+            f"{location.url}: a grid holds dense arrays of float64 only; convert first"
+        )
+    return GridWriter(location=location, shape=shape)
 
 
 FORMAT = Format(

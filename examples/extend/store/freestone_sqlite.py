@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from freestone.errors import UsageError
-from freestone.io import Place
+from freestone.io import FileLocation
 
 TABLE = "CREATE TABLE IF NOT EXISTS files (name TEXT PRIMARY KEY, version INTEGER, content BLOB)"
 REPLACE = """
@@ -18,7 +18,7 @@ ON CONFLICT (name) DO UPDATE SET version = version + 1, content = excluded.conte
 
 
 @dataclass(frozen=True)
-class SqlitePlace(Place):
+class SqliteLocation(FileLocation):
     """A file in a database. It is only a URL, so that any process can use it."""
 
     @property
@@ -41,9 +41,9 @@ class SqlitePlace(Place):
             found = table.execute(f"SELECT {question} FROM files WHERE name = ?", (*values, name))
             return found.fetchone()
 
-    def beside(self, suffix: str) -> Place:
+    def beside(self, suffix: str) -> FileLocation:
         """Return the file whose name has something added."""
-        return SqlitePlace(self.url + suffix)
+        return SqliteLocation(self.url + suffix)
 
     def exists(self) -> bool:
         """Tell whether there is such a file."""
@@ -86,14 +86,14 @@ class SqlitePlace(Place):
 class Source:
     """Reads a file of a database at an offset."""
 
-    place: SqlitePlace
+    location: SqliteLocation
 
     @property
     def nbytes(self) -> int:
         """Bytes of the file, for libraries that ask."""
-        return int(self.place.stamp()[0])
+        return int(self.location.stamp()[0])
 
     def read_at(self, offset: int, nbytes: int) -> bytes:
         """Return at most so many bytes from an offset on; none at the end."""
-        found = self.place.ask("substr(content, ?, ?)", offset + 1, nbytes)
+        found = self.location.ask("substr(content, ?, ?)", offset + 1, nbytes)
         return b"" if found is None else bytes(found[0])

@@ -44,7 +44,7 @@ def apply(*, enable: bool, address: str | None, user: str | None) -> None:
     """
     if not enable and address is None and user is None:
         return
-    from freestone.io.stores.hdfs import ADDRESS, HdfsPlace
+    from freestone.io.stores.hdfs import ADDRESS, HdfsLocation
     from freestone.io.stores.webhdfs import is_service
 
     if user is not None:
@@ -56,4 +56,4 @@ def apply(*, enable: bool, address: str | None, user: str | None) -> None:
     if enable:
         if not os.environ.get(ADDRESS):
             raise UsageError(f"--enable-hdfs knows no server; give --hdfs-ip or set {ADDRESS}")
-        HdfsPlace.of("hdfs:///").is_folder()
+        HdfsLocation.of("hdfs:///").is_folder()

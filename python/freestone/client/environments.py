@@ -40,7 +40,11 @@ except ImportError:
     sys.exit("the environment has no cloudpickle: install it there")
 function, args, kwargs = pickle.load(sys.stdin.buffer)
 try:
-    result = (True, function(*args, **kwargs))
+    value = function(*args, **kwargs)
+    if hasattr(value, "cr_await"):
+        import asyncio
+        value = asyncio.run(value)
+    result = (True, value)
 except BaseException as error:
     error.add_note(traceback.format_exc())
     result = (False, error)
@@ -159,7 +163,7 @@ class WithVariables:
         before = {name: os.environ.get(name) for name in self.variables}
         os.environ.update(self.variables)
         try:
-            return self.function(*args, **kwargs)
+            return functions.runnable(self.function)(*args, **kwargs)
         finally:
             for name, value in before.items():
                 if value is None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Callable, Generator
-from contextlib import nullcontext
+from contextlib import nullcontext, suppress
 from typing import TYPE_CHECKING, Any, Generic, Never, TypeVar
 
 from freestone import _native
@@ -168,21 +168,31 @@ class Future(_native.manager.FutureBase, NotAValue, Generic[T]):
         return value
 
     def __await__(self) -> Generator[Any, None, T]:
+        if not self.done():
+            yield from self._wait_in_loop()
+        if self._is_inline() or self.status != "done":
+            return self.result()
+        # A block of another machine is sent, and one that was lost is made again: the loop goes on.
+        return (yield from asyncio.to_thread(self.result).__await__())
+
+    def _wait_in_loop(self) -> Generator[Any, None, None]:
         loop = asyncio.get_running_loop()
-        ready = loop.create_future()
+        ready = asyncio.Event()
 
-        def fulfil() -> None:
-            if not ready.done():
-                ready.set_result(None)
+        def fulfil(_: Future) -> None:
+            # A loop that has ended waits for nothing.
+            with suppress(RuntimeError):
+                loop.call_soon_threadsafe(ready.set)
 
-        self.add_done_callback(lambda _: loop.call_soon_threadsafe(fulfil))
+        forget = self.client.subscribe(self, fulfil)
         try:
             with paused() if IN_TASK else nullcontext():
-                yield from ready
+                yield from ready.wait().__await__()
         except asyncio.CancelledError:
-            self.cancel()
+            self.client.cancel([self])
             raise
-        return self.result()
+        finally:
+            forget()
 
     def __repr__(self) -> str:
         return view_text(self._view())

@@ -108,8 +108,13 @@ class Client(Protocol):
     def cancel(self, futures: Iterable[Future] | Future) -> None:
         """Cancel tasks, also those that run, and all that depends on them."""
 
-    def subscribe(self, future: Future, callback: Callable[[Future], object]) -> None:
-        """Call `callback(future)`, on a thread of the client's, once the future is done."""
+    def subscribe(
+        self, future: Future, callback: Callable[[Future], object]
+    ) -> Callable[[], object]:
+        """Call `callback(future)`, on a thread of the client's, once the future is done.
+
+        What it returns takes that back, unless it has been called.
+        """
 
     def replay(self, future: Future) -> Any:
         """Run the call that made a block again, in this process."""

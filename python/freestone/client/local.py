@@ -228,9 +228,11 @@ class LocalClient:
         """Return the futures of calls with a tag, as far as the program still refers to them."""
         return list(self._tags.get(tag, ()))
 
-    def subscribe(self, future: Future, callback: Callable[[Future], object]) -> None:
-        """Call `callback(future)` once it is done."""
-        self._callbacks.add(future, callback)
+    def subscribe(
+        self, future: Future, callback: Callable[[Future], object]
+    ) -> Callable[[], object]:
+        """Call `callback(future)` once it is done; see `Client.subscribe`."""
+        return self._callbacks.add(future, callback)
 
     def replay(self, future: Future) -> Any:
         """Run the call that made a block again, in this process."""

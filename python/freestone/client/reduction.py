@@ -10,6 +10,7 @@ from freestone.client.finished import FinishedFuture, value_here
 from freestone.client.future import Future
 from freestone.client.opened import current
 from freestone.client.options import CallOptions
+from freestone.client.usage import refuse_coroutines
 
 __all__ = ["reduce"]
 
@@ -76,7 +77,7 @@ def reduce(
     ValueError
         When there are no blocks or `arity` is less than 2.
     TypeError
-        When `arity` is no whole number.
+        When `arity` is no whole number, or `op` is an async function.
 
     Notes
     -----
@@ -96,6 +97,7 @@ def reduce(
     6
     """
     blocks = list(blocks)
+    refuse_coroutines("reduce()", op)
     if not blocks:
         raise ValueError("reduce() of no blocks: give at least one")
     if isinstance(arity, bool) or not isinstance(arity, int):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import sys
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Coroutine, Iterable
 from typing import TYPE_CHECKING, Any, Generic, ParamSpec, Self, TypeVar, overload
 
 from freestone import functions
@@ -46,6 +46,11 @@ class Task(Generic[P, T]):
             return here  # type: ignore[no-any-return]
         future: Future[T] = client.submit(self.function, args, kwargs, self._options)
         return future
+
+    @property
+    def is_coroutine_function(self) -> bool:
+        """Whether the function is async: without a cluster its call makes a coroutine."""
+        return functions.is_coroutine_function(self.function)
 
     def map(self, *iterables: Iterable[Any]) -> list[Future[T]]:
         """Call the function with each element, as the builtin `map` does; a list."""
@@ -94,6 +99,10 @@ def _is_caller_ours() -> bool:
 
 def _rebuild(function: Callable[P, T], options: CallOptions) -> Task[P, T]:
     return Task(function, **options)
+
+
+@overload
+def task(function: Callable[P, Coroutine[Any, Any, T]], /) -> Task[P, T]: ...
 
 
 @overload

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from types import CodeType, MethodType
 from typing import TYPE_CHECKING, Any, Never
 
+from freestone import functions
 from freestone.errors import did_you_mean
 
 __all__ = [
@@ -15,13 +16,14 @@ __all__ = [
     "check_function",
     "check_keywords",
     "refuse_ambiguous",
+    "refuse_coroutines",
     "refuse_method",
     "rows",
 ]
 
 
 def check_function(function: object) -> None:
-    """Refuse what can't be called, and what makes only a coroutine when it is.
+    """Refuse what can't be called, and an async function that yields.
 
     Raises
     ------
@@ -35,11 +37,27 @@ def check_function(function: object) -> None:
             "submit(f(x))?"
         )
     inner = function.func if isinstance(function, functools.partial) else function
-    if inspect.iscoroutinefunction(inner) or inspect.isasyncgenfunction(inner):
+    if inspect.isasyncgenfunction(inner):
         raise TypeError(
-            f"{_name_of(inner)} is an async function: its call makes a coroutine, which stays in "
-            "the process that made it. Wrap it in a function that runs it to its end: "
-            f"def f(*args): return asyncio.run({_name_of(inner)}(*args))"
+            f"{_name_of(inner)} is an async function that yields: what its call gives stays in the "
+            "process that made it. Return a list: "
+            f"async def f(*args): return [x async for x in {_name_of(inner)}(*args)]"
+        )
+
+
+def refuse_coroutines(call: str, function: object) -> None:
+    """Refuse an async function where one value is made of others, in a row.
+
+    Raises
+    ------
+    TypeError
+        If it is one.
+    """
+    if functions.is_coroutine_function(function):
+        name = _name_of(function)
+        raise TypeError(
+            f"{call} takes a plain function, and {name} is async: write one that runs it to its "
+            f"end, def f(x, y): return asyncio.run({name}(x, y))"
         )
 
 

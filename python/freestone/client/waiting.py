@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import asyncio
+import functools
 import logging
 import threading
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import nullcontext
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping
+from contextlib import nullcontext, suppress
 from typing import Any, Generic, NamedTuple, TypeVar
 
 from freestone import _native
@@ -14,7 +16,7 @@ from freestone.client.future import Future
 from freestone.client.pausing import IN_TASK, paused
 from freestone.errors import WaitTimeoutError
 
-__all__ = ["Callbacks", "DoneAndNotDone", "as_completed", "gather", "wait"]
+__all__ = ["AsCompleted", "Callbacks", "DoneAndNotDone", "as_completed", "gather", "wait"]
 
 T = TypeVar("T")
 
@@ -32,10 +34,29 @@ class DoneAndNotDone(NamedTuple, Generic[T]):
     not_done: set[Future[T]]
 
 
-def as_completed(
-    futures: Iterable[Future[T]], timeout_s: float | None = None
-) -> Iterator[Future[T]]:
-    """Yield futures in the order in which they are done.
+class AsCompleted(Generic[T]):
+    """Futures in the order in which they are done, for `for` and for `async for`.
+
+    Made by `as_completed`.
+    """
+
+    def __init__(self, futures: Iterable[Future[T]], timeout_s: float | None) -> None:
+        waiting = dict(enumerate(dict.fromkeys(_checked(futures))))
+        self._here = _completed(waiting, timeout_s)
+        self._in_loop = _completed_in_loop(waiting, timeout_s)
+
+    def __iter__(self) -> Iterator[Future[T]]:
+        return self._here
+
+    def __next__(self) -> Future[T]:
+        return next(self._here)
+
+    def __aiter__(self) -> AsyncIterator[Future[T]]:
+        return self._in_loop
+
+
+def as_completed(futures: Iterable[Future[T]], timeout_s: float | None = None) -> AsCompleted[T]:
+    """Yield futures in the order in which they are done, to `for` or to `async for`.
 
     Parameters
     ----------
@@ -49,7 +70,10 @@ def as_completed(
     WaitTimeoutError
         When the time is over before all are done.
     """
-    waiting = dict(enumerate(dict.fromkeys(_checked(futures))))
+    return AsCompleted(futures, timeout_s)
+
+
+def _completed(waiting: dict[int, Future[T]], timeout_s: float | None) -> Iterator[Future[T]]:
     watch = _native.manager.Watch()
     for key, future in waiting.items():
         watch.add(future, key)
@@ -63,6 +87,36 @@ def as_completed(
             raise WaitTimeoutError(timeout_s=timeout_s or 0.0, pending=len(waiting))
         for key in keys:
             yield waiting.pop(key)
+
+
+async def _completed_in_loop(
+    waiting: dict[int, Future[T]], timeout_s: float | None
+) -> AsyncIterator[Future[T]]:
+    loop, done = asyncio.get_running_loop(), asyncio.Queue[int]()
+
+    def report(key: int, _: Future[T]) -> None:
+        # A loop that has ended waits for nothing.
+        with suppress(RuntimeError):
+            loop.call_soon_threadsafe(done.put_nowait, key)
+
+    end = None if timeout_s is None else loop.time() + timeout_s
+    forget = [
+        future.client.subscribe(future, functools.partial(report, key))
+        for key, future in waiting.items()
+    ]
+    try:
+        while waiting:
+            try:
+                async with asyncio.timeout_at(end):
+                    with paused() if IN_TASK and done.empty() else nullcontext():
+                        key = await done.get()
+            except TimeoutError:
+                pending = len(waiting)
+                raise WaitTimeoutError(timeout_s=timeout_s or 0.0, pending=pending) from None
+            yield waiting.pop(key)
+    finally:
+        for each in forget:
+            each()
 
 
 def _take(watch: _native.manager.Watch, end: float | None) -> list[int]:
@@ -188,8 +242,8 @@ class Callbacks:
         self._thread: threading.Thread | None = None
         self._ended = False
 
-    def add(self, future: Future, callback: Callable[[Future], object]) -> None:
-        """Call `callback(future)` once `future` is done."""
+    def add(self, future: Future, callback: Callable[[Future], object]) -> Callable[[], object]:
+        """Call `callback(future)` once `future` is done; what it returns takes that back."""
         with self._lock:
             key = self._count
             self._count += 1
@@ -200,6 +254,11 @@ class Callbacks:
                 )
                 self._thread.start()
         self._watch.add(future, key)
+        return functools.partial(self._discard, key)
+
+    def _discard(self, key: int) -> None:
+        with self._lock:
+            self._waiting.pop(key, None)
 
     def close(self) -> None:
         """End the thread after the callbacks whose futures are done."""

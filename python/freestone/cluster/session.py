@@ -12,7 +12,7 @@ from freestone.client.future import Future
 from freestone.client.graphs import offer_scheduler
 from freestone.client.options import DEFAULTS, CallOptions, Isolation, Keep, changed
 from freestone.client.usage import refuse_ambiguous, rows
-from freestone.client.waiting import DoneAndNotDone, as_completed, gather, wait
+from freestone.client.waiting import AsCompleted, DoneAndNotDone, as_completed, gather, wait
 from freestone.cluster.shared import SharedState
 from freestone.compat.concurrent import Executor
 from freestone.events.gang import spmd
@@ -89,7 +89,7 @@ class Session(SharedState):
         Parameters
         ----------
         function
-            Any callable. Its code goes to each worker once.
+            Any callable. Its code goes to each worker once. One that is async is run to its end.
         *args, **kwargs
             Its arguments. Futures and files in them, however deep, become their values.
         name
@@ -433,7 +433,7 @@ class Session(SharedState):
 
     def as_completed(
         self, futures: Iterable[Future[T]], timeout_s: float | None = None
-    ) -> Iterable[Future[T]]:
+    ) -> AsCompleted[T]:
         """Yield futures as they are done; see `freestone.as_completed`."""
         return as_completed(futures, timeout_s)
 

@@ -11,7 +11,7 @@ from numpy.typing import DTypeLike, NDArray
 
 from freestone.collections.base import Collection
 from freestone.collections.blocking import cuts_of, offsets_of
-from freestone.collections.making import Meta, Spec, check_blocks
+from freestone.collections.making import Meta, Spec
 from freestone.collections.protocols import Expressions, expression_of
 from freestone.collections.rows import is_sparse, split_rows
 from freestone.collections.sources import made, name_of, put_all
@@ -215,13 +215,6 @@ class Array(Expressions, Collection):
             write_chunks(self, folder, Meter())
 
     # -- what it knows ------------------------------------------------------------------------
-
-    def _described(self) -> list[Meta]:
-        known = self._metas is not None
-        metas = super()._described()
-        if not known:
-            check_blocks(Spec(collection=self.name, kind=self.kind), metas)
-        return metas
 
     def _first(self) -> Meta:
         if self._offsets is None:

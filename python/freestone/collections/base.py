@@ -17,7 +17,7 @@ from freestone.client.reduction import reduce
 from freestone.collections.blocking import Offsets, cuts_of, offsets_of
 from freestone.collections.collecting import collect, disperse
 from freestone.collections.keeping import frozen
-from freestone.collections.making import Meta, Spec, describe, map_block
+from freestone.collections.making import Meta, Spec, check_blocks, describe, map_block
 from freestone.collections.pieces import cut, future_of, value_of
 from freestone.collections.rows import concatenate
 from freestone.collections.sources import Sources, name_of
@@ -118,9 +118,11 @@ class Collection(Sources):
             pieces = self._live("ask for its sizes")
             client = self.client
             if client is None:
-                self._metas = [describe(piece) for piece in pieces]
+                metas = [describe(piece) for piece in pieces]
             else:
-                self._metas = gather(client.map(describe, zip(pieces)))
+                metas = gather(client.map(describe, zip(pieces)))
+            check_blocks(Spec(collection=self.name, kind=self.kind), metas)
+            self._metas = metas
         return self._metas
 
     def _block_nbytes(self) -> NDArray[np.int64]:

@@ -12,7 +12,7 @@ from freestone.client import Client, current, gather
 from freestone.collections.base import Collection
 from freestone.collections.blocking import Offsets, cuts_of
 from freestone.collections.collecting import collect
-from freestone.collections.making import Meta, Spec, check_blocks
+from freestone.collections.making import Meta, Spec
 from freestone.collections.pieces import value_of
 from freestone.collections.relational import Relational
 from freestone.collections.rows import describe_type, one_schema, take_rows
@@ -372,13 +372,6 @@ class Frame(Collection, Relational):
     def _repr_html_(self) -> str:
         is_made = self._node is None and self._scan is None
         return super()._repr_html_() if is_made else escape(repr(self))
-
-    def _described(self) -> list[Meta]:
-        known = self._metas is not None
-        metas = super()._described()
-        if not known:
-            check_blocks(Spec(collection=self.name, kind=self.kind), metas)
-        return metas
 
     def __getitem__(self, rows: slice) -> Self:
         """Take rows without copying them: views of the blocks, cut out where they are used."""

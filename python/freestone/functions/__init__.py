@@ -4,6 +4,7 @@
 executor's ``load`` makes it from again.
 """
 
+from freestone.functions.coroutines import is_coroutine_function, runnable
 from freestone.functions.encoding import EncodedFunction, encode, label_of
 from freestone.functions.fingerprint import digest
 from freestone.functions.large import LARGE_NBYTES, LargeFunction, call_large
@@ -25,7 +26,9 @@ __all__ = [
     "encode",
     "enter_executor",
     "in_executor",
+    "is_coroutine_function",
     "label_of",
     "load",
     "python_path",
+    "runnable",
 ]

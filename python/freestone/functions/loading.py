@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 
 from freestone.errors import FunctionLoadError
 from freestone.functions import modules
+from freestone.functions.coroutines import runnable
 
 __all__ = ["apply_python_path", "enter_executor", "in_executor", "load", "python_path"]
 
@@ -50,7 +51,8 @@ def load(definition: bytes | memoryview) -> Callable[..., Any]:
     Returns
     -------
     callable
-        The function, its modules imported.
+        The function, its modules imported. A coroutine function is run to its end when it is
+        called.
 
     Raises
     ------
@@ -77,7 +79,7 @@ def load(definition: bytes | memoryview) -> Callable[..., Any]:
     except AttributeError as error:
         module = getattr(getattr(error, "obj", None), "__name__", "?")
         raise _refused(label, module, error) from error
-    return function
+    return runnable(function)
 
 
 def python_path() -> list[str]:

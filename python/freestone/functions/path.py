@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from types import TracebackType
-
 __all__ = ["Step"]
 
 
@@ -18,10 +16,5 @@ class Step:
     def __enter__(self) -> None:
         self._path.append(self._place)
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self._path.pop()

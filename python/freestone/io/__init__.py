@@ -11,14 +11,14 @@ from freestone.io.dataset import Dataset
 from freestone.io.formats import Format
 from freestone.io.opening import open_dataset, open_writer
 from freestone.io.raw import read_values
-from freestone.io.stores import Draft, Place
+from freestone.io.stores import Draft, FileLocation
 from freestone.io.writer import Shape, StreamWriter, Writer
 
 __all__ = [
     "Dataset",
     "Draft",
+    "FileLocation",
     "Format",
-    "Place",
     "Shape",
     "StreamWriter",
     "Writer",

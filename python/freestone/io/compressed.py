@@ -15,9 +15,9 @@ from typing import Any
 from freestone.errors import FormatError, UsageError
 from freestone.io.formats.names import COMPRESSED
 from freestone.io.formats.tables import needs
-from freestone.io.stores import Place
+from freestone.io.stores import FileLocation
 
-__all__ = ["MAX_NBYTES", "CompressedPlace"]
+__all__ = ["MAX_NBYTES", "CompressedLocation"]
 
 # A few kilobytes can decompress to any size.
 MAX_NBYTES = 4 << 30
@@ -38,43 +38,43 @@ class Content(bytes):
 
 
 @dataclass(frozen=True)
-class CompressedPlace(Place):
+class CompressedLocation(FileLocation):
     """A compressed file, read as what it is decompressed to.
 
     Attributes
     ----------
-    place : Place
+    location : FileLocation
         The file.
     """
 
-    place: Place
+    location: FileLocation
 
     @property
     def name(self) -> str:
         """The name without what says how it is compressed."""
-        return self.place.name.rsplit(".", 1)[0]
+        return self.location.name.rsplit(".", 1)[0]
 
     @property
     def is_shared(self) -> bool:
         """Whether other processes reach it."""
-        return self.place.is_shared
+        return self.location.is_shared
 
-    def beside(self, suffix: str) -> Place:
+    def beside(self, suffix: str) -> FileLocation:
         """Return the file whose name has something added."""
-        return self.place.beside(suffix)
+        return self.location.beside(suffix)
 
     def exists(self) -> bool:
         """Tell whether there is such a file."""
-        return self.place.exists()
+        return self.location.exists()
 
     def stamp(self) -> tuple[Any, ...]:
         """Return what tells its version; first how many bytes it is decompressed to."""
-        stamp = self.place.stamp()
-        return _size(self.place, stamp, os.getpid()), *stamp
+        stamp = self.location.stamp()
+        return _size(self.location, stamp, os.getpid()), *stamp
 
     def source(self, stamp: tuple[Any, ...] = ()) -> Content:
         """Return what it is decompressed to."""
-        return _content(self.place, (stamp or self.stamp())[1:], os.getpid())
+        return _content(self.location, (stamp or self.stamp())[1:], os.getpid())
 
     def read_bytes(self) -> bytes:
         """Return what it is decompressed to."""
@@ -86,37 +86,37 @@ class CompressedPlace(Place):
 
     def remove(self) -> None:
         """Remove the file if it is there."""
-        self.place.remove()
+        self.location.remove()
 
 
 @functools.lru_cache(maxsize=4096)
-def _size(place: Place, stamp: tuple[Any, ...], process: int) -> int:
+def _size(location: FileLocation, stamp: tuple[Any, ...], process: int) -> int:
     """Return how many bytes a version of a file is decompressed to."""
-    return len(_content(place, stamp, process))
+    return len(_content(location, stamp, process))
 
 
 @functools.lru_cache(maxsize=2)
-def _content(place: Place, stamp: tuple[Any, ...], process: int) -> Content:
+def _content(location: FileLocation, stamp: tuple[Any, ...], process: int) -> Content:
     """Decompress a version of a file; the two last ones of this process are kept."""
-    raw = place.read_bytes()
+    raw = location.read_bytes()
     try:
-        with _opened(place, raw) as file:
+        with _opened(location, raw) as file:
             parts, nbytes = [], 0
             while part := file.read(STEP):
                 parts.append(part)
                 nbytes += len(part)
                 if nbytes > MAX_NBYTES:
                     reason = f"it has more than {MAX_NBYTES >> 30} GiB of text; decompress it first"
-                    raise FormatError(place.url, reason)
+                    raise FormatError(location.url, reason)
     except (OSError, EOFError, zlib.error, lzma.LZMAError) as error:
         reason = f"it can't be decompressed: {error} (truncated, damaged, or of another kind)"
-        raise FormatError(place.url, reason) from error
+        raise FormatError(location.url, reason) from error
     return Content(b"".join(parts))
 
 
-def _opened(place: Place, raw: bytes) -> Any:
+def _opened(location: FileLocation, raw: bytes) -> Any:
     """Return a file of what compressed bytes decompress to."""
-    suffix = place.name.lower().rsplit(".", 1)[-1]
+    suffix = location.name.lower().rsplit(".", 1)[-1]
     assert f".{suffix}" in COMPRESSED
     if suffix == "gz":
         return gzip.GzipFile(fileobj=io.BytesIO(raw))

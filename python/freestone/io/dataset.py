@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Literal, Self
 
 from freestone.errors import FileChangedError, FormatError
-from freestone.io.stores import Place
+from freestone.io.stores import FileLocation
 from freestone.io.telling import telling
 
 __all__ = ["Bounds", "Dataset"]
@@ -45,7 +45,7 @@ class Dataset(ABC):
 
     Attributes
     ----------
-    place : Place
+    location : FileLocation
         The file.
     kind : {"array", "frame"}
         What its rows make.
@@ -60,7 +60,7 @@ class Dataset(ABC):
     unit_rows : int
         Rows that should not be cut: those of a chunk or row group; 1 if any can be.
     stamp : tuple
-        What the store says of the file's version: ``place.stamp()`` when it was opened.
+        What the store says of the file's version: ``location.stamp()`` when it was opened.
     nonzeros : int or None
         How many values a sparse matrix stores, about; None of what is not sparse.
     found : tuple of (str, object)
@@ -71,7 +71,7 @@ class Dataset(ABC):
     is_columnar: ClassVar[bool] = False
     """Whether some columns of a frame are read without the others: see `select`."""
 
-    place: Place
+    location: FileLocation
     kind: Literal["array", "frame"]
     rows: int
     columns: tuple[Any, ...]
@@ -127,7 +127,7 @@ class Dataset(ABC):
             reason = (
                 f"it has {rows.shape[0]:,} of rows {start:,} to {stop:,} (truncated, or damaged)"
             )
-            raise FormatError(self.place.url, reason)
+            raise FormatError(self.location.url, reason)
         return rows
 
     def _fill(self, start: int, stop: int) -> Any:
@@ -142,8 +142,8 @@ class Dataset(ABC):
 
         A store that is far away is asked afterwards only: that tells as well.
         """
-        with telling(self.place.url):
-            if self.place.path is not None:
+        with telling(self.location.url):
+            if self.location.path is not None:
                 self.check()
             try:
                 yield
@@ -154,9 +154,9 @@ class Dataset(ABC):
 
     def check(self) -> None:
         """Raise `FileChangedError` unless the file is the one that was opened."""
-        found = self.place.stamp()
+        found = self.location.stamp()
         if found != self.stamp:
-            raise FileChangedError(self.place.url, "its size or time of change differs")
+            raise FileChangedError(self.location.url, "its size or time of change differs")
 
     @abstractmethod
     def read_rows(self, start: int, stop: int, threads: int) -> Any:
@@ -206,7 +206,7 @@ class Dataset(ABC):
         """
         each = self.nbytes / max(self.rows, 1)
         last = min(int(stop * each) + 1, self.nbytes)
-        return self.place.hosts(int(start * each), last, self.stamp)
+        return self.location.hosts(int(start * each), last, self.stamp)
 
     def look_up(self) -> None:  # noqa: B027 (most have nothing to ask)
         """Have ready what `where` asks of the store, where that is more than one question."""

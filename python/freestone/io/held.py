@@ -9,7 +9,7 @@ import numpy as np
 
 from freestone.errors import FileChangedError
 from freestone.io.raw import read_values
-from freestone.io.stores import Place
+from freestone.io.stores import FileLocation
 
 __all__ = ["MAX_HELD", "fetched"]
 
@@ -17,20 +17,20 @@ MAX_HELD = 256 << 20
 
 
 @dataclass(frozen=True)
-class HeldPlace(Place):
+class HeldLocation(FileLocation):
     """A file of a store, and the bytes that it had."""
 
-    place: Place
+    location: FileLocation
     content: Any
     seen: tuple[Any, ...]
 
-    def beside(self, suffix: str) -> Place:
+    def beside(self, suffix: str) -> FileLocation:
         """Return the file whose name has something added; in the store."""
-        return self.place.beside(suffix)
+        return self.location.beside(suffix)
 
     def exists(self) -> bool:
         """Tell whether there is such a file."""
-        return self.place.exists()
+        return self.location.exists()
 
     def stamp(self) -> tuple[Any, ...]:
         """Return what tells its version.
@@ -40,14 +40,14 @@ class HeldPlace(Place):
         FileChangedError
             When it is no longer the one whose bytes are here.
         """
-        found = self.place.stamp()
+        found = self.location.stamp()
         if found != self.seen:
             raise FileChangedError(self.url, "its size or time of change differs")
         return found
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Without the bytes: elsewhere it is the file in its store."""
-        return _itself, (self.place,)
+        return _itself, (self.location,)
 
     def source(self, stamp: tuple[Any, ...] = ()) -> Any:
         """Return the bytes."""
@@ -59,35 +59,35 @@ class HeldPlace(Place):
 
     def write_bytes(self, data: bytes) -> None:
         """Write the file in its store."""
-        self.place.write_bytes(data)
+        self.location.write_bytes(data)
 
     def remove(self) -> None:
         """Remove it from its store."""
-        self.place.remove()
+        self.location.remove()
 
 
-def _itself(place: Place) -> Place:
-    return place
+def _itself(location: FileLocation) -> FileLocation:
+    return location
 
 
-def fetched(place: Place, stamp: tuple[Any, ...]) -> Place:
+def fetched(location: FileLocation, stamp: tuple[Any, ...]) -> FileLocation:
     """Fetch a file that is far away, several ranges at once; a larger one stays where it is.
 
     Parameters
     ----------
-    place
+    location
         The file.
     stamp
         The version that is meant.
 
     Returns
     -------
-    Place
-        The file with its bytes; `place` itself if it is on this machine, or has more than
+    FileLocation
+        The file with its bytes; `location` itself if it is on this machine, or has more than
         `MAX_HELD` bytes.
     """
     nbytes = int(stamp[0])
-    if place.path is not None or not 0 < nbytes <= MAX_HELD:
-        return place
-    content = read_values(place.source(stamp), 0, (nbytes,), np.uint8)
-    return HeldPlace(place.url, place, content, stamp)
+    if location.path is not None or not 0 < nbytes <= MAX_HELD:
+        return location
+    content = read_values(location.source(stamp), 0, (nbytes,), np.uint8)
+    return HeldLocation(location.url, location, content, stamp)

@@ -9,19 +9,19 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from freestone.errors import FormatError, UsageError, did_you_mean
-from freestone.io.compressed import CompressedPlace
+from freestone.io.compressed import CompressedLocation
 from freestone.io.dataset import Dataset
 from freestone.io.formats import Format, format_of
 from freestone.io.formats.names import COMPRESSED, is_compressed
 from freestone.io.formats.zarr import FolderWriter
-from freestone.io.stores import Place, locate
+from freestone.io.stores import FileLocation, locate
 from freestone.io.telling import telling
 from freestone.io.writer import Shape, StreamWriter, Writer
 
 if TYPE_CHECKING:
     from freestone.io.segment_writer import SegmentWriter
-    from freestone.io.stores.hdfs import HdfsPlace
-    from freestone.io.stores.lustre import LustrePlace
+    from freestone.io.stores.hdfs import HdfsLocation
+    from freestone.io.stores.lustre import LustreLocation
 
 __all__ = ["open_dataset", "open_writer"]
 
@@ -52,29 +52,29 @@ def open_dataset(
     **options
         Those of the format.
     """
-    place = locate(url)
-    found = format_of(place.name, format)
-    _check(found.open_dataset, options, f"read {place.url}")
+    location = locate(url)
+    found = format_of(location.name, format)
+    _check(found.open_dataset, options, f"read {location.url}")
     kind = options.get("kind")
     if kind not in (None, *KINDS):
         raise UsageError(f"kind={kind!r}: a file is read as {' or as '.join(map(repr, KINDS))}")
-    folder = _folder(place)
+    folder = _folder(location)
     if folder is not None:
         from freestone.io.segments import check_reported, open_segments
 
-        with telling(place.url):
+        with telling(location.url):
             segments = open_segments(folder, found, options)
-            if folder is not place:
-                check_reported(place, segments)
+            if folder is not location:
+                check_reported(location, segments)
             _check_matrix(segments)
             return segments
-    if is_compressed(place.name):
-        place = _decompressed(place, found)
-    words = (place, whole) if found.passes > 1 else (place,)
-    with telling(place.url):
+    if is_compressed(location.name):
+        location = _decompressed(location, found)
+    words = (location, whole) if found.passes > 1 else (location,)
+    with telling(location.url):
         dataset = found.open_dataset(*words, **options)
     assert isinstance(dataset, Dataset)
-    if isinstance(place, CompressedPlace):
+    if isinstance(location, CompressedLocation):
         # Whoever reads some rows decompresses them all.
         dataset = replace(dataset, unit_rows=max(dataset.rows, 1))
     if matrix:
@@ -82,11 +82,11 @@ def open_dataset(
     return dataset
 
 
-def _decompressed(place: Place, format: Format) -> CompressedPlace:
+def _decompressed(location: FileLocation, format: Format) -> CompressedLocation:
     if not format.is_text:
         reason = f"{format.name} is not read from a compressed file; decompress it first"
-        raise UsageError(f"{place.url}: {reason}")
-    return CompressedPlace(place.url, place)
+        raise UsageError(f"{location.url}: {reason}")
+    return CompressedLocation(location.url, location)
 
 
 def _check_matrix(dataset: Dataset) -> None:
@@ -94,7 +94,7 @@ def _check_matrix(dataset: Dataset) -> None:
     if dataset.kind == "array" and len(dataset.columns) > 1:
         shape = (dataset.rows, *dataset.columns)
         reason = f"an array of shape {shape}; it has to be of 1 or 2 dimensions"
-        raise FormatError(dataset.place.url, reason)
+        raise FormatError(dataset.location.url, reason)
 
 
 def open_writer(
@@ -123,64 +123,68 @@ def open_writer(
     **options
         Those of the format.
     """
-    place = locate(url)
+    location = locate(url)
     if (stripe_count, stripe_size, pool) != (None, None, None):
-        place = _striped(place, stripe_count, stripe_size, pool)
-    found = format_of(place.name, format)
-    if place.name.lower().endswith(COMPRESSED):
+        location = _striped(location, stripe_count, stripe_size, pool)
+    found = format_of(location.name, format)
+    if location.name.lower().endswith(COMPRESSED):
         raise UsageError(
-            f"{place.url}: files are not written compressed; write {place.name.rsplit('.', 1)[0]}, "
-            "and compress that"
+            f"{location.url}: files are not written compressed; write "
+            f"{location.name.rsplit('.', 1)[0]}, and compress that"
         )
     if found.open_writer is None:
-        raise UsageError(f"{place.url} can't be written: its format, {found.name}, is only read")
-    _check(found.open_writer, options, f"write {place.url}")
-    folder = _folder(place)
+        raise UsageError(f"{location.url} can't be written: its format, {found.name}, is only read")
+    _check(found.open_writer, options, f"write {location.url}")
+    folder = _folder(location)
     if folder is not None or not found.any_dimensions:
-        _check_dimensions(place, shape)
+        _check_dimensions(location, shape)
     if folder is not None:
         from freestone.io.segment_writer import SegmentWriter
 
         if options.get("symmetry", "general") != "general":
             raise UsageError("a segment has some rows, and no half of them; leave symmetry out")
-        local = None if folder is place else place
+        local = None if folder is location else location
         return SegmentWriter(
-            place=folder, local=local, shape=shape, format=found.name, options=options
+            location=folder, local=local, shape=shape, format=found.name, options=options
         )
-    made = found.open_writer(place, shape, **options)
+    made = found.open_writer(location, shape, **options)
     assert isinstance(made, Writer | StreamWriter | FolderWriter)
     return made
 
 
-def _check_dimensions(place: Place, shape: Shape) -> None:
+def _check_dimensions(location: FileLocation, shape: Shape) -> None:
     """Raise `UsageError` for an array that a format of rows and columns can't hold."""
     if shape.kind == "array" and len(shape.columns) > 1:
         whole = (shape.rows, *shape.columns)
         raise UsageError(
-            f"{place.url}: an array of shape {whole} has no form here, where arrays have 1 or 2 "
+            f"{location.url}: an array of shape {whole} has no form here, where arrays have 1 or 2 "
             "dimensions; write it as npy or zarr"
         )
 
 
-def _striped(place: Place, count: Any, size: int | str | None, pool: Any) -> LustrePlace:
-    from freestone.io.stores.lustre import Layout, LustrePlace, is_lustre
+def _striped(
+    location: FileLocation, count: Any, size: int | str | None, pool: Any
+) -> LustreLocation:
+    from freestone.io.stores.lustre import Layout, LustreLocation, is_lustre
     from freestone.units import parse_nbytes
 
-    if place.path is None or not is_lustre(place.path):
-        raise UsageError(f"{place.url} is not on Lustre, so it has no stripes; leave them out")
+    if location.path is None or not is_lustre(location.path):
+        raise UsageError(f"{location.url} is not on Lustre, so it has no stripes; leave them out")
     if not isinstance(count, int | None):
         raise UsageError(f"stripe_count={count!r}: it is -1 (all), 0 (default) or more")
     nbytes, pool = 0 if size is None else parse_nbytes(size), None if pool is None else str(pool)
-    return LustrePlace(place.url, Layout(stripe_count=count or 0, stripe_size=nbytes, pool=pool))
+    return LustreLocation(
+        location.url, Layout(stripe_count=count or 0, stripe_size=nbytes, pool=pool)
+    )
 
 
-def _folder(place: Place) -> HdfsPlace | None:
+def _folder(location: FileLocation) -> HdfsLocation | None:
     """Return the folder of segments that a name with ``.hdfs`` at its end stands for."""
-    if not place.name.endswith(".hdfs"):
+    if not location.name.endswith(".hdfs"):
         return None
     from freestone.io.segments import segments_of
 
-    return segments_of(place)
+    return segments_of(location)
 
 
 def _check(function: Callable[..., Any], options: dict[str, Any], action: str) -> None:

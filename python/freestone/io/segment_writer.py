@@ -15,8 +15,8 @@ from freestone.errors import FormatError, UsageError
 from freestone.io.formats import format_of
 from freestone.io.formats.csv_writing import column_type
 from freestone.io.formats.meta import Meta, value_type_of
-from freestone.io.stores import Place
-from freestone.io.stores.hdfs import HdfsPlace
+from freestone.io.stores import FileLocation
+from freestone.io.stores.hdfs import HdfsLocation
 from freestone.io.writer import Shape, Writer
 
 __all__ = ["SegmentWriter"]
@@ -25,8 +25,8 @@ __all__ = ["SegmentWriter"]
 THREADS, MAX_OPEN = 16, 128 << 20
 
 
-def _put(place: HdfsPlace, content: list[Any]) -> None:
-    place.put(functools.partial(_write_all, content=content))
+def _put(location: HdfsLocation, content: list[Any]) -> None:
+    location.put(functools.partial(_write_all, content=content))
 
 
 def _write_all(file: Any, content: list[Any]) -> None:
@@ -48,12 +48,12 @@ class _Uploads:
         self._pool = pool
         self._open: dict[Future[None], int] = {}
 
-    def add(self, place: HdfsPlace, content: list[Any]) -> int:
+    def add(self, location: HdfsLocation, content: list[Any]) -> int:
         """Begin to write a file once there is room; how many bytes it has."""
         nbytes = sum(memoryview(piece).nbytes for piece in content)
         while self._open and nbytes + sum(self._open.values()) > MAX_OPEN:
             self._wait()
-        self._open[self._pool.submit(_put, place, content)] = nbytes
+        self._open[self._pool.submit(_put, location, content)] = nbytes
         return nbytes
 
     def finish(self) -> None:
@@ -74,9 +74,9 @@ class SegmentWriter:
 
     Attributes
     ----------
-    place : HdfsPlace
+    location : HdfsLocation
         The folder.
-    local : Place or None
+    local : FileLocation or None
         The local file whose `.meta` is to point to the folder.
     shape : Shape
         What is to be written.
@@ -86,22 +86,22 @@ class SegmentWriter:
         Those of the format.
     """
 
-    place: HdfsPlace
-    local: Place | None
+    location: HdfsLocation
+    local: FileLocation | None
     shape: Shape
     format: str
     options: dict[str, Any]
 
-    def begin(self) -> HdfsPlace:
+    def begin(self) -> HdfsLocation:
         """Make the folder in which segments are written."""
-        if self.place.exists() and not self.place.is_folder():
-            raise FormatError(self.place.url, "it is a file; remove it first")
-        parent, _, name = self.place.hdfs_path.rstrip("/").rpartition("/")
-        part = self.place.at(f"{parent}/.{name}.{uuid.uuid4().hex[:12]}.part")
+        if self.location.exists() and not self.location.is_folder():
+            raise FormatError(self.location.url, "it is a file; remove it first")
+        parent, _, name = self.location.hdfs_path.rstrip("/").rpartition("/")
+        part = self.location.at(f"{parent}/.{name}.{uuid.uuid4().hex[:12]}.part")
         part.make_folder()
         return part
 
-    def write(self, part: HdfsPlace, segments: Iterable[tuple[int, Any]]) -> int:
+    def write(self, part: HdfsLocation, segments: Iterable[tuple[int, Any]]) -> int:
         """Write blocks as segments, several at once; how many bytes that were.
 
         Parameters
@@ -115,49 +115,49 @@ class SegmentWriter:
         with ThreadPoolExecutor(THREADS) as pool:
             uploads = _Uploads(pool)
             for number, block in segments:
-                for place, content in self._files(part, number, block):
-                    nbytes += uploads.add(place, content)
+                for location, content in self._files(part, number, block):
+                    nbytes += uploads.add(location, content)
             uploads.finish()
         return nbytes
 
     def _files(
-        self, part: HdfsPlace, number: int, block: Any
-    ) -> Iterator[tuple[HdfsPlace, list[Any]]]:
+        self, part: HdfsLocation, number: int, block: Any
+    ) -> Iterator[tuple[HdfsLocation, list[Any]]]:
         """Yield the files of a segment, and what they are made of."""
         rows = block.num_rows if self.shape.kind == "frame" else block.shape[0]
         shape = replace(
             self.shape, rows=rows, nonzeros=int(block.nnz) if self.shape.sparse else None
         )
-        place = part.inside(f"{self.place.name}_segment_{number}")
-        open_writer = format_of(place.name, self.format).open_writer
-        writer = None if open_writer is None else open_writer(place, shape, **self.options)
+        location = part.inside(f"{self.location.name}_segment_{number}")
+        open_writer = format_of(location.name, self.format).open_writer
+        writer = None if open_writer is None else open_writer(location, shape, **self.options)
         if not isinstance(writer, Writer):
             raise UsageError(f"segments are written as csv, dbdf, mtx or npy, not as {self.format}")
         pieces = writer.encode(block, 0)
         sizes = [memoryview(piece).nbytes for piece in pieces]
-        yield place, [writer.head(sizes), *writer.shift(pieces, [0] * len(pieces))]
+        yield location, [writer.head(sizes), *writer.shift(pieces, [0] * len(pieces))]
         for suffix, text in writer.beside(sizes).items():
             if text is not None:
-                yield place.beside(suffix), [text]
+                yield location.beside(suffix), [text]
 
-    def commit(self, part: HdfsPlace) -> None:
+    def commit(self, part: HdfsLocation) -> None:
         """Give the folder its name; the one that had it goes."""
         old = None
-        if self.place.exists():
-            old = self.place.at(part.hdfs_path + ".old")
-            self.place.move(old)
+        if self.location.exists():
+            old = self.location.at(part.hdfs_path + ".old")
+            self.location.move(old)
         try:
-            part.move(self.place)
+            part.move(self.location)
         except BaseException:
             if old is not None:
-                old.move(self.place)
+                old.move(self.location)
             raise
         if old is not None:
             old.remove()
         if self.local is not None:
             self.local.beside(".meta").write_bytes(self._meta().encode())
 
-    def abandon(self, part: HdfsPlace) -> None:
+    def abandon(self, part: HdfsLocation) -> None:
         """Remove what was written."""
         with contextlib.suppress(Exception):
             part.remove()
@@ -173,5 +173,5 @@ class SegmentWriter:
             value_type=None if schema else value_type_of(str(self.shape.dtype)),
             schema=schema,
             nonzeros=self.shape.nonzeros,
-            hdfs=self.place.hdfs_path,
+            hdfs=self.location.hdfs_path,
         )

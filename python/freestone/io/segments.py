@@ -21,9 +21,9 @@ from freestone.io.dataset import Dataset
 from freestone.io.formats import Format
 from freestone.io.formats.meta import CODES, read_meta
 from freestone.io.held import MAX_HELD
-from freestone.io.stores import Place
-from freestone.io.stores.hdfs import HdfsPlace
-from freestone.io.stores.posix import PosixPlace
+from freestone.io.stores import FileLocation
+from freestone.io.stores.hdfs import HdfsLocation
+from freestone.io.stores.posix import PosixLocation
 from freestone.io.telling import telling
 
 __all__ = ["SUFFIX", "check_reported", "open_segments", "segments_of"]
@@ -48,9 +48,9 @@ class Segments(Dataset):
 
     def check(self) -> None:
         """Each segment is checked when it is read; here, that none was added or taken away."""
-        assert isinstance(self.place, HdfsPlace)
-        if _numbers(self.place) != len(self.parts):
-            raise FileChangedError(self.place.url, "it has another number of segments")
+        assert isinstance(self.location, HdfsLocation)
+        if _numbers(self.location) != len(self.parts):
+            raise FileChangedError(self.location.url, "it has another number of segments")
 
     def _within(self, start: int, stop: int) -> Iterator[tuple[Dataset, int, int]]:
         """Yield the segments that have some of the rows, and which of theirs."""
@@ -127,26 +127,26 @@ def _joined(blocks: list[Any]) -> Any:
     return np.concatenate(blocks)
 
 
-def segments_of(place: Place) -> HdfsPlace | None:
+def segments_of(location: FileLocation) -> HdfsLocation | None:
     """Return the folder of segments that a path or URL names, or None for any other file."""
-    if not place.name.endswith(SUFFIX):
+    if not location.name.endswith(SUFFIX):
         return None
-    if isinstance(place, HdfsPlace):
-        return place
-    if not isinstance(place, PosixPlace):
-        raise UsageError(f"{place.url} is no path and no hdfs:// URL; segments are in HDFS only")
-    with telling(place.beside(".meta").url):
-        meta = read_meta(place)
+    if isinstance(location, HdfsLocation):
+        return location
+    if not isinstance(location, PosixLocation):
+        raise UsageError(f"{location.url} is no path and no hdfs:// URL; segments are in HDFS only")
+    with telling(location.beside(".meta").url):
+        meta = read_meta(location)
     if meta is None:
-        return HdfsPlace.of(f"hdfs:///{place.name}")
+        return HdfsLocation.of(f"hdfs:///{location.name}")
     if meta.hdfs is None:
         raise FormatError(
-            place.beside(".meta").url, "it does not say where in HDFS the segments are"
+            location.beside(".meta").url, "it does not say where in HDFS the segments are"
         )
-    return HdfsPlace.of(meta.hdfs if "://" in meta.hdfs else f"hdfs:///{meta.hdfs.lstrip('/')}")
+    return HdfsLocation.of(meta.hdfs if "://" in meta.hdfs else f"hdfs:///{meta.hdfs.lstrip('/')}")
 
 
-def check_reported(place: Place, found: Dataset) -> None:
+def check_reported(location: FileLocation, found: Dataset) -> None:
     """Compare segments with the local `.meta` that leads to them.
 
     Raises
@@ -154,28 +154,28 @@ def check_reported(place: Place, found: Dataset) -> None:
     FormatError
         When it says another shape.
     """
-    meta = read_meta(place)
+    meta = read_meta(location)
     width = len(found.columns) if found.kind == "frame" else found.columns[0]
     if meta is not None and (meta.rows, meta.columns) != (found.rows, width):
         reason = (
-            f"it says {meta.rows:,} x {meta.columns:,}, and the segments in {found.place.url} "
+            f"it says {meta.rows:,} x {meta.columns:,}, and the segments in {found.location.url} "
             f"have {found.rows:,} x {width:,}; correct it"
         )
-        raise FormatError(place.beside(".meta").url, reason)
+        raise FormatError(location.beside(".meta").url, reason)
 
 
-def _numbers(place: HdfsPlace) -> int:
+def _numbers(location: HdfsLocation) -> int:
     """Return how many segments a folder has; they are numbered from 1."""
-    prefix = f"{place.name}_segment_"
-    names = [name for name in place.names() if name.startswith(prefix)]
+    prefix = f"{location.name}_segment_"
+    names = [name for name in location.names() if name.startswith(prefix)]
     numbers = sorted(int(word) for name in names if (word := name.removeprefix(prefix)).isdigit())
     if numbers != list(range(1, len(numbers) + 1)):
-        raise FormatError(place.url, f"its segments are {numbers}; they are numbered from 1")
+        raise FormatError(location.url, f"its segments are {numbers}; they are numbered from 1")
     return len(numbers)
 
 
-def _segment(place: HdfsPlace, number: int) -> HdfsPlace:
-    return place.inside(f"{place.name}_segment_{number}")
+def _segment(location: HdfsLocation, number: int) -> HdfsLocation:
+    return location.inside(f"{location.name}_segment_{number}")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -191,13 +191,13 @@ class Described(Dataset):
         """Return what the text holds, which is what its `.meta` says."""
         if (start, stop) == (0, self.rows) and self.nbytes <= MAX_HELD // READ_AT_ONCE:
             # No other block has rows of it, so its text is kept for this one alone.
-            found = _look_at(self.place, self.options, whole=True)
+            found = _look_at(self.location, self.options, whole=True)
         else:
-            found = _looked_at(self.place, self.stamp, tuple(self.options.items()))
+            found = _looked_at(self.location, self.stamp, tuple(self.options.items()))
         reported = (self.kind, self.rows, self.columns, self.dtype)
         if (found.kind, found.rows, found.columns, found.dtype) != reported:
             reason = f"it holds {found.rows} rows of {found.columns}, and not what its .meta says"
-            raise FormatError(self.place.url, reason)
+            raise FormatError(self.location.url, reason)
         return found
 
     def read_rows(self, start: int, stop: int, threads: int) -> Any:
@@ -209,31 +209,31 @@ class Described(Dataset):
 
 
 @functools.lru_cache(maxsize=64)
-def _looked_at(place: Place, stamp: tuple[Any, ...], options: tuple[Any, ...]) -> Dataset:
+def _looked_at(location: FileLocation, stamp: tuple[Any, ...], options: tuple[Any, ...]) -> Dataset:
     """Look at a file of text once for all blocks that this process reads of it."""
-    return _look_at(place, dict(options))
+    return _look_at(location, dict(options))
 
 
-def _look_at(place: Place, options: dict[str, Any], *, whole: bool = False) -> Dataset:
+def _look_at(location: FileLocation, options: dict[str, Any], *, whole: bool = False) -> Dataset:
     from freestone.io.formats import csv
 
-    return csv.open_dataset(place, whole, **options)
+    return csv.open_dataset(location, whole, **options)
 
 
-def _described(place: Place, format: Format, options: dict[str, Any]) -> Dataset | None:
+def _described(location: FileLocation, format: Format, options: dict[str, Any]) -> Dataset | None:
     """Return what a `.meta` says of a segment of text; None where only the text tells."""
     if format.name != "csv" or options.keys() - {"separator", "delimiter", "index"}:
         return None
-    meta = read_meta(place)
+    meta = read_meta(location)
     if meta is None or meta.nonzeros is not None or meta.value_type in ("str", "bool"):
         return None
     if not meta.schema and meta.value_type is None:
         return None
-    stamp = place.stamp()
+    stamp = location.stamp()
     frame = bool(meta.schema)
     code = None if frame else CODES[str(meta.value_type)]
     return Described(
-        place=place,
+        location=location,
         kind="frame" if frame else "array",
         rows=meta.rows,
         columns=tuple(name for name, _ in meta.schema) if frame else (meta.columns,),
@@ -244,33 +244,33 @@ def _described(place: Place, format: Format, options: dict[str, Any]) -> Dataset
     )
 
 
-def _opened(place: HdfsPlace, format: Format, options: dict[str, Any]) -> Dataset:
-    with telling(place.url):
-        found = _described(place, format, options) or format.open_dataset(place, **options)
+def _opened(location: HdfsLocation, format: Format, options: dict[str, Any]) -> Dataset:
+    with telling(location.url):
+        found = _described(location, format, options) or format.open_dataset(location, **options)
     assert isinstance(found, Dataset)
     return found
 
 
-def open_segments(place: HdfsPlace, format: Format, options: dict[str, Any]) -> Dataset:
+def open_segments(location: HdfsLocation, format: Format, options: dict[str, Any]) -> Dataset:
     """Look at a folder of segments."""
-    if not place.is_folder():
-        if not place.exists():
-            raise FileMissingError(place.url)
-        raise FormatError(place.url, "it is a file, and a folder of segments is wanted")
-    count = _numbers(place)
+    if not location.is_folder():
+        if not location.exists():
+            raise FileMissingError(location.url)
+        raise FormatError(location.url, "it is a file, and a folder of segments is wanted")
+    count = _numbers(location)
     if not count:
-        raise FormatError(place.url, "it is a folder without segments")
+        raise FormatError(location.url, "it is a folder without segments")
     opened = functools.partial(_opened, format=format, options=options)
-    parts = _at_once(opened, [(_segment(place, number),) for number in range(1, count + 1)])
+    parts = _at_once(opened, [(_segment(location, number),) for number in range(1, count + 1)])
     first = parts[0]
     for part in parts:
         if (part.kind, part.columns, part.dtype) != (first.kind, first.columns, first.dtype):
             reason = f"it does not go with the first segment: {part.columns} of {part.dtype}"
-            raise FormatError(part.place.url, reason)
+            raise FormatError(part.location.url, reason)
     ends = np.cumsum([0, *(part.rows for part in parts)]).tolist()
     stored = [part.nonzeros for part in parts]
     return Segments(
-        place=place,
+        location=location,
         kind=first.kind,
         rows=ends[-1],
         columns=first.columns,

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from freestone.errors import UsageError
-from freestone.io.stores import Place
+from freestone.io.stores import FileLocation
 
 __all__ = ["Shape", "StreamWriter", "Writer", "needs_columns"]
 
@@ -51,11 +51,12 @@ class Shape:
         return int(self.columns[0]) if self.columns else 1
 
 
-def needs_columns(place: Place, shape: Shape) -> None:
+def needs_columns(location: FileLocation, shape: Shape) -> None:
     """Raise `UsageError` for rows that have no columns, in a format that has no form for them."""
     if not shape.width:
         raise UsageError(
-            f"{place.url}: rows with no columns have no form here; write them as dbdf, npy or mtx"
+            f"{location.url}: rows with no columns have no form here; write them as dbdf, npy or "
+            "mtx"
         )
 
 
@@ -68,13 +69,13 @@ class Writer:
 
     Attributes
     ----------
-    place : Place
+    location : FileLocation
         The file.
     shape : Shape
         What is to be written.
     """
 
-    place: Place
+    location: FileLocation
     shape: Shape
 
     @property
@@ -146,13 +147,13 @@ class StreamWriter:
 
     Attributes
     ----------
-    place : Place
+    location : FileLocation
         The file.
     shape : Shape
         What is to be written.
     """
 
-    place: Place
+    location: FileLocation
     shape: Shape
 
     def begin(self, path: str, first: Any) -> Any:

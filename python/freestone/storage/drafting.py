@@ -11,24 +11,24 @@ from typing import Any
 import numpy as np
 
 from freestone.io import Writer
-from freestone.io.stores import Draft, Place
-from freestone.io.stores.posix import PosixPlace
+from freestone.io.stores import Draft, FileLocation
+from freestone.io.stores.posix import PosixLocation
 
 __all__ = ["Layout", "drafted", "place_pieces", "write_beside"]
 
 
 @contextlib.contextmanager
-def drafted(place: Place, nbytes: int | None = None) -> Iterator[Draft]:
+def drafted(location: FileLocation, nbytes: int | None = None) -> Iterator[Draft]:
     """Give a draft that becomes the file unless the block raises, in which case nothing is left.
 
     Where files are written only from beginning to end, the draft is one of this machine.
     """
-    draft = place.create(nbytes)
+    draft = location.create(nbytes)
     if draft is None:
         with tempfile.TemporaryDirectory(prefix="freestone-") as folder:
             path = os.path.join(folder, "file")
-            yield from _kept(PosixPlace(path).create(nbytes))
-            place.upload(path)
+            yield from _kept(PosixLocation(path).create(nbytes))
+            location.upload(path)
     else:
         yield from _kept(draft)
 
@@ -45,11 +45,11 @@ def _kept(draft: Draft) -> Iterator[Draft]:
 def write_beside(writer: Writer, totals: Sequence[int]) -> None:
     """Write the small files that go with the one that was written, and remove those of another."""
     for suffix, content in writer.beside(totals).items():
-        place = writer.place.beside(suffix)
+        location = writer.location.beside(suffix)
         if content is None:
-            place.remove()
+            location.remove()
         else:
-            place.write_bytes(content)
+            location.write_bytes(content)
 
 
 class Layout:

@@ -20,7 +20,7 @@ AGAIN: dict[str, Any] = {"pure": False, "retries": 2}
 
 def encode(writer: Writer, block: Any, start: int) -> list[Any]:
     """Return the pieces of a block."""
-    with telling(writer.place.url):
+    with telling(writer.location.url):
         return [np.frombuffer(piece, np.uint8) for piece in writer.encode(block, start)]
 
 
@@ -34,7 +34,7 @@ def write_rows(writer: Writer, draft: Draft, offset: int, block: Any, start: int
     """Write rows a little at a time; the offset behind them, or None if the format can't."""
     if draft.path is None:
         return None
-    with telling(writer.place.url):
+    with telling(writer.location.url):
         return writer.write_rows(draft.path, offset, block, start, threads=1, unit=draft.unit)
 
 
@@ -57,7 +57,7 @@ def place_there(
     """Write the pieces of a block; none if they were made anew, after a loss, and written then."""
     if pieces is None:
         return
-    with telling(writer.place.url):
+    with telling(writer.location.url):
         for piece in pieces:
             _touch(piece)
         place_pieces(writer, draft, offsets, before, pieces)

@@ -192,9 +192,9 @@ class FileScan:
         return made
 
     def _check_unchanged(self, parts: Sequence[Part]) -> None:
-        stamps = {part.dataset.place.url: part.dataset.stamp for part in self.parts}
+        stamps = {part.dataset.location.url: part.dataset.stamp for part in self.parts}
         for part in parts:
-            url = part.dataset.place.url
+            url = part.dataset.location.url
             if part.dataset.stamp != stamps.get(url, part.dataset.stamp):
                 raise FileChangedError(url, "its size or time of change differs")
 
@@ -231,7 +231,7 @@ def _narrowed(
         check_there_are(request.columns or (), schema.names, known)
     if request.where is None:
         return request, list(files)
-    tested = columns_of(request.where, schema, known[0].dataset.place.url)
+    tested = columns_of(request.where, schema, known[0].dataset.location.url)
     return replace(request, tested=tested), not_excluded(files, request, schema)
 
 
@@ -263,7 +263,7 @@ def _planned(
     rows = sum(stop - start for part in parts for start, stop in part.ranges)
     if block_rows is not None and rows / block_rows > MAX_BLOCKS:
         raise FormatError(
-            parts[0].dataset.place.url,
+            parts[0].dataset.location.url,
             f"{rows:,} rows would be {rows // block_rows:,} blocks of {block_rows:,}, and "
             f"{MAX_BLOCKS:,} is the most; say a larger block_rows, if no file is damaged",
         )
@@ -343,9 +343,9 @@ def _hosts(blocks: Sequence[Planned], client: Client) -> list[list[str]]:
     machines = {worker.host for worker in client.statistics().workers}
     for block in blocks:
         piece = block.pieces[0] if block.pieces else None
-        if piece is None or (piece.dataset.place.by_host and len(machines) < 2):
+        if piece is None or (piece.dataset.location.by_host and len(machines) < 2):
             found.append([])
         else:
-            with telling(piece.dataset.place.url):
+            with telling(piece.dataset.location.url):
                 found.append(piece.dataset.where(piece.start, piece.stop))
     return found

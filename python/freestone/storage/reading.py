@@ -134,9 +134,9 @@ def read(
             f"{dataset.rows:,} rows would be {blocks:,} blocks of {rows:,}, and {MAX_BLOCKS:,} is "
             "the most; say a larger block_rows, if the file is not damaged"
         )
-        raise FormatError(dataset.place.url, reason)
+        raise FormatError(dataset.location.url, reason)
     offsets = cuts_of(dataset.rows, rows)
-    if not dataset.place.is_shared:
+    if not dataset.location.is_shared:
         return _here(dataset, offsets, progress)
     if dataset.kind == "frame" and dataset.is_columnar:
         request = Request(format=format, options=options)
@@ -154,10 +154,10 @@ def _unread(
 ) -> Frame:
     """Return the frame of a file of which any columns can be read; it is read when it is used."""
     rows = ((0, dataset.rows),) if dataset.rows else ()
-    schema, name = dataset.arrow_schema(), dataset.place.name
+    schema, name = dataset.arrow_schema(), dataset.location.name
     part = Part(dataset=dataset, keys=(), schema=schema, ranges=rows)
     read = functools.partial(_there, dataset, offsets, progress)
-    files = [Found(dataset.place.url)]
+    files = [Found(dataset.location.url)]
     found = Frame([], offsets, name=name, schema=schema)
     found.found = dict(dataset.found)
     found._scan = FileScan(client, read, files, request, [part], block_rows, name, progress)
@@ -174,7 +174,7 @@ def _check_block_rows(block_rows: Any) -> None:
 
 def _there(dataset: Dataset, offsets: Offsets, progress: bool | None) -> Array | Frame:
     """Have each block read by a worker, if that matters by one where its bytes are."""
-    name, columns, dtype = dataset.place.name, dataset.columns, dataset.dtype
+    name, columns, dtype = dataset.location.name, dataset.columns, dataset.dtype
     is_frame = dataset.kind == "frame"
     spec = Spec(
         collection=name,
@@ -182,7 +182,7 @@ def _there(dataset: Dataset, offsets: Offsets, progress: bool | None) -> Array |
         columns=None if is_frame else columns,
         dtype=None if is_frame else dtype,
     )
-    with telling(dataset.place.url):
+    with telling(dataset.location.url):
         hosts = _hosts(dataset, offsets)
     pieces = made(spec, dataset.read_block, offsets, {}, hosts)
     if is_frame:
@@ -202,7 +202,7 @@ def _hosts(dataset: Dataset, offsets: Offsets) -> list[list[str]]:
     """Return what holds each block; nothing where all workers reach it alike."""
     client = current()
     machines = {worker.host for worker in client.statistics().workers} if client else ()
-    if dataset.place.by_host and len(machines) < 2:
+    if dataset.location.by_host and len(machines) < 2:
         return []
     dataset.look_up()
     return [dataset.where(*cut) for cut in itertools.pairwise(offsets.tolist())]
@@ -210,12 +210,12 @@ def _hosts(dataset: Dataset, offsets: Offsets) -> list[list[str]]:
 
 def _here(dataset: Dataset, offsets: Offsets, progress: bool | None) -> Array | Frame:
     """Read all rows in this process, and cut them into blocks."""
-    with metered(f"read {dataset.place.name}", Meter.of_reads(dataset.nbytes), progress):
+    with metered(f"read {dataset.location.name}", Meter.of_reads(dataset.nbytes), progress):
         block = dataset.read(0, dataset.rows, threads=len(os.sched_getaffinity(0)))
     kind = Frame if dataset.kind == "frame" else Array
     starts, stops = offsets[:-1].tolist(), offsets[1:].tolist()
     blocks = [block] if len(starts) == 1 else split_rows(block, starts, stops)
-    found = kind._from_own(blocks, name=dataset.place.name)
+    found = kind._from_own(blocks, name=dataset.location.name)
     found.found = dict(dataset.found)
     return found
 

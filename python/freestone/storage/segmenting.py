@@ -12,7 +12,7 @@ from freestone.client import Client, gather
 from freestone.collections.base import Collection
 from freestone.collections.placing import slots_of
 from freestone.io.segment_writer import SegmentWriter
-from freestone.io.stores.hdfs import HdfsPlace
+from freestone.io.stores.hdfs import HdfsLocation
 from freestone.io.telling import telling
 from freestone.observe.figures import worker_number
 from freestone.storage.meters import Meter
@@ -41,7 +41,7 @@ def write_segments(
 
 
 def _write_there(
-    writer: SegmentWriter, part: HdfsPlace, x: Collection, client: Client, meter: Meter
+    writer: SegmentWriter, part: HdfsLocation, x: Collection, client: Client, meter: Meter
 ) -> None:
     written = []
     for worker, numbers in _shares(x.where(), slots_of(client)):
@@ -50,7 +50,7 @@ def _write_there(
             "pure": False,
             "retries": 2,
             "near": "input" if worker is None else worker,
-            "name": f"write {writer.place.name}",
+            "name": f"write {writer.location.name}",
         }
         blocks = [x.blocks[number - 1] for number in numbers]
         written.append(client.submit(_write, (writer, part, numbers, blocks), {}, options))
@@ -79,6 +79,6 @@ def _shares(where: list[list[str]], slots: dict[int, int]) -> list[tuple[int | N
     return shares
 
 
-def _write(writer: SegmentWriter, part: HdfsPlace, numbers: list[int], blocks: list[Any]) -> int:
-    with telling(writer.place.url):
+def _write(writer: SegmentWriter, part: HdfsLocation, numbers: list[int], blocks: list[Any]) -> int:
+    with telling(writer.location.url):
         return writer.write(part, zip(numbers, blocks, strict=True))

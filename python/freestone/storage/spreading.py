@@ -34,11 +34,11 @@ def write_there(writer: Writer, x: Collection, client: Client, meter: Meter) -> 
     Where a file has several sections, all blocks are encoded before any is written. `meter` is told
     what is written.
     """
-    options: dict[str, Any] = {"near": "input", "name": f"write {writer.place.name}"}
+    options: dict[str, Any] = {"near": "input", "name": f"write {writer.location.name}"}
     counts, starts = np.diff(x.offsets).tolist(), x.offsets[:-1].tolist()
     pairs = list(zip(x.blocks, starts, strict=True))
     sizes = [writer.sizes(count) for count in counts]
-    if not writer.place.random:
+    if not writer.location.random:
         _write_gathered(writer, pairs, client, options)
     elif all(each is not None for each in sizes):
         _write_known(writer, pairs, sizes, client, options, meter)
@@ -51,7 +51,7 @@ def write_there(writer: Writer, x: Collection, client: Client, meter: Meter) -> 
 def _write_gathered(writer: Writer, pairs: Pairs, client: Client, options: Any) -> None:
     """Encode there and write here, where a file is written from its beginning to its end."""
     encoded = [client.submit(encode, (writer, *pair), {}, options) for pair in pairs]
-    with drafted(writer.place) as draft:
+    with drafted(writer.location) as draft:
         pieces = gather(encoded)
         layout = Layout(writer, _all_sizes(pieces))
         draft.write_at(layout.head, 0)
@@ -64,7 +64,7 @@ def _write_known(
     writer: Writer, pairs: Pairs, sizes: Any, client: Client, options: Any, meter: Meter
 ) -> None:
     layout, again = Layout(writer, sizes), options | AGAIN
-    with drafted(writer.place, layout.nbytes) as draft:
+    with drafted(writer.location, layout.nbytes) as draft:
         draft.write_at(layout.head, 0)
         written = [
             client.submit(encode_and_place, (writer, draft, *layout.row(number), *pair), {}, again)
@@ -78,7 +78,7 @@ def _write_known(
 def _write_in_turn(
     writer: Writer, x: Collection, client: Client, options: Any, meter: Meter
 ) -> None:
-    with drafted(writer.place) as draft:
+    with drafted(writer.location) as draft:
         totals = [write_in_turn(writer, draft, x, client, options, meter)]
         draft.write_at(writer.head(totals), 0)
         write_beside(writer, totals)
@@ -94,7 +94,7 @@ def _write_in_two_steps(
     sizes = gather([each for _, each in encoded])
     layout = Layout(writer, sizes)
     again = options | AGAIN
-    with drafted(writer.place, layout.nbytes) as draft:
+    with drafted(writer.location, layout.nbytes) as draft:
         draft.write_at(layout.head, 0)
         written = [
             client.submit(place_there, (writer, draft, *layout.row(number), pieces), {}, again)

@@ -168,7 +168,7 @@ def take_turn(
     tuple of int and bool
         Its bytes, and whether it is written.
     """
-    with telling(writer.place.url):
+    with telling(writer.location.url):
         offset = turn.find()
         if offset is not None:
             end = write_rows(writer, draft, offset, block, start)

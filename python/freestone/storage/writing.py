@@ -89,8 +89,8 @@ def write(
     writer = open_writer(url, shape_of(collection), format=format, **options)
     client = collection.client
     meter = _meter(writer, client)
-    label = f"write {writer.place.name}"
-    with telling(writer.place.url), metered(label, meter, progress):
+    label = f"write {writer.location.name}"
+    with telling(writer.location.url), metered(label, meter, progress):
         if isinstance(writer, SegmentWriter):
             write_segments(writer, collection, client, meter)
         elif isinstance(writer, FolderWriter):
@@ -112,12 +112,12 @@ def _halved(writer: Writer, x: Collection) -> Writer:
     if not isinstance(writer, MtxWriter) or writer.symmetry == "general":
         return writer
     assert isinstance(x, Array)
-    return replace(writer, entries=entries_of_half(x, writer.symmetry, writer.place.url))
+    return replace(writer, entries=entries_of_half(x, writer.symmetry, writer.location.url))
 
 
 def _meter(writer: Any, client: Client | None) -> Meter:
     """Return what counts the bytes that are written here, or else by workers."""
-    here = isinstance(writer, Writer) and not writer.place.random
+    here = isinstance(writer, Writer) and not writer.location.random
     return Meter.of_writes() if client is None or here else Meter()
 
 
@@ -127,13 +127,13 @@ def _write_histograms(
     format: str | None,
     options: dict[str, Any],
 ) -> None:
-    place = locate(url)
-    found = format_of(place.name, format)
+    location = locate(url)
+    found = format_of(location.name, format)
     if found.write_histograms is None:
-        raise UsageError(f"{place.url} can't have histograms; give it a name that ends in .root")
+        raise UsageError(f"{location.url} can't have histograms; give it a name that ends in .root")
     if options:
         raise UsageError(f"histograms are written without options; leave {next(iter(options))} out")
-    with telling(place.url), drafted(place) as draft:
+    with telling(location.url), drafted(location) as draft:
         assert draft.path is not None
         found.write_histograms(draft.path, histograms)
 
@@ -205,7 +205,7 @@ def _nnz(block: Any) -> int:
 
 def _write_here(writer: Writer, x: Collection) -> None:
     threads = len(os.sched_getaffinity(0))
-    with drafted(writer.place) as draft:
+    with drafted(writer.location) as draft:
         pairs = list(zip(x.blocks, x.offsets[:-1].tolist(), strict=True))
         if not _write_rows(writer, draft, pairs, threads):
             _write_pieces(writer, draft, [writer.encode(*pair) for pair in pairs])
@@ -225,7 +225,7 @@ def _write_stream(writer: StreamWriter, x: Collection, meter: Meter) -> None:
     """Write block after block here, by the library of the format."""
     if not x.blocks:
         raise EmptyCollectionError(x.name, "write")
-    with drafted(writer.place) as draft:
+    with drafted(writer.location) as draft:
         assert draft.path is not None
         with meter.watching(draft.path):
             _stream(writer, draft.path, x)
@@ -235,11 +235,11 @@ def _stream(writer: StreamWriter, path: str, x: Collection) -> None:
     file = None
     try:
         for block in x:
-            with by_library(writer.place):
+            with by_library(writer.location):
                 if file is None:
                     file = writer.begin(path, block)
                 writer.append(file, block)
-        with by_library(writer.place):
+        with by_library(writer.location):
             writer.finish(file)
     except BaseException:
         if file is not None:

@@ -39,7 +39,8 @@ def check_builtin(name: str, cases: Iterable[tuple[Sequence[Any], Any]]) -> None
     Raises
     ------
     AssertionError
-        That says what is wrong.
+        If the function is not there, fails, or makes something else in any of the ways; it names
+        the case, the way and both values.
 
     Notes
     -----

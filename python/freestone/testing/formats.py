@@ -16,8 +16,8 @@ from freestone.collections.frame import Frame
 from freestone.errors import FileChangedError, FreestoneError
 from freestone.io import Dataset, Format, Writer, open_dataset, open_writer
 from freestone.io.formats import format_of
-from freestone.io.stores import Draft, Place
-from freestone.io.stores.posix import PosixPlace
+from freestone.io.stores import Draft, FileLocation
+from freestone.io.stores.posix import PosixLocation
 from freestone.storage.writing import shape_of, write
 from freestone.testing.expecting import expect, expect_equal, expecting_no_error
 
@@ -55,7 +55,8 @@ def check_format(
     Raises
     ------
     AssertionError
-        That says what is wrong.
+        If rows come back that were not written, or a damaged file is read as if it were whole; it
+        names the value, how it was written and the rows.
 
     Notes
     -----
@@ -193,14 +194,14 @@ def _ranges(rows: int) -> Iterator[tuple[int, int]]:
 
 
 @dataclass(frozen=True)
-class Pathless(Place):
+class Pathless(FileLocation):
     """A file of this machine behind a store that has no paths, and only reads at an offset."""
 
     @property
-    def _file(self) -> PosixPlace:
-        return PosixPlace(self.url)
+    def _file(self) -> PosixLocation:
+        return PosixLocation(self.url)
 
-    def beside(self, suffix: str) -> Place:
+    def beside(self, suffix: str) -> FileLocation:
         """Return the file whose name has something added."""
         return Pathless(self.url + suffix)
 

@@ -39,7 +39,8 @@ def check_host(make: Callable[[], Host], *, workers: int = 1, timeout_s: float =
     Raises
     ------
     AssertionError
-        That says what is wrong.
+        If the host lacks what its contract asks for, or workers do not join, work or end in time;
+        it names the step.
 
     Notes
     -----

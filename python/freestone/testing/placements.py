@@ -28,7 +28,8 @@ def check_placement(placement: str | Placement, *, seed: int = 7) -> None:
     Raises
     ------
     AssertionError
-        That says what is wrong.
+        If a block gets no worker of the table, the tables are changed, or a split loses blocks; it
+        names the table, by number and seed.
 
     Notes
     -----

@@ -28,7 +28,8 @@ def check_scheme(name: str) -> None:
     Raises
     ------
     AssertionError
-        That says what is wrong.
+        If a size differs when asked for again, does not add up to the rows, or a script's result
+        differs; it names the call.
 
     Notes
     -----

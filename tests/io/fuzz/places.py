@@ -6,8 +6,8 @@ import os
 from dataclasses import dataclass
 from typing import Any
 
-from freestone.io.stores import Place
-from freestone.io.stores.posix import PosixPlace
+from freestone.io.stores import FileLocation
+from freestone.io.stores.posix import PosixLocation
 
 __all__ = ["Bytes", "in_memory"]
 
@@ -25,12 +25,12 @@ class Source:
 
 
 @dataclass(frozen=True)
-class Bytes(Place):
+class Bytes(FileLocation):
     """A file of a store that is not mounted, read by offsets."""
 
     content: bytes = b""
 
-    def beside(self, suffix: str) -> Place:
+    def beside(self, suffix: str) -> FileLocation:
         """Return a file that is not there."""
         return Bytes(self.url + suffix)
 
@@ -59,11 +59,11 @@ class Bytes(Place):
         raise AssertionError("nothing is removed")
 
 
-def in_memory(content: bytes) -> PosixPlace:
+def in_memory(content: bytes) -> PosixLocation:
     """Return a file with a path whose bytes are in memory; there is one, and it is used again."""
     os.ftruncate(_descriptor(), 0)
     os.pwrite(_descriptor(), content, 0)
-    return PosixPlace(f"/proc/self/fd/{_descriptor()}")
+    return PosixLocation(f"/proc/self/fd/{_descriptor()}")
 
 
 _made: list[int] = []

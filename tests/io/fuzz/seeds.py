@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+from decimal import Decimal
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -15,9 +16,10 @@ import scipy.sparse
 from freestone.io.writer import Shape
 from tests.io.fuzz.places import Bytes
 
-__all__ = ["arrow", "npy", "parquet", "rntuple", "root", "tdms", "written", "zarr"]
+__all__ = ["arrow", "avro", "npy", "parquet", "rntuple", "root", "tdms", "written", "zarr"]
 
 X = np.array([[0, 1.5], [0, 0], [2, 3]])
+SYNC = b"0123456789abcdef"
 S = scipy.sparse.csr_array(X)
 TABLE = pa.table({"a": [1, 2, 3], "b": [0.5, None, 2.5], "c": ["x", "", None]})
 NESTED = pa.table({"l": [[1], None, [2, 3]], "d": pa.array(["u", "v", "u"]).dictionary_encode()})
@@ -87,6 +89,43 @@ def _arrow(table: Any, options: Any, rows: int = 3) -> bytes:
     file = io.BytesIO()
     with pa.ipc.new_file(file, table.schema, options=options) as writer:
         writer.write_table(table, max_chunksize=rows)
+    return file.getvalue()
+
+
+def avro() -> list[bytes]:
+    """Return files of other writers: blocks, codecs, nested types, decimals and times."""
+    field = {"name": "l", "type": {"type": "array", "items": ["null", "string"]}}
+    row = {"type": "record", "name": "r", "fields": [{"name": "e", "type": "double"}]}
+    nested = [
+        field,
+        {"name": "m", "type": {"type": "map", "values": row}},
+        {"name": "k", "type": {"type": "enum", "name": "k", "symbols": ["u", "v"]}},
+        {"name": "f", "type": {"type": "fixed", "name": "f", "size": 2}},
+    ]
+    money = {"type": "bytes", "logicalType": "decimal", "precision": 9, "scale": 2}
+    times = [
+        {"name": "t", "type": {"type": "long", "logicalType": "timestamp-micros"}},
+        {"name": "d", "type": ["null", {"type": "int", "logicalType": "date"}]},
+        {"name": "p", "type": money},
+        {"name": "b", "type": "boolean"},
+    ]
+    rows = [{"l": ["x", None], "m": {"y": {"e": 0.5}}, "k": "v", "f": b"ab"}] * 3
+    whens = [{"t": 1_000_000 * n, "d": n or None, "p": Decimal(n) / 4, "b": True} for n in range(3)]
+    return [
+        _avro(nested, rows, "null"),
+        _avro(times, whens, "null", 1),
+        _avro(times, whens, "deflate"),
+    ]
+
+
+def _avro(fields: list[Any], rows: list[Any], codec: str, nbytes: int = 16_000) -> bytes:
+    import fastavro
+
+    file = io.BytesIO()
+    schema = {"type": "record", "name": "row", "fields": fields}
+    fastavro.writer(
+        file, schema, rows, codec, sync_interval=nbytes, sync_marker=b"0123456789abcdef"
+    )
     return file.getvalue()
 
 

@@ -13,10 +13,10 @@ from typing import Any
 
 from freestone.errors import FileError, FormatError, UsageError
 from freestone.io.dataset import Dataset
-from freestone.io.formats import arrow, csv, dbdf, mtx, npy, parquet, root, tdms
+from freestone.io.formats import arrow, avro, csv, dbdf, mtx, npy, parquet, root, tdms
 from freestone.io.formats import zarr as formats_zarr
 from freestone.io.formats.meta import parse_meta
-from freestone.io.stores import Place
+from freestone.io.stores import FileLocation
 from freestone.io.stores.lustre import Layout, _decoded, _parsed
 from freestone.io.telling import telling
 from tests.io.fuzz import seeds
@@ -109,19 +109,21 @@ class Bytewise(Target):
         self.reader(file, dice.choice(self.options))
 
 
-def by(module: Any, place_of: Callable[[bytes], Place]) -> Callable[[bytes, dict[str, Any]], None]:
+def by(
+    module: Any, place_of: Callable[[bytes], FileLocation]
+) -> Callable[[bytes, dict[str, Any]], None]:
     """Return what opens a file by a format."""
 
     def reader(content: bytes, options: dict[str, Any]) -> None:
-        place = place_of(content)
-        with telling(place.url):
-            found = module.open_dataset(place, **options)
+        location = place_of(content)
+        with telling(location.url):
+            found = module.open_dataset(location, **options)
         rows_of(found)
 
     return reader
 
 
-def offsets(content: bytes) -> Place:
+def offsets(content: bytes) -> FileLocation:
     """Return a file that is read by offsets."""
     return Bytes("x", content)
 
@@ -192,7 +194,7 @@ class Folder(Target):
 
         store = {name: Buffer.from_bytes(content) for name, content in file.items()}
         opened = formats_zarr._open
-        formats_zarr._open = lambda place: zarr.open_array(
+        formats_zarr._open = lambda location: zarr.open_array(
             MemoryStore(store, read_only=True), mode="r"
         )
         try:
@@ -245,6 +247,12 @@ LIBRARIES: dict[str, Target] = {
         footer(varints, b"PAR1"),
     ),
     "arrow": of_library("pyarrow", arrow, seeds.arrow, footer(numbers, b"ARROW1")),
+    "avro": Bytewise(
+        seeds.avro,
+        by(avro, offsets),
+        library="fastavro",
+        mutations=(any_bytes, numbers, varints),
+    ),
     "tdms": of_library("nptdms", tdms, seeds.tdms),
     "root": of_library("uproot", root, seeds.root),
     "rntuple": of_library("uproot", root, seeds.rntuple),

@@ -2,11 +2,12 @@
 
 use super::locking::{Entry, LockRequest};
 use super::overview::{Overview, Query, TaskFigures};
+use super::record::Record;
 use crate::wire::{
-    Address, BlockDesc, CallOptions, FromWorker, Keep, Output, Payload, Spent, TaskFailure,
-    ToWorker, WorkerStatus,
+    Address, BlockDesc, CallOptions, FromWorker, Keep, Output, Payload, TaskFailure, ToWorker,
+    WorkerStatus,
 };
-use freestone_base::{FunctionId, Name, Resources, TaskId, Ticket, WorkerId};
+use freestone_base::{FunctionId, Name, Resources, Ticket, WorkerId};
 use serde::{Deserialize, Serialize};
 use smallvec::SmallVec;
 use std::borrow::Cow;
@@ -286,6 +287,24 @@ pub struct Submission {
     pub tickets: SmallVec<[Ticket; 1]>,
 }
 
+impl Submission {
+    /// A call with no inputs, outputs or wishes yet.
+    pub fn new(function: FunctionId, arguments: Payload) -> Self {
+        Self {
+            outputs: SmallVec::new(),
+            function,
+            arguments,
+            inputs: SmallVec::new(),
+            options: Arc::default(),
+            retries: 0,
+            priority: 0,
+            worker: None,
+            near: None,
+            tickets: SmallVec::new(),
+        }
+    }
+}
+
 /// A reduction: `function` is called with up to `arity` inputs until one block is left.
 #[derive(Debug, Serialize, Deserialize, PartialEq)]
 pub struct Reduction {
@@ -355,6 +374,14 @@ pub enum Outcome {
     Overview(Box<Overview>),
     /// What becomes of who enters a lock.
     Entered(Entry),
+}
+
+impl Outcome {
+    /// Whether nothing was done because that worker is gone.
+    pub fn lacks(&self, worker: WorkerId) -> bool {
+        matches!(self, Self::Failed(failure)
+            if matches!(failure.why, Why::WorkerAbsent { worker: absent, .. } if absent == worker))
+    }
 }
 
 /// Why a task failed for good.
@@ -520,72 +547,4 @@ pub struct WorkerFigures {
     pub nbytes: u64,
     /// What it last said of itself.
     pub status: WorkerStatus,
-}
-
-/// For the trace: something that happened.
-#[derive(Clone, Debug, PartialEq)]
-pub enum Record {
-    /// An attempt at a task ended.
-    Task {
-        /// The function's name.
-        label: String,
-        /// The output.
-        name: Name,
-        /// The task.
-        task: TaskId,
-        /// Which attempt.
-        attempt: u32,
-        /// Where.
-        worker: WorkerId,
-        /// When it became ready.
-        ready_ns: Now,
-        /// When it was sent.
-        sent_ns: Now,
-        /// What it took.
-        spent: Spent,
-        /// Bytes of its outputs.
-        nbytes: u64,
-        /// `done`, or what went wrong.
-        ended: &'static str,
-    },
-    /// A block went from one worker to another.
-    Transfer {
-        /// The block.
-        name: Name,
-        /// From.
-        source: WorkerId,
-        /// To.
-        target: WorkerId,
-        /// Bytes.
-        nbytes: u64,
-        /// When it ended.
-        end_ns: Now,
-        /// How long it took.
-        duration_ns: u64,
-    },
-    /// A worker joined.
-    Joined {
-        /// Which.
-        worker: WorkerId,
-        /// When.
-        at_ns: Now,
-        /// How many calls it runs at once.
-        slots: u32,
-    },
-    /// A worker left.
-    Left {
-        /// Which.
-        worker: WorkerId,
-        /// When.
-        at_ns: Now,
-    },
-    /// A worker's cache.
-    Cache {
-        /// Which worker.
-        worker: WorkerId,
-        /// When.
-        at_ns: Now,
-        /// Its figures.
-        status: WorkerStatus,
-    },
 }

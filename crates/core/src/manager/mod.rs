@@ -11,6 +11,7 @@ mod locking;
 mod members;
 mod order;
 mod overview;
+mod record;
 mod routes;
 mod schedule;
 mod shapes;
@@ -23,6 +24,7 @@ mod transfer;
 pub use api::*;
 pub use locking::*;
 pub use overview::*;
+pub use record::{Fields, Record};
 
 use client::Clients;
 use graph::Graph;

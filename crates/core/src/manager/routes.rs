@@ -1,7 +1,8 @@
 //! Requests of clients and messages of workers: who handles what.
 
 use super::Manager;
-use super::api::{Record, Request};
+use super::api::Request;
+use super::record::Record;
 use crate::wire::FromWorker;
 use freestone_base::WorkerId;
 

@@ -142,15 +142,9 @@ pub(super) fn hello(slots: u32, resources: Resources, blocks: Vec<BlockDesc>) ->
 pub(super) fn call(output: u32, inputs: &[u32]) -> Submission {
     Submission {
         outputs: smallvec![name(output)],
-        function: FunctionId(0),
-        arguments: Payload::default(),
         inputs: inputs.iter().map(|input| name(*input)).collect(),
-        options: Arc::new(CallOptions::default()),
-        retries: 0,
-        priority: 0,
-        worker: None,
-        near: None,
         tickets: smallvec![Ticket(u64::from(output))],
+        ..Submission::new(FunctionId(0), Payload::default())
     }
 }
 

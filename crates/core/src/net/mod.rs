@@ -6,7 +6,7 @@
 //! - [`worker`]: the process of a worker; [`executors`], [`grants`], [`transfer`], [`idle`],
 //!   [`pool`], [`signals`], [`scratch`]: what it is made of.
 //! - [`manager`]: the manager's thread, with [`records`]; [`client`], [`cell`]: how its program
-//!   talks to it, and [`remote`]: how another one does.
+//!   talks to it, and [`remote`]: how another one does; [`CurrentHome`]: whose cache it shares.
 //!
 //! See docs/decisions/001-one-poll-loop-thread-per-process-no-asynchronous-runtime.md
 
@@ -18,6 +18,7 @@ pub mod clock;
 pub mod connection;
 pub mod executors;
 pub mod grants;
+mod home;
 pub mod idle;
 pub mod listener;
 pub mod manager;
@@ -45,6 +46,7 @@ pub use client::Client;
 pub use clock::monotonic_ns;
 pub use connection::{Connection, ConnectionError};
 pub use freestone_tls::{Access, AccessError, Identity};
+pub use home::{CurrentHome, HomeWorker};
 pub use poller::{Poller, Waker};
 pub use stream::Stream;
 pub use worker::run_worker;

@@ -1,8 +1,6 @@
 use super::*;
 use crate::manager::{Action, Config, Event, Manager, Submission};
-use crate::wire::CallOptions;
 use smallvec::smallvec;
-use std::sync::Arc;
 
 /// A manager with clients.
 struct Play {
@@ -94,15 +92,9 @@ fn name(number: u8) -> Name {
 fn call(output: u8, inputs: &[u8]) -> Submission {
     Submission {
         outputs: smallvec![name(output)],
-        function: FunctionId(0),
-        arguments: b"".as_slice().into(),
         inputs: inputs.iter().map(|input| name(*input)).collect(),
-        options: Arc::new(CallOptions::default()),
-        retries: 0,
-        priority: 0,
-        worker: None,
-        near: None,
         tickets: smallvec![Ticket(u64::from(output))],
+        ..Submission::new(FunctionId(0), b"".as_slice().into())
     }
 }
 

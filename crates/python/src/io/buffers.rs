@@ -1,10 +1,9 @@
 //! Arrays of numbers that Python owns, as slices; and bytes of ours that Python uses.
 
-use crate::view::fill_read_only;
+use crate::view::buffer_class;
 use pyo3::buffer::PyBuffer;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
-use std::ffi::c_int;
 
 /// Bytes made here, as a buffer without a copy.
 #[pyclass(frozen, module = "freestone._native.io")]
@@ -19,26 +18,11 @@ impl OwnedBuffer {
     }
 }
 
-#[pymethods]
-impl OwnedBuffer {
-    #[allow(clippy::needless_pass_by_value)] // as the protocol wants it
-    unsafe fn __getbuffer__(
-        slf: Bound<'_, Self>,
-        view: *mut pyo3::ffi::Py_buffer,
-        flags: c_int,
-    ) -> PyResult<()> {
-        let bytes = &slf.get().bytes;
-        // SAFETY: `view` is valid by the protocol; the bytes live as long as `slf`, and nothing
-        // changes them.
-        unsafe {
-            fill_read_only(&slf, bytes, view, flags, "these bytes are read-only: copy to change")
-        }
-    }
-
-    fn __len__(&self) -> usize {
-        self.bytes.len()
-    }
-}
+buffer_class!(
+    OwnedBuffer,
+    read_only: "these bytes are read-only: copy to change",
+    |this| this.bytes
+);
 
 /// The values of a contiguous buffer of bytes.
 pub fn values<T: Plain>(buffer: &PyBuffer<u8>) -> PyResult<&[T]> {

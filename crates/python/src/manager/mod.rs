@@ -7,7 +7,7 @@ mod remote;
 pub use hold::Hold;
 
 use crate::access;
-use crate::blocks::{self, OpenHome};
+use crate::blocks;
 use crate::codec::{self, Encoded};
 use crate::columns;
 use crate::durations::{microseconds, seconds};
@@ -182,7 +182,7 @@ impl Manager {
     /// Says which worker shares this machine with the program, and where its cache is.
     fn set_home(&self, worker: u32, memory: (&str, u64), disk: (&str, u64)) -> PyResult<()> {
         let worker = WorkerId(worker);
-        self.link.set_home(OpenHome::open(worker, [memory, disk])?);
+        self.link.set_home(blocks::open_home(worker, [memory, disk])?);
         let owned = |(folder, nbytes): (&str, u64)| (folder.to_owned(), nbytes);
         let home = HomeCache { worker, memory: owned(memory), disk: owned(disk) };
         self.link.client.set_home(home);

@@ -2,14 +2,14 @@
 
 use super::{Manager, Thread, unexpected};
 use crate::access;
-use crate::blocks::OpenHome;
+use crate::blocks::open_home;
 use crate::durations::microseconds;
 use crate::future::names_of;
 use crate::link::Link;
 use freestone_base::Name;
 use freestone_core::manager::{Outcome, Publication, Request};
-use freestone_core::net::boot_id;
 use freestone_core::net::remote::{RemoteOptions, RemoteThread};
+use freestone_core::net::{HomeWorker, boot_id};
 use freestone_core::session::HomeCache;
 use freestone_core::store::random_name;
 use freestone_core::wire::Address;
@@ -22,7 +22,7 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError, Weak};
 #[derive(Default)]
 struct Homes {
     link: OnceLock<Weak<Link>>,
-    early: Mutex<Option<OpenHome>>,
+    early: Mutex<Option<HomeWorker>>,
 }
 
 impl Homes {
@@ -32,7 +32,7 @@ impl Homes {
             return;
         }
         let HomeCache { worker, memory, disk } = home;
-        let Ok(home) = OpenHome::open(*worker, [(&memory.0, memory.1), (&disk.0, disk.1)]) else {
+        let Ok(home) = open_home(*worker, [(&memory.0, memory.1), (&disk.0, disk.1)]) else {
             return;
         };
         match self.link.get() {

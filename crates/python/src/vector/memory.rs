@@ -1,13 +1,11 @@
 //! Memory for large results, as a buffer that arrays are views of.
 
-use std::ffi::c_int;
-
 use freestone_vector::memory::Memory;
 use freestone_vector::numa::{Nodes, Policy};
 use pyo3::exceptions::{PyMemoryError, PyValueError};
 use pyo3::prelude::*;
 
-use crate::view;
+use crate::view::buffer_class;
 
 /// Writable memory of the vector engine; it is kept for another result when no array has it.
 #[pyclass(frozen, module = "freestone._native.vector")]
@@ -15,8 +13,9 @@ pub struct VectorMemory {
     memory: Memory,
 }
 
-#[pymethods]
-impl VectorMemory {
+buffer_class! {
+    VectorMemory, writable, |this| this.memory;
+
     /// Takes memory of some bytes, of any content.
     #[new]
     fn new(nbytes: usize, policy: &str, node: usize) -> PyResult<Self> {
@@ -24,21 +23,6 @@ impl VectorMemory {
         let policy = Policy::named(policy, node).ok_or_else(unknown)?;
         let refused = || PyMemoryError::new_err(format!("no memory for {nbytes} bytes"));
         Ok(Self { memory: Memory::new(nbytes, policy).ok_or_else(refused)? })
-    }
-
-    #[allow(clippy::needless_pass_by_value)] // as the protocol wants it
-    unsafe fn __getbuffer__(
-        slf: Bound<'_, Self>,
-        view: *mut pyo3::ffi::Py_buffer,
-        flags: c_int,
-    ) -> PyResult<()> {
-        let memory = &slf.get().memory;
-        // SAFETY: `view` is valid by the protocol; the memory lives as long as `slf`.
-        unsafe { view::fill(&slf, memory.address(), memory.len(), false, view, flags) }
-    }
-
-    fn __len__(&self) -> usize {
-        self.memory.len()
     }
 }
 

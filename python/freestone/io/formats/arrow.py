@@ -15,7 +15,7 @@ from freestone.io.dataset import Dataset
 from freestone.io.formats.format import Format
 from freestone.io.formats.parquet import dtype_of, marked
 from freestone.io.formats.tables import foreign, needs, opened, table_of, to_matrix, whole
-from freestone.io.stores import Place
+from freestone.io.stores import FileLocation
 from freestone.io.writer import Shape, StreamWriter, needs_columns
 
 __all__ = [
@@ -42,7 +42,7 @@ class Batches(Dataset):
         ends = np.array(self.ends, np.int64)
         first = max(int(np.searchsorted(ends, start, "right")) - 1, 0)
         last = int(np.searchsorted(ends, stop, "left"))
-        with foreign(self.place), source_of(pa, self.place) as source:
+        with foreign(self.location), source_of(pa, self.location) as source:
             batches, schema = self._batches(pa, source, first, last)
             table = whole(pa.Table.from_batches(batches, schema))
             table = table.slice(start - self.ends[first], stop - start)
@@ -74,7 +74,7 @@ class FileBatches(Batches):
         if not self.selected:
             return None
         names = set(self.columns)
-        with source_of(pa, self.place) as source:
+        with source_of(pa, self.location) as source:
             every = pa.ipc.open_file(source).schema.names
         return pa.ipc.IpcReadOptions(
             included_fields=[at for at, one in enumerate(every) if one in names]
@@ -88,27 +88,31 @@ class FileBatches(Batches):
         return self._with_columns(columns, schema=schema, selected=True)
 
 
-def source_of(pa: Any, place: Place) -> Any:
+def source_of(pa: Any, location: FileLocation) -> Any:
     """Return what pyarrow reads a file from."""
-    return pa.OSFile(place.path) if place.path is not None else pa.PythonFile(opened(place), "r")
+    return (
+        pa.OSFile(location.path)
+        if location.path is not None
+        else pa.PythonFile(opened(location), "r")
+    )
 
 
-def open_dataset(place: Place, *, kind: str | None = None) -> Dataset:
+def open_dataset(location: FileLocation, *, kind: str | None = None) -> Dataset:
     """Read the footer of an Arrow file, and how long its batches are."""
     pa = needs("pyarrow", "arrow", "Arrow IPC")
-    stamp = place.stamp()
-    with foreign(place), source_of(pa, place) as source:
+    stamp = location.stamp()
+    with foreign(location), source_of(pa, location) as source:
         file = pa.ipc.open_file(source)
         counts = [file.get_batch(number).num_rows for number in range(file.num_record_batches)]
         # Names that are no UTF-8 are an error of the file, too.
         schema = file.schema
-        names, dtype = tuple(schema.names), dtype_of(place, schema, kind)
-    return dataset_of(FileBatches, place, stamp, counts, names, dtype, schema=schema)
+        names, dtype = tuple(schema.names), dtype_of(location, schema, kind)
+    return dataset_of(FileBatches, location, stamp, counts, names, dtype, schema=schema)
 
 
 def dataset_of(
     form: type[Batches],
-    place: Place,
+    location: FileLocation,
     stamp: tuple[Any, ...],
     counts: list[int],
     names: tuple[str, ...],
@@ -119,7 +123,7 @@ def dataset_of(
     rows = sum(counts)
     is_frame = dtype is None
     return form(
-        place=place,
+        location=location,
         stamp=stamp,
         kind="frame" if is_frame else "array",
         columns=names if is_frame else (len(names),),
@@ -132,11 +136,11 @@ def dataset_of(
     )
 
 
-def open_writer(place: Place, shape: Shape) -> StreamWriter:
+def open_writer(location: FileLocation, shape: Shape) -> StreamWriter:
     """Write a record batch for each block, or several for one of several chunks."""
     needs("pyarrow", "arrow", "Arrow IPC")
-    needs_columns(place, shape)
-    return ArrowWriter(place=place, shape=shape)
+    needs_columns(location, shape)
+    return ArrowWriter(location=location, shape=shape)
 
 
 @dataclass(frozen=True, kw_only=True)

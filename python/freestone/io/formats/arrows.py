@@ -17,7 +17,7 @@ from freestone.io.formats.arrow import ArrowWriter, Batches, dataset_of, source_
 from freestone.io.formats.format import Format
 from freestone.io.formats.parquet import dtype_of, marked
 from freestone.io.formats.tables import foreign, needs, table_of
-from freestone.io.stores import Place
+from freestone.io.stores import FileLocation
 from freestone.io.writer import Shape, StreamWriter, needs_columns
 
 __all__ = ["FORMAT", "open_dataset", "open_writer"]
@@ -43,12 +43,12 @@ class StreamBatches(Batches):
         return batches, self.schema
 
 
-def open_dataset(place: Place, *, kind: str | None = None) -> Dataset:
+def open_dataset(location: FileLocation, *, kind: str | None = None) -> Dataset:
     """Look through an Arrow stream: where its batches begin, and how long they are."""
     pa = needs("pyarrow", "arrow", "Arrow streams")
-    stamp = place.stamp()
+    stamp = location.stamp()
     counts, begins = [], []
-    with foreign(place), source_of(pa, place) as source:
+    with foreign(location), source_of(pa, location) as source:
         reader = pa.ipc.open_stream(source)
         schema = reader.schema
         begins.append(source.tell())
@@ -58,23 +58,23 @@ def open_dataset(place: Place, *, kind: str | None = None) -> Dataset:
                 begins.append(source.tell())
         except StopIteration:
             pass
-        _check_end(place, source, begins[-1], int(stamp[0]))
-        names, dtype = tuple(schema.names), dtype_of(place, schema, kind)
+        _check_end(location, source, begins[-1], int(stamp[0]))
+        names, dtype = tuple(schema.names), dtype_of(location, schema, kind)
     is_dependent = any(map(_has_dictionary, schema.types))
     starts = None if is_dependent else tuple(begins[:-1])
     return dataset_of(
-        StreamBatches, place, stamp, counts, names, dtype, schema=schema, begins=starts
+        StreamBatches, location, stamp, counts, names, dtype, schema=schema, begins=starts
     )
 
 
-def _check_end(place: Place, source: Any, end: int, nbytes: int) -> None:
+def _check_end(location: FileLocation, source: Any, end: int, nbytes: int) -> None:
     """Raise `FormatError` unless the mark of the end follows, with nothing behind it."""
     source.seek(end)
     if source.read(len(END)) != END or end + len(END) != nbytes:
         reason = (
             f"it does not end at byte {end:,} with the mark of its end (truncated, or appended)"
         )
-        raise FormatError(place.url, reason)
+        raise FormatError(location.url, reason)
 
 
 def _has_dictionary(kind: Any) -> bool:
@@ -83,11 +83,11 @@ def _has_dictionary(kind: Any) -> bool:
     return pa.types.is_dictionary(kind) or any(map(_has_dictionary, inner))
 
 
-def open_writer(place: Place, shape: Shape) -> StreamWriter:
+def open_writer(location: FileLocation, shape: Shape) -> StreamWriter:
     """Write a record batch for each block, or several for one of several chunks."""
     needs("pyarrow", "arrow", "Arrow streams")
-    needs_columns(place, shape)
-    return StreamOfBatches(place=place, shape=shape)
+    needs_columns(location, shape)
+    return StreamOfBatches(location=location, shape=shape)
 
 
 @dataclass(frozen=True, kw_only=True)

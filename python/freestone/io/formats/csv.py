@@ -30,7 +30,7 @@ from freestone.io.formats.csv_writing import CsvWriter
 from freestone.io.formats.entries import form_of
 from freestone.io.formats.format import Format
 from freestone.io.formats.meta import Meta, read_meta
-from freestone.io.stores import Place
+from freestone.io.stores import FileLocation
 from freestone.io.writer import Shape, Writer, needs_columns
 
 __all__ = ["FORMAT", "open_dataset", "open_writer"]
@@ -39,7 +39,7 @@ WIDEST, MAX_DECIMALS = 4096, 300
 
 
 def open_dataset(
-    place: Place,
+    location: FileLocation,
     whole: bool = False,
     *,
     separator: str | None = None,
@@ -56,7 +56,7 @@ def open_dataset(
     dates: bool | Sequence[str] | Mapping[str, str | None] | None = None,
 ) -> Dataset:
     """Find out what a CSV file holds, in one pass over it or from its `.meta` and index."""
-    meta = read_meta(place)
+    meta = read_meta(location)
     wanted = wanted_of(missing, types, dates)
     if type(skip) is not int or skip < 0:
         raise UsageError(f"skip={skip!r}: it is how many lines stand in front, 0 or more")
@@ -66,9 +66,9 @@ def open_dataset(
                 "missing=, types= and dates= are for frames; leave them out, or read one"
             )
         kind, sparse = "frame", False
-    separator = _separator(separator, delimiter) or _by_name(place)
+    separator = _separator(separator, delimiter) or _by_name(location)
     # What a .meta describes needs no guess.
-    look = Look(place, "," if separator is None and meta else separator, index, whole, skip)
+    look = Look(location, "," if separator is None and meta else separator, index, whole, skip)
     look.wanted = wanted
     if sparse is None:
         sparse = _has_triples(meta, look)
@@ -80,7 +80,7 @@ def open_dataset(
 
 
 def open_writer(
-    place: Place,
+    location: FileLocation,
     shape: Shape,
     *,
     separator: str | None = None,
@@ -104,13 +104,13 @@ def open_writer(
     if decimals is not None and not 0 <= decimals <= MAX_DECIMALS:
         raise UsageError(f"decimals={decimals}: a float has 0 to {MAX_DECIMALS}")
     if not shape.sparse:
-        needs_columns(place, shape)
+        needs_columns(location, shape)
     if header and shape.kind == "array":
         raise UsageError("an array has no names for a header; make it a frame, or leave header out")
     return CsvWriter(
-        place=place,
+        location=location,
         shape=shape,
-        delimiter=byte_of(_separator(separator, delimiter) or _by_name(place) or ","),
+        delimiter=byte_of(_separator(separator, delimiter) or _by_name(location) or ","),
         header=header,
         decimals=decimals,
         width=width,
@@ -125,9 +125,9 @@ def _separator(separator: str | None, delimiter: str | None) -> str | None:
     return separator if delimiter is None else delimiter
 
 
-def _by_name(place: Place) -> str | None:
+def _by_name(location: FileLocation) -> str | None:
     """Return what separates cells, if the file's name says it."""
-    return "tab" if place.name.lower().endswith(".tsv") else None
+    return "tab" if location.name.lower().endswith(".tsv") else None
 
 
 def _has_triples(meta: Meta | None, look: Look) -> bool:

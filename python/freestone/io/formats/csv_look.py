@@ -29,7 +29,7 @@ from freestone.io.formats.csv_rows import Columns, Numbers, Triples
 from freestone.io.formats.csv_types import Cast, Sight, Wanted, date_type_of, wanted_of
 from freestone.io.formats.meta import CODES, Meta
 from freestone.io.held import fetched
-from freestone.io.stores import Place
+from freestone.io.stores import FileLocation
 
 __all__ = ["Look", "byte_of"]
 
@@ -46,24 +46,24 @@ class Look:
     """What one pass over a file tells."""
 
     def __init__(
-        self, place: Place, separator: str | None, keep: bool, whole: bool, above: int
+        self, location: FileLocation, separator: str | None, keep: bool, whole: bool, above: int
     ) -> None:
         self.delimiter = byte_of("," if separator is None else separator)
-        self.stamp = place.stamp()
+        self.stamp = location.stamp()
         self.threads = len(os.sched_getaffinity(0))
-        self.place = fetched(place, self.stamp) if whole else place
+        self.location = fetched(location, self.stamp) if whole else location
         self.wanted = wanted_of(None, None, None)
         self.found: dict[str, Any] = {}
         # To count lines in memory takes less than to ask a store for the index.
-        is_here = self.place is not place
+        is_here = self.location is not location
         index = None if is_here else self._kept(separator is None)
-        text = self.place if is_here or index else fetched(place, self.stamp)
+        text = self.location if is_here or index else fetched(location, self.stamp)
         self.source = text.source(self.stamp)
         keeps = keep and not is_here
         self.index = index or self._scan(keeps)
         self.lines, self.above = self.index.lines, above
         if self.index.kinds & OTHER and self._bytes(0, 2) in WIDE:
-            raise FormatError(place.url, "it is UTF-16; convert it to UTF-8")
+            raise FormatError(location.url, "it is UTF-16; convert it to UTF-8")
         self._check_above()
         if separator is None:
             self._find_separator(keeps)
@@ -80,7 +80,7 @@ class Look:
 
         `of_any` says that its separator may be any; that becomes the one of this read.
         """
-        beside = self.place.beside(".index")
+        beside = self.location.beside(".index")
         try:
             content = beside.read_bytes()
         except OSError:
@@ -100,7 +100,7 @@ class Look:
         if keep and index.nbytes > 1 << 20:
             # In a folder that only others may write to, the next reader finds it anew.
             with contextlib.suppress(OSError):
-                self.place.beside(".index").write_bytes(self._mark() + index.encode())
+                self.location.beside(".index").write_bytes(self._mark() + index.encode())
         return index
 
     def _find_separator(self, keep: bool) -> None:
@@ -109,7 +109,9 @@ class Look:
         if self.delimiter != COMMA or self.index.kinds & OTHER:
             text = self._sample()
             if self.lines == 1 and b"\r" in text.rstrip(b"\r\n"):
-                raise FormatError(self.place.url, "its lines end in CR alone; convert them to LF")
+                raise FormatError(
+                    self.location.url, "its lines end in CR alone; convert them to LF"
+                )
             found = byte_of(other_separator(text) or ",")
         self.found["separator"] = chr(found)
         if found != self.delimiter:
@@ -121,13 +123,13 @@ class Look:
         """Raise `FormatError` unless there are as many lines in front as are to be skipped."""
         if self.above > self.lines:
             reason = f"skip={self.above}: it has {self.lines:,} lines"
-            raise FormatError(self.place.url, reason)
+            raise FormatError(self.location.url, reason)
         text = self._bytes(0, self.index.offset_of(self.source, self.above)) if self.above else b""
         if len(text.splitlines()) != self.above:
             reason = (
                 f"skip={self.above}: a quote in these lines has no other in its line; remove it"
             )
-            raise FormatError(self.place.url, reason)
+            raise FormatError(self.location.url, reason)
 
     # -- lines --------------------------------------------------------------------------------
 
@@ -215,19 +217,19 @@ class Look:
             names = tuple(text.decode() for text, _ in self.first)
         except UnicodeDecodeError as error:
             raise FormatError(
-                self.place.url, f"the names of its columns are no UTF-8 ({error})"
+                self.location.url, f"the names of its columns are no UTF-8 ({error})"
             ) from None
         twice = [name for name, count in Counter(names).items() if count > 1]
         if twice:
             reason = f"two columns are called {twice[0]!r}; give them names of their own"
-            raise FormatError(self.place.url, reason, row=self.above + 1)
+            raise FormatError(self.location.url, reason, row=self.above + 1)
         return names
 
     # -- datasets -----------------------------------------------------------------------------
 
     def _common(self, skip: int) -> dict[str, Any]:
         return {
-            "place": self.place,
+            "location": self.location,
             "stamp": self.stamp,
             "index": self.index.encode(),
             "delimiter": self.delimiter,
@@ -257,7 +259,7 @@ class Look:
     ) -> Dataset:
         skip = self.above + has_header
         rows = self.lines - skip
-        self.wanted.check(self.place.url, names)
+        self.wanted.check(self.location.url, names)
         casts = self._casts(skip, names, codes, sights)
         kept = zip(names, codes, casts, strict=True)
         return Columns(
@@ -293,10 +295,10 @@ class Look:
         if not self.first:
             if kind != "frame" and dtype is None:
                 raise FormatError(
-                    self.place.url,
+                    self.location.url,
                     "it is empty; say what it holds by kind= and dtype=, or by a .meta",
                 )
-            self.wanted.check(self.place.url, ())
+            self.wanted.check(self.location.url, ())
             is_array = kind != "frame"
             return self._array(False, _code(dtype)) if is_array else self._frame(False, (), ())
         given = header is not None
@@ -341,7 +343,7 @@ class Look:
             f"nothing shows whether its first line, {shown}, names the columns; pass header=True "
             "if it does, header=False if it is a row, or describe the file by a .meta"
         )
-        return FormatError(self.place.url, reason)
+        return FormatError(self.location.url, reason)
 
     def as_reported(self, meta: Meta, header: bool | None, dtype: Any, kind: str | None) -> Dataset:
         """Say what the file holds from its `.meta`, which it has to agree with."""
@@ -355,7 +357,7 @@ class Look:
                 f"its .meta says {meta.rows} rows of {meta.columns} columns, and it has {found[0]} "
                 f"rows, the first of {found[1]} cells; correct the .meta or remove it"
             )
-            raise FormatError(self.place.url, reason)
+            raise FormatError(self.location.url, reason)
         if (meta.schema and kind != "array") or kind == "frame":
             names = tuple(name for name, _ in meta.schema) or self._names(header)
             types = [one for _, one in meta.schema] or [meta.value_type or "f64"] * self.width
@@ -374,16 +376,16 @@ class Look:
         if shape is None and meta is not None:
             shape = (meta.rows, meta.columns)
         if shape is None:
-            raise UsageError(f"{self.place.url} says no shape; say shape=(rows, columns)")
+            raise UsageError(f"{self.location.url} says no shape; say shape=(rows, columns)")
         if self.lines and self.width not in (2, 3):
             reason = f"its first line has {self.width} cells; triples have row, column and value"
-            raise FormatError(self.place.url, reason, row=1)
+            raise FormatError(self.location.url, reason, row=1)
         if meta is not None and meta.nonzeros not in (None, self.lines):
             reason = (
                 f"its .meta says {meta.nonzeros} values, and it has {self.lines} lines; correct "
                 "the .meta or remove it"
             )
-            raise FormatError(self.place.url, reason)
+            raise FormatError(self.location.url, reason)
         reported = CODES[meta.value_type or "f64"] if meta is not None else "f8"
         code = _code(dtype) if dtype is not None else reported
         rows, columns = shape

@@ -28,7 +28,7 @@ class _Lines(Dataset):
     skip: int
 
     def _given(self) -> tuple[Any, Any]:
-        return self.place.source(self.stamp), _native.io.CsvIndex.decode(self.index)
+        return self.location.source(self.stamp), _native.io.CsvIndex.decode(self.index)
 
     def _cells(self, found: Any, line: int, column: int = 0) -> Any:
         """Return the cells of some columns, the first of them in `line` and `column`, from 0."""
@@ -39,7 +39,7 @@ class _Lines(Dataset):
             row, at = divmod(int(wrong.argmax()), found.shape[1])
             place = {"row": line + row + 1, "column": column + at + 1}
             reported = f'row {place["row"]}, column {place["column"]}: "{found[row, at]}"'
-            raise FormatError(self.place.url, f"{reported} is not 0 or 1", **place)
+            raise FormatError(self.location.url, f"{reported} is not 0 or 1", **place)
         return found.view(np.bool_)
 
 
@@ -117,7 +117,7 @@ class Columns(_Lines):
         """Return columns, those that were read as text as what they are."""
         for column, cast in enumerate(self.casts):
             if cast is not None:
-                arrays[column] = cast.apply(arrays[column], self.place.url, line, column)
+                arrays[column] = cast.apply(arrays[column], self.location.url, line, column)
         return arrays
 
     def arrow_schema(self) -> Any:
@@ -172,7 +172,7 @@ class Triples(_Lines):
         if outside.any() or (not whole and (np.diff(rows) < 0).any()):
             line = first + int(np.argmax(outside)) if outside.any() else first
             reason = f"line {line + 1}: rows are not in order; sort the lines to read parts of them"
-            raise FormatError(self.place.url, reason, row=line + 1)
+            raise FormatError(self.location.url, reason, row=line + 1)
         shape = (stop - start, *self.columns)
         made = scipy.sparse.coo_array((values, (rows - start, columns)), shape=shape)
         return in_form(made, self.form)

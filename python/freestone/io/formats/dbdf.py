@@ -45,7 +45,7 @@ from freestone.io.formats.entries import form_of, in_form
 from freestone.io.formats.format import Format
 from freestone.io.formats.meta import CODES
 from freestone.io.raw import fill_block, read_values
-from freestone.io.stores import Place
+from freestone.io.stores import FileLocation
 from freestone.io.writer import Shape, Writer
 
 __all__ = ["FORMAT", "open_dataset", "open_writer"]
@@ -59,18 +59,23 @@ class Dense(Dataset):
 
     def _values(self, start: int, stop: int) -> tuple[Any, int, tuple[int, ...], Any]:
         offset = VALUES + start * int(self.row_nbytes)
-        return self.place.source(self.stamp), offset, (stop - start, *self.columns), str(self.dtype)
+        return (
+            self.location.source(self.stamp),
+            offset,
+            (stop - start, *self.columns),
+            str(self.dtype),
+        )
 
     def read_rows(self, start: int, stop: int, threads: int) -> Any:
         """Read some rows."""
-        return read_values(*self._values(start, stop), threads, unit=self.place.unit)
+        return read_values(*self._values(start, stop), threads, unit=self.location.unit)
 
     def _into(self, out: Any, start: int, stop: int, threads: int) -> bool:
-        read_values(*self._values(start, stop), threads, unit=self.place.unit, out=out)
+        read_values(*self._values(start, stop), threads, unit=self.location.unit, out=out)
         return True
 
     def _fill(self, start: int, stop: int) -> Any:
-        return fill_block(*self._values(start, stop), unit=self.place.unit)
+        return fill_block(*self._values(start, stop), unit=self.location.unit)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -87,7 +92,7 @@ class Sparse(Dataset):
         """Read some rows."""
         import scipy.sparse
 
-        source, columns = self.place.source(self.stamp), int(self.columns[0])
+        source, columns = self.location.source(self.stamp), int(self.columns[0])
         dtype = np.dtype(self.dtype)
         at = self.pointers + start * np.dtype(self.pointer).itemsize
         found = read_values(source, at, (stop - start + 1,), self.pointer)
@@ -98,14 +103,14 @@ class Sparse(Dataset):
         )
         if wrong or (start == 0 and found[0] != 0):
             raise FormatError(
-                self.place.url, f"byte {at}: where rows begin does not rise to the end"
+                self.location.url, f"byte {at}: where rows begin does not rise to the end"
             )
         first, count = int(found[0]), int(found[-1]) - int(found[0])
         positions = read_values(source, self.columns_at + first * 8, (count,), "<u8", threads)
         if count and int(positions.max()) >= columns:
             at = self.columns_at + (first + int(positions.argmax())) * 8
             raise FormatError(
-                self.place.url, f"byte {at}: column {int(positions.max())} of {columns} (from 0)"
+                self.location.url, f"byte {at}: column {int(positions.max())} of {columns} (from 0)"
             )
         values_at = self.columns_at + self.stored * 8 + first * dtype.itemsize
         values = read_values(source, values_at, (count,), dtype, threads)
@@ -133,7 +138,7 @@ class Empty(Dataset):
             return np.zeros(shape, self.dtype)
         except (MemoryError, ValueError):
             reason = f"{shape[0]} x {shape[1]} zeros do not fit into memory"
-            raise FormatError(self.place.url, reason) from None
+            raise FormatError(self.location.url, reason) from None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -147,7 +152,7 @@ class Columns(Dataset):
         """Read some rows."""
         import pyarrow as pa
 
-        source, at, arrays = self.place.source(self.stamp), self.at, []
+        source, at, arrays = self.location.source(self.stamp), self.at, []
         for code in self.codes:
             size = np.dtype(code).itemsize
             values = read_values(source, at + start * size, (stop - start,), code, threads)
@@ -156,16 +161,16 @@ class Columns(Dataset):
         return pa.table(arrays, names=[str(name) for name in self.columns])
 
 
-def open_dataset(place: Place, *, sparse: str | None = None) -> Dataset:
+def open_dataset(location: FileLocation, *, sparse: str | None = None) -> Dataset:
     """Read the header of a DBDF file, and check it against the file's size."""
-    stamp = place.stamp()
-    return _Header(place, stamp, form_of(sparse)).dataset()
+    stamp = location.stamp()
+    return _Header(location, stamp, form_of(sparse)).dataset()
 
 
 class _Header:
-    def __init__(self, place: Place, stamp: tuple[Any, ...], form: str) -> None:
-        self.place, self.stamp, self.nbytes, self.form = place, stamp, int(stamp[0]), form
-        self._source = place.source(stamp)
+    def __init__(self, location: FileLocation, stamp: tuple[Any, ...], form: str) -> None:
+        self.location, self.stamp, self.nbytes, self.form = location, stamp, int(stamp[0]), form
+        self._source = location.source(stamp)
         # All that most files have before their values, in one read.
         self._first = self._beginning(FIRST)
         version, self.kind, self.rows, self.columns = HEAD.unpack(self._bytes(0, HEAD.size))
@@ -188,10 +193,10 @@ class _Header:
         return bytes(read_values(self._source, 0, (min(self.nbytes, count),), np.uint8))
 
     def _wrong(self, offset: int, reason: str) -> FormatError:
-        return FormatError(self.place.url, f"byte {offset}: {reason}")
+        return FormatError(self.location.url, f"byte {offset}: {reason}")
 
     def _common(self) -> dict[str, Any]:
-        return {"place": self.place, "stamp": self.stamp, "rows": self.rows}
+        return {"location": self.location, "stamp": self.stamp, "rows": self.rows}
 
     def dataset(self) -> Dataset:
         if self.kind == FRAME:
@@ -321,7 +326,7 @@ class _Header:
         )
 
 
-def open_writer(place: Place, shape: Shape, *, meta: bool = True) -> Writer:
+def open_writer(location: FileLocation, shape: Shape, *, meta: bool = True) -> Writer:
     """Write the binary form, and DAPHNE's `.meta` beside it if `meta`."""
     if shape.kind == "frame":
         types = [type_of_column(field) for field in shape.schema]
@@ -335,7 +340,7 @@ def open_writer(place: Place, shape: Shape, *, meta: bool = True) -> Writer:
         types = [type_of(str(shape.dtype))]
     if max(shape.rows, shape.width) >= 2**32 and shape.kind == "array":
         raise UsageError(f"a DBDF block has fewer than 2^32 rows; {shape.rows:,} are too many")
-    return DbdfWriter(place=place, shape=shape, types=tuple(types), meta=meta)
+    return DbdfWriter(location=location, shape=shape, types=tuple(types), meta=meta)
 
 
 FORMAT = Format(

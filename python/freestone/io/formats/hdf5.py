@@ -17,7 +17,7 @@ from freestone.io.dataset import Dataset
 from freestone.io.formats.format import Format
 from freestone.io.formats.tables import SHOWN, file_of, foreign, needs, some_of
 from freestone.io.raw import dtype_reported
-from freestone.io.stores import Place
+from freestone.io.stores import FileLocation
 
 __all__ = ["FORMAT", "open_dataset"]
 
@@ -31,7 +31,7 @@ class Values(Dataset):
     def read_rows(self, start: int, stop: int, threads: int) -> Any:
         """Read some rows."""
         h5py = needs("h5py", "hdf5", "HDF5")
-        with foreign(self.place), file_of(self.place) as raw, h5py.File(raw, "r") as file:
+        with foreign(self.location), file_of(self.location) as raw, h5py.File(raw, "r") as file:
             return file[self.dataset][start:stop]
 
 
@@ -46,7 +46,7 @@ class Fields(Dataset):
     def read_rows(self, start: int, stop: int, threads: int) -> Any:
         """Read some rows."""
         h5py, pa = needs("h5py", "hdf5", "HDF5"), needs("pyarrow", "arrow", "a frame")
-        with foreign(self.place), file_of(self.place) as raw, h5py.File(raw, "r") as file:
+        with foreign(self.location), file_of(self.location) as raw, h5py.File(raw, "r") as file:
             found = file[self.dataset]
             if not self.is_group:
                 # A field of a record is read with the others, chunk by chunk.
@@ -73,20 +73,20 @@ def _column(values: Any) -> Any:
     return pa.array(np.ascontiguousarray(values))
 
 
-def open_dataset(place: Place, *, dataset: str | None = None) -> Dataset:
+def open_dataset(location: FileLocation, *, dataset: str | None = None) -> Dataset:
     """Look at the datasets of an HDF5 file."""
     h5py = needs("h5py", "hdf5", "HDF5")
-    stamp = place.stamp()
-    with foreign(place), file_of(place) as raw, h5py.File(raw, "r") as file:
-        name = _chosen(place, file, dataset)
+    stamp = location.stamp()
+    with foreign(location), file_of(location) as raw, h5py.File(raw, "r") as file:
+        name = _chosen(location, file, dataset)
         found = file[name]
         if isinstance(found, h5py.Group):
-            return _frame_of_group(place, found, name, stamp)
+            return _frame_of_group(location, found, name, stamp)
         if not found.shape:
-            raise UsageError(f"{place.url}: {name!r} is one value, and no rows; read it by h5py")
+            raise UsageError(f"{location.url}: {name!r} is one value, and no rows; read it by h5py")
         unit = found.chunks[0] if found.chunks else 1
         common: dict[str, Any] = {
-            "place": place,
+            "location": location,
             "stamp": stamp,
             "rows": int(found.shape[0]),
             "unit_rows": int(unit),
@@ -96,25 +96,27 @@ def open_dataset(place: Place, *, dataset: str | None = None) -> Dataset:
         if found.dtype.names is not None:
             if len(found.shape) > 1:
                 raise UsageError(
-                    f"{place.url}: {name!r} has records in {len(found.shape)} dimensions"
+                    f"{location.url}: {name!r} has records in {len(found.shape)} dimensions"
                 )
-            _check_fields(place, found.dtype)
+            _check_fields(location, found.dtype)
             return Fields(kind="frame", columns=found.dtype.names, is_group=False, **common)
-        dtype = dtype_reported(place.url, found.dtype)
+        dtype = dtype_reported(location.url, found.dtype)
         return Values(kind="array", columns=tuple(found.shape[1:]), dtype=dtype.str, **common)
 
 
-def _check_fields(place: Place, dtype: Any) -> None:
+def _check_fields(location: FileLocation, dtype: Any) -> None:
     """Raise `UsageError` for a field of a record that is no column."""
     for name in dtype.names:
         one = dtype[name]
         if one.shape or one.names is not None or one.kind not in "biufS":
             raise UsageError(
-                f"{place.url}: field {name!r} of type {one} is no column; read it by h5py"
+                f"{location.url}: field {name!r} of type {one} is no column; read it by h5py"
             )
 
 
-def _frame_of_group(place: Place, group: Any, name: str, stamp: tuple[Any, ...]) -> Dataset:
+def _frame_of_group(
+    location: FileLocation, group: Any, name: str, stamp: tuple[Any, ...]
+) -> Dataset:
     h5py = needs("h5py", "hdf5", "HDF5")
     members = {key: one for key, one in group.items() if isinstance(one, h5py.Dataset)}
     lengths = {key: one.shape for key, one in members.items()}
@@ -127,16 +129,18 @@ def _frame_of_group(place: Place, group: Any, name: str, stamp: tuple[Any, ...])
             ", ".join(f"{key!r} {shape}" for key, shape in list(lengths.items())[:SHOWN]) or "none"
         )
         raise UsageError(
-            f"{place.url}: group {name!r} is a frame only if its datasets have one dimension and "
-            f"one length: {shown}; say dataset= of one of them"
+            f"{location.url}: group {name!r} is a frame only if its datasets have one dimension "
+            f"and one length: {shown}; say dataset= of one of them"
         )
     for key, one in members.items():
         if one.dtype.kind not in "biufS" and h5py.check_string_dtype(one.dtype) is None:
-            raise UsageError(f"{place.url}: {key!r} of type {one.dtype} is no column; say dataset=")
+            raise UsageError(
+                f"{location.url}: {key!r} of type {one.dtype} is no column; say dataset="
+            )
     rows = next(iter(members.values())).shape[0]
     chunks = [one.chunks[0] for one in members.values() if one.chunks]
     return Fields(
-        place=place,
+        location=location,
         kind="frame",
         stamp=stamp,
         rows=int(rows),
@@ -148,7 +152,7 @@ def _frame_of_group(place: Place, group: Any, name: str, stamp: tuple[Any, ...])
     )
 
 
-def _chosen(place: Place, file: Any, dataset: str | None) -> str:
+def _chosen(location: FileLocation, file: Any, dataset: str | None) -> str:
     """Return the path of what is to be read."""
     h5py = needs("h5py", "hdf5", "HDF5")
     if dataset is not None and dataset in file:
@@ -157,7 +161,7 @@ def _chosen(place: Place, file: Any, dataset: str | None) -> str:
     file.visititems(lambda name, one: names.append(name) if isinstance(one, h5py.Dataset) else None)
     if dataset is None and len(names) == 1:
         return names[0]
-    raise UsageError(f"{place.url} has the datasets {some_of(names)}; say dataset=")
+    raise UsageError(f"{location.url} has the datasets {some_of(names)}; say dataset=")
 
 
 FORMAT = Format(name="hdf5", suffixes=(".h5", ".hdf5"), open_dataset=open_dataset)

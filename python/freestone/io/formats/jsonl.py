@@ -19,7 +19,7 @@ from freestone.io.dataset import Dataset
 from freestone.io.formats.format import Format
 from freestone.io.formats.tables import by_library, first_line, foreign, needs
 from freestone.io.raw import read_values
-from freestone.io.stores import Place
+from freestone.io.stores import FileLocation
 from freestone.io.writer import Shape, Writer, needs_columns
 
 __all__ = ["FORMAT", "open_dataset", "open_writer"]
@@ -44,8 +44,8 @@ class Lines(Dataset):
         last = max(int(np.searchsorted(ends, stop, "left")), first + 1)
         tables = []
         for part in range(max(first, 0), min(last, len(self.begins) - 1)):
-            text = _bytes(self.place, self.stamp, self.begins[part], self.begins[part + 1])
-            tables.append(_parsed(self.place, text, self.schema, self.ends[part]))
+            text = _bytes(self.location, self.stamp, self.begins[part], self.begins[part + 1])
+            tables.append(_parsed(self.location, text, self.schema, self.ends[part]))
         if not tables or stop == start:
             return self.schema.empty_table()
         return pa.concat_tables(tables).slice(start - self.ends[first], stop - start)
@@ -55,11 +55,11 @@ class Lines(Dataset):
         return self.schema
 
 
-def _bytes(place: Place, stamp: tuple[Any, ...], start: int, stop: int) -> bytes:
-    return read_values(place.source(stamp), start, (stop - start,), np.uint8).tobytes()
+def _bytes(location: FileLocation, stamp: tuple[Any, ...], start: int, stop: int) -> bytes:
+    return read_values(location.source(stamp), start, (stop - start,), np.uint8).tobytes()
 
 
-def _parsed(place: Place, text: bytes, schema: Any, row: int) -> Any:
+def _parsed(location: FileLocation, text: bytes, schema: Any, row: int) -> Any:
     """Return the rows of some lines, in a schema if one is known."""
     pa, reader = (
         needs("pyarrow", "arrow", "JSON lines"),
@@ -73,41 +73,41 @@ def _parsed(place: Place, text: bytes, schema: Any, row: int) -> Any:
     try:
         return reader.read_json(io.BytesIO(text), read_options=how, parse_options=form)
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
-        raise FormatError(place.url, f"behind row {row:,}: {first_line(error)}") from None
+        raise FormatError(location.url, f"behind row {row:,}: {first_line(error)}") from None
 
 
-def _parts(place: Place, stamp: tuple[Any, ...]) -> Iterator[bytes]:
+def _parts(location: FileLocation, stamp: tuple[Any, ...]) -> Iterator[bytes]:
     """Yield the text in parts that end with a line."""
     nbytes, at, rest = int(stamp[0]), 0, b""
     while at < nbytes:
         stop = min(at + PART_NBYTES, nbytes)
-        text = rest + _bytes(place, stamp, at, stop)
+        text = rest + _bytes(location, stamp, at, stop)
         cut = len(text) if stop == nbytes else text.rfind(b"\n") + 1
         if cut:
             yield text[:cut]
         rest, at = text[cut:], stop
 
 
-def open_dataset(place: Place) -> Dataset:
+def open_dataset(location: FileLocation) -> Dataset:
     """Look through the lines of a file: how many there are, and what they hold."""
     pa = needs("pyarrow", "arrow", "JSON lines")
-    stamp = place.stamp()
+    stamp = location.stamp()
     schemas, begins, ends = [pa.schema([])], [0], [0]
-    for text in _parts(place, stamp):
+    for text in _parts(location, stamp):
         if text.strip():
-            table = _parsed(place, text, None, ends[-1])
+            table = _parsed(location, text, None, ends[-1])
             schemas.append(_with_texts(table.schema))
             ends.append(ends[-1] + table.num_rows)
         else:
             ends.append(ends[-1])
         begins.append(begins[-1] + len(text))
-    with foreign(place):
+    with foreign(location):
         schema = pa.unify_schemas(schemas, promote_options="permissive")
     if len(set(schema.names)) < len(schema.names):
-        raise FormatError(place.url, "an object has two values of one name")
+        raise FormatError(location.url, "an object has two values of one name")
     counts = np.diff(ends)
     return Lines(
-        place=place,
+        location=location,
         kind="frame",
         stamp=stamp,
         rows=ends[-1],
@@ -137,12 +137,12 @@ def _with_texts(schema: Any) -> Any:
     return pa.schema([pa.field(one.name, plain(one.type)) for one in schema])
 
 
-def open_writer(place: Place, shape: Shape) -> Writer:
+def open_writer(location: FileLocation, shape: Shape) -> Writer:
     """Write an object in each line."""
     if shape.kind != "frame":
-        raise UsageError(f"{place.url}: JSON lines have names; make it a frame, or write csv")
-    needs_columns(place, shape)
-    return JsonWriter(place=place, shape=shape)
+        raise UsageError(f"{location.url}: JSON lines have names; make it a frame, or write csv")
+    needs_columns(location, shape)
+    return JsonWriter(location=location, shape=shape)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -151,7 +151,7 @@ class JsonWriter(Writer):
 
     def encode(self, block: Any, start: int) -> list[Any]:
         """Return the lines of a block."""
-        with by_library(self.place):
+        with by_library(self.location):
             lines = [
                 json.dumps(row, allow_nan=False, ensure_ascii=False) for row in block.to_pylist()
             ]

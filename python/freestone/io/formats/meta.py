@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from freestone.errors import FormatError, UsageError
-from freestone.io.stores import Place
+from freestone.io.stores import FileLocation
 
 __all__ = ["CODES", "VALUE_TYPES", "Meta", "read_meta", "value_type_of", "without_order"]
 
@@ -97,7 +97,7 @@ class Meta:
         return json.dumps(data).encode()
 
 
-def read_meta(place: Place) -> Meta | None:
+def read_meta(location: FileLocation) -> Meta | None:
     """Read the `.meta` file beside a file; None if there is none.
 
     Raises
@@ -105,7 +105,7 @@ def read_meta(place: Place) -> Meta | None:
     FormatError
         When it is not what DAPHNE writes.
     """
-    beside = place.beside(".meta")
+    beside = location.beside(".meta")
     if not beside.exists():
         return None
     return parse_meta(beside.url, beside.read_bytes())

@@ -26,7 +26,7 @@ from freestone.io.formats.format import Format
 from freestone.io.formats.mtx_symmetry import SYMMETRIES, mirrored
 from freestone.io.formats.mtx_writing import BANNER, MtxWriter
 from freestone.io.raw import joined
-from freestone.io.stores import Place
+from freestone.io.stores import FileLocation
 from freestone.io.writer import Shape, Writer
 
 __all__ = ["FORMAT", "open_dataset", "open_writer"]
@@ -63,7 +63,7 @@ class Matrix(Dataset):
         found = len(values) if self.layout == "array" else len(rows)
         if found != self.entries:
             reason = f"its header says {self.entries} entries, and it has {found} (truncated?)"
-            raise FormatError(self.place.url, reason)
+            raise FormatError(self.location.url, reason)
         if self.layout == "array":
             return np.ascontiguousarray(self._dense(values)[start:stop])
         rows, columns, values = self._mirrored(rows, columns, values)
@@ -77,7 +77,7 @@ class Matrix(Dataset):
     def _entries(self, threads: int) -> tuple[Any, Any, Any]:
         code = "f8" if self.dtype == "c16" else str(self.dtype)
         parts = _native.io.mtx_read(
-            self.place.source(self.stamp),
+            self.location.source(self.stamp),
             self.start,
             self.length,
             code=code,
@@ -117,21 +117,21 @@ class Matrix(Dataset):
         return whole
 
 
-def open_dataset(place: Place, *, sparse: str | None = None) -> Dataset:
+def open_dataset(location: FileLocation, *, sparse: str | None = None) -> Dataset:
     """Read the header of a Matrix Market file."""
     form = form_of(sparse)
-    stamp = place.stamp()
+    stamp = location.stamp()
     nbytes = int(stamp[0])
-    banner, sizes, start = _header(place, stamp)
+    banner, sizes, start = _header(location, stamp)
     words = banner.split()
     if len(words) != 5 or words[0].lower() != BANNER.lower() or words[1].lower() != "matrix":
         raise FormatError(
-            place.url, f"it does not begin with {BANNER} matrix: {banner[:60]!r}", row=1
+            location.url, f"it does not begin with {BANNER} matrix: {banner[:60]!r}", row=1
         )
     layout, field, symmetry = (word.lower() for word in words[2:])
-    _check(place, layout, ("coordinate", "array"))
-    _check(place, field, tuple(FIELDS))
-    _check(place, symmetry, SYMMETRIES)
+    _check(location, layout, ("coordinate", "array"))
+    _check(location, field, tuple(FIELDS))
+    _check(location, symmetry, SYMMETRIES)
     dtype, values = FIELDS[field]
     try:
         numbers = [int(word) for word in sizes.split()]
@@ -139,14 +139,16 @@ def open_dataset(place: Place, *, sparse: str | None = None) -> Dataset:
         numbers = []
     count = 3 if layout == "coordinate" else 2
     if len(numbers) != count or not all(0 <= number < LARGEST for number in numbers):
-        raise FormatError(place.url, f"{sizes[:60]!r} is no line of sizes")
+        raise FormatError(location.url, f"{sizes[:60]!r} is no line of sizes")
     rows, columns = numbers[:2]
     if symmetry != "general" and rows != columns:
-        raise FormatError(place.url, f"a {symmetry} matrix of {rows} x {columns} is not square")
+        raise FormatError(location.url, f"a {symmetry} matrix of {rows} x {columns} is not square")
     if symmetry == "skew-symmetric" and dtype == "u8":
-        raise FormatError(place.url, f"a {symmetry} matrix of {field}: half would have no sign")
+        raise FormatError(location.url, f"a {symmetry} matrix of {field}: half would have no sign")
     if layout == "array" and values == 0:
-        raise FormatError(place.url, "an array of a pattern has no values; it is a coordinate one")
+        raise FormatError(
+            location.url, "an array of a pattern has no values; it is a coordinate one"
+        )
     if layout == "array":
         half = rows * (rows - 1) // 2
         wanted = {"general": rows * columns, "skew-symmetric": half}.get(symmetry, half + rows)
@@ -155,9 +157,9 @@ def open_dataset(place: Place, *, sparse: str | None = None) -> Dataset:
     # An entry is at least a digit and a line end.
     if wanted * 2 > nbytes - start + 1:
         reason = f"its header says {wanted} entries, too many for {nbytes:,} bytes (truncated?)"
-        raise FormatError(place.url, reason)
+        raise FormatError(location.url, reason)
     return Matrix(
-        place=place,
+        location=location,
         kind="array",
         rows=rows,
         columns=(columns,),
@@ -175,17 +177,17 @@ def open_dataset(place: Place, *, sparse: str | None = None) -> Dataset:
     )
 
 
-def _check(place: Place, word: str, known: tuple[str, ...]) -> None:
+def _check(location: FileLocation, word: str, known: tuple[str, ...]) -> None:
     if word not in known:
         raise FormatError(
-            place.url, f"{word!r} in its first line; there are {', '.join(known)}", row=1
+            location.url, f"{word!r} in its first line; there are {', '.join(known)}", row=1
         )
 
 
-def _header(place: Place, stamp: tuple[Any, ...]) -> tuple[str, str, int]:
+def _header(location: FileLocation, stamp: tuple[Any, ...]) -> tuple[str, str, int]:
     """Return the first line, the line of sizes, and where the entries begin."""
     nbytes = int(stamp[0])
-    content = read_some(place, stamp, MAX_HEADER)
+    content = read_some(location, stamp, MAX_HEADER)
     at, banner = 0, None
     while at < len(content):
         end = content.find(b"\n", at)
@@ -196,12 +198,12 @@ def _header(place: Place, stamp: tuple[Any, ...]) -> tuple[str, str, int]:
             banner = line
         elif line and not line.startswith("%"):
             return banner, line, min(at, nbytes)
-    raise FormatError(place.url, "it has no line of sizes behind its comments (truncated?)")
+    raise FormatError(location.url, "it has no line of sizes behind its comments (truncated?)")
 
 
-def read_some(place: Place, stamp: tuple[Any, ...], nbytes: int) -> bytes:
+def read_some(location: FileLocation, stamp: tuple[Any, ...], nbytes: int) -> bytes:
     """Return the first bytes of a version of a file, so many if it has them."""
-    source = place.source(stamp)
+    source = location.source(stamp)
     nbytes = min(int(stamp[0]), nbytes)
     if isinstance(source, str):
         with open(source, "rb") as file:
@@ -210,7 +212,7 @@ def read_some(place: Place, stamp: tuple[Any, ...], nbytes: int) -> bytes:
 
 
 def open_writer(
-    place: Place,
+    location: FileLocation,
     shape: Shape,
     *,
     decimals: int | None = None,
@@ -231,7 +233,7 @@ def open_writer(
         raise UsageError("pattern= is for sparse arrays; leave it out for dense ones")
     _check_symmetry(shape, kind, pattern, symmetry)
     return MtxWriter(
-        place=place, shape=shape, decimals=decimals, pattern=pattern, symmetry=symmetry
+        location=location, shape=shape, decimals=decimals, pattern=pattern, symmetry=symmetry
     )
 
 

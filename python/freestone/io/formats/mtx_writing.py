@@ -112,7 +112,7 @@ class MtxWriter(Writer):
 
     def _wrong(self, row: int, column: int, reason: str) -> FormatError:
         text = f"row {row}, column {column}: {reason}"
-        return FormatError(self.place.url, text, row=row, column=column)
+        return FormatError(self.location.url, text, row=row, column=column)
 
     def _text(self, columns: list[Any]) -> Any:
         given = [(*reversed(numbers_of(column)), None, None, 0, 0) for column in columns]

@@ -26,6 +26,7 @@ FORMATS = {
     "netcdf": (".nc", ".nc4"),
     "jsonl": (".jsonl", ".ndjson"),
     "orc": (".orc",),
+    "avro": (".avro",),
     "root": (".root",),
 }
 """What the name of a file of each format of this package ends in."""

@@ -20,7 +20,7 @@ from freestone.io.formats.mtx import read_some
 from freestone.io.formats.netcdf3 import CLASSIC, read_head
 from freestone.io.formats.tables import file_of, foreign, needs, some_of
 from freestone.io.raw import dtype_reported, read_values
-from freestone.io.stores import Place
+from freestone.io.stores import FileLocation
 
 __all__ = ["FORMAT", "open_dataset"]
 
@@ -39,7 +39,7 @@ class Variable(Dataset):
     def read_rows(self, start: int, stop: int, threads: int) -> Any:
         """Read some rows."""
         h5netcdf = needs("h5netcdf", "hdf5", "NetCDF")
-        with foreign(self.place), file_of(self.place) as raw, h5netcdf.File(raw, "r") as file:
+        with foreign(self.location), file_of(self.location) as raw, h5netcdf.File(raw, "r") as file:
             found = file.variables[self.variable]
             values = np.asarray(found[start:stop])
             return (
@@ -62,23 +62,23 @@ def unpacked(values: Any, attributes: dict[str, Any], dtype: str) -> Any:
     return out
 
 
-def open_dataset(place: Place, *, variable: str | None = None) -> Dataset:
+def open_dataset(location: FileLocation, *, variable: str | None = None) -> Dataset:
     """Look at the variables of a NetCDF file."""
-    stamp = place.stamp()
-    if read_some(place, stamp, len(CLASSIC[0])) in CLASSIC:
-        return _open_classic(place, stamp, variable)
+    stamp = location.stamp()
+    if read_some(location, stamp, len(CLASSIC[0])) in CLASSIC:
+        return _open_classic(location, stamp, variable)
     h5netcdf = needs("h5netcdf", "hdf5", "NetCDF")
-    with foreign(place), file_of(place) as raw, h5netcdf.File(raw, "r") as file:
-        name = _chosen(place, list(file.variables), file.dimensions, variable)
+    with foreign(location), file_of(location) as raw, h5netcdf.File(raw, "r") as file:
+        name = _chosen(location, list(file.variables), file.dimensions, variable)
         found = file.variables[name]
         if not found.shape:
             raise UsageError(
-                f"{place.url}: {name!r} is one value, and no rows; read it by h5netcdf"
+                f"{location.url}: {name!r} is one value, and no rows; read it by h5netcdf"
             )
-        stored = dtype_reported(place.url, found.dtype)
+        stored = dtype_reported(location.url, found.dtype)
         dtype, is_packed = _dtype_of(stored, found.attrs)
         return Variable(
-            place=place,
+            location=location,
             kind="array",
             stamp=stamp,
             rows=int(found.shape[0]),
@@ -109,7 +109,7 @@ class Records(Dataset):
 
     def read_rows(self, start: int, stop: int, threads: int) -> Any:
         """Read some rows."""
-        stored, source = np.dtype(self.stored), self.place.source(self.stamp)
+        stored, source = np.dtype(self.stored), self.location.source(self.stamp)
         nbytes, count = stored.itemsize * math.prod(self.columns), stop - start
         offset, shape = self.offset + start * self.stride, (count, *self.columns)
         if self.stride == nbytes or count < 2:
@@ -129,21 +129,21 @@ class Records(Dataset):
         return unpacked(values, self.attributes, str(self.dtype))
 
 
-def _open_classic(place: Place, stamp: tuple[Any, ...], variable: str | None) -> Dataset:
-    head = read_head(place, stamp)
-    name = _chosen(place, list(head.variables), head.dimensions, variable)
+def _open_classic(location: FileLocation, stamp: tuple[Any, ...], variable: str | None) -> Dataset:
+    head = read_head(location, stamp)
+    name = _chosen(location, list(head.variables), head.dimensions, variable)
     found = head.variables[name]
     if not found.shape:
-        raise UsageError(f"{place.url}: {name!r} is one value, and no rows; read it by SciPy")
+        raise UsageError(f"{location.url}: {name!r} is one value, and no rows; read it by SciPy")
     stored = np.dtype(found.dtype).newbyteorder("=")
     dtype, is_packed = _dtype_of(stored, found.attributes)
     row_nbytes = stored.itemsize * math.prod(found.shape[1:])
     end = found.offset + max(found.shape[0] - 1, 0) * found.stride + row_nbytes
     if found.shape[0] and end > int(stamp[0]):
         reason = f"{name!r} ends at byte {end:,}, and it has {stamp[0]:,} (truncated)"
-        raise FormatError(place.url, reason)
+        raise FormatError(location.url, reason)
     return Records(
-        place=place,
+        location=location,
         kind="array",
         stamp=stamp,
         rows=found.shape[0],
@@ -157,13 +157,13 @@ def _open_classic(place: Place, stamp: tuple[Any, ...], variable: str | None) ->
     )
 
 
-def _chosen(place: Place, names: list[str], dimensions: Any, variable: str | None) -> str:
+def _chosen(location: FileLocation, names: list[str], dimensions: Any, variable: str | None) -> str:
     if variable in names:
         return str(variable)
     data = [name for name in names if name not in dimensions]
     if variable is None and len(data) == 1:
         return str(data[0])
-    raise UsageError(f"{place.url} has the variables {some_of(names)}; say variable=")
+    raise UsageError(f"{location.url} has the variables {some_of(names)}; say variable=")
 
 
 FORMAT = Format(name="netcdf", suffixes=(".nc", ".nc4"), open_dataset=open_dataset)

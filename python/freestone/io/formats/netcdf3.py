@@ -15,7 +15,7 @@ import numpy as np
 
 from freestone.errors import FormatError
 from freestone.io.formats.mtx import read_some
-from freestone.io.stores import Place
+from freestone.io.stores import FileLocation
 
 __all__ = ["CLASSIC", "Head", "Stored", "read_head"]
 
@@ -62,7 +62,7 @@ class _EndOfBytesError(Exception):
     """The header has more bytes than were read."""
 
 
-def read_head(place: Place, stamp: tuple[Any, ...]) -> Head:
+def read_head(location: FileLocation, stamp: tuple[Any, ...]) -> Head:
     """Read the header of a NetCDF 3 file.
 
     Raises
@@ -72,16 +72,16 @@ def read_head(place: Place, stamp: tuple[Any, ...]) -> Head:
     """
     nbytes = HEAD_NBYTES
     while True:
-        content = read_some(place, stamp, nbytes)
+        content = read_some(location, stamp, nbytes)
         try:
             return _Parser(content, int(stamp[0])).head()
         except _EndOfBytesError:
             if len(content) == int(stamp[0]) or nbytes >= MAX_HEAD_NBYTES:
-                raise FormatError(place.url, "its header has no end (truncated?)") from None
+                raise FormatError(location.url, "its header has no end (truncated?)") from None
             nbytes *= 8
         except (ValueError, KeyError, IndexError, OverflowError) as error:
             reason = f"its header is not that of NetCDF 3: {error} ({type(error).__name__})"
-            raise FormatError(place.url, reason) from None
+            raise FormatError(location.url, reason) from None
 
 
 class _Parser:
@@ -90,7 +90,7 @@ class _Parser:
         self.version, self.at = content[3], 4
         # Counts, and places in the file.
         self.count = 8 if self.version == 5 else 4
-        self.place = 4 if self.version == 1 else 8
+        self.location = 4 if self.version == 1 else 8
 
     def head(self) -> Head:
         """Return what all of the header says."""
@@ -150,7 +150,7 @@ class _Parser:
         attributes = self._list(ATTRIBUTE, self._attribute)
         dtype = TYPES[self._number(4)]
         self._number(self.count)
-        offset = self._number(self.place)
+        offset = self._number(self.location)
         shape = tuple(lengths[one] for one in ids)
         is_record = bool(shape) and shape[0] == 0
         stored = Stored(shape, dtype, offset, 0, attributes, is_record)

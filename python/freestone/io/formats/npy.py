@@ -15,7 +15,7 @@ from freestone.io.dataset import Dataset
 from freestone.io.formats.format import Format
 from freestone.io.formats.mtx import read_some
 from freestone.io.raw import dtype_reported, fill_block, read_values
-from freestone.io.stores import Place
+from freestone.io.stores import FileLocation
 from freestone.io.writer import Shape, Writer
 
 __all__ = ["FORMAT", "MAX_HEADER", "open_dataset", "open_writer", "rows_at"]
@@ -33,8 +33,8 @@ class Rows(Dataset):
     def read_rows(self, start: int, stop: int, threads: int) -> Any:
         """Read some rows."""
         if not self.by_columns:
-            return read_values(*self._values(start, stop), threads, unit=self.place.unit)
-        source, dtype = self.place.source(self.stamp), np.dtype(self.dtype)
+            return read_values(*self._values(start, stop), threads, unit=self.location.unit)
+        source, dtype = self.location.source(self.stamp), np.dtype(self.dtype)
         (width,) = self.columns
         out = np.empty((stop - start, width), dtype)
         for column in range(width):
@@ -45,7 +45,7 @@ class Rows(Dataset):
     def _values(self, start: int, stop: int) -> tuple[Any, int, tuple[int, ...], Any]:
         offset = self.offset + start * int(self.row_nbytes)
         return (
-            self.place.source(self.stamp),
+            self.location.source(self.stamp),
             offset,
             (stop - start, *self.columns),
             np.dtype(self.dtype),
@@ -53,29 +53,29 @@ class Rows(Dataset):
 
     def _into(self, out: Any, start: int, stop: int, threads: int) -> bool:
         if not self.by_columns:
-            read_values(*self._values(start, stop), threads, unit=self.place.unit, out=out)
+            read_values(*self._values(start, stop), threads, unit=self.location.unit, out=out)
         return not self.by_columns
 
     def _fill(self, start: int, stop: int) -> Any:
         if self.by_columns:
             return None
-        return fill_block(*self._values(start, stop), unit=self.place.unit)
+        return fill_block(*self._values(start, stop), unit=self.location.unit)
 
 
-def open_dataset(place: Place) -> Dataset:
+def open_dataset(location: FileLocation) -> Dataset:
     """Read the header of a `.npy` file."""
-    stamp = place.stamp()
-    return rows_at(place, stamp, read_some(place, stamp, MAX_HEADER), 0, int(stamp[0]))
+    stamp = location.stamp()
+    return rows_at(location, stamp, read_some(location, stamp, MAX_HEADER), 0, int(stamp[0]))
 
 
 def rows_at(
-    place: Place, stamp: tuple[Any, ...], content: bytes, offset: int, nbytes: int
+    location: FileLocation, stamp: tuple[Any, ...], content: bytes, offset: int, nbytes: int
 ) -> Dataset:
     """Read the header of a `.npy` file that lies in another one.
 
     Parameters
     ----------
-    place, stamp
+    location, stamp
         The outer file, and its version.
     content
         The first bytes of the inner one, `MAX_HEADER` of them if it has so many.
@@ -90,24 +90,26 @@ def rows_at(
         )
         shape, by_columns, dtype = read(file)
     except Exception as error:  # the header is Python, and so is what can be wrong with it
-        raise FormatError(place.url, f"its header is not that of a .npy file ({error})") from None
+        raise FormatError(
+            location.url, f"its header is not that of a .npy file ({error})"
+        ) from None
     if dtype.hasobject:
-        raise FormatError(place.url, "it holds Python objects, which are code (not read)")
+        raise FormatError(location.url, "it holds Python objects, which are code (not read)")
     if not shape or any(not 0 <= length < 2**62 for length in shape):
         raise FormatError(
-            place.url, f"an array of shape {shape}; it has to be of one dimension or more"
+            location.url, f"an array of shape {shape}; it has to be of one dimension or more"
         )
     if by_columns and len(shape) > 2:
         reason = f"an array of shape {shape} in Fortran's order; write it again in C's order"
-        raise FormatError(place.url, reason)
-    dtype = dtype_reported(place.url, dtype)
+        raise FormatError(location.url, reason)
+    dtype = dtype_reported(location.url, dtype)
     row_nbytes = dtype.itemsize * math.prod(shape[1:])
     wanted = file.tell() + shape[0] * row_nbytes
     if wanted != nbytes:
         reason = f"{wanted:,} bytes are wanted, and it has {nbytes:,} (truncated, or foreign)"
-        raise FormatError(place.url, reason)
+        raise FormatError(location.url, reason)
     return Rows(
-        place=place,
+        location=location,
         kind="array",
         rows=shape[0],
         columns=tuple(shape[1:]),
@@ -119,11 +121,11 @@ def rows_at(
     )
 
 
-def open_writer(place: Place, shape: Shape) -> Writer:
+def open_writer(location: FileLocation, shape: Shape) -> Writer:
     """Write a dense array."""
     if shape.kind == "frame" or shape.sparse:
         raise UsageError(".npy has dense arrays only; write frames as parquet, sparse ones as dbdf")
-    return NpyWriter(place=place, shape=shape)
+    return NpyWriter(location=location, shape=shape)
 
 
 @dataclass(frozen=True, kw_only=True)

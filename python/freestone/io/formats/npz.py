@@ -23,7 +23,7 @@ from freestone.io.formats.entries import form_of, in_form
 from freestone.io.formats.format import Format
 from freestone.io.formats.npy import MAX_HEADER, rows_at
 from freestone.io.formats.tables import file_of, foreign, some_of
-from freestone.io.stores import Place
+from freestone.io.stores import FileLocation
 from freestone.io.writer import Shape, StreamWriter
 
 __all__ = ["FORMAT", "open_dataset", "open_writer"]
@@ -40,7 +40,11 @@ class Packed(Dataset):
 
     def read_rows(self, start: int, stop: int, threads: int) -> Any:
         """Read some rows; all are decompressed."""
-        with foreign(self.place), file_of(self.place) as file, zipfile.ZipFile(file) as archive:
+        with (
+            foreign(self.location),
+            file_of(self.location) as file,
+            zipfile.ZipFile(file) as archive,
+        ):
             values = np.load(io.BytesIO(archive.read(self.member)), allow_pickle=False)
         return np.ascontiguousarray(values[start:stop])
 
@@ -53,15 +57,15 @@ class Matrix(Dataset):
 
     def read_rows(self, start: int, stop: int, threads: int) -> Any:
         """Read some rows; the whole matrix is read."""
-        with foreign(self.place):
-            matrix = _sparse(self.place)
+        with foreign(self.location):
+            matrix = _sparse(self.location)
         return in_form(matrix[start:stop], self.form)
 
 
-def _sparse(place: Place) -> Any:
+def _sparse(location: FileLocation) -> Any:
     from scipy import sparse
 
-    with file_of(place) as file:
+    with file_of(location) as file:
         found = sparse.load_npz(file)
     if hasattr(found, "check_format"):
         # SciPy's loops follow the indices without another look.
@@ -70,29 +74,29 @@ def _sparse(place: Place) -> Any:
 
 
 def open_dataset(
-    place: Place, *, array: str | None = None, sparse: bool | str | None = None
+    location: FileLocation, *, array: str | None = None, sparse: bool | str | None = None
 ) -> Dataset:
     """Look at the members of an `.npz` file."""
-    stamp = place.stamp()
-    with foreign(place), file_of(place) as file, zipfile.ZipFile(file) as archive:
+    stamp = location.stamp()
+    with foreign(location), file_of(location) as file, zipfile.ZipFile(file) as archive:
         names = [one.removesuffix(".npy") for one in archive.namelist() if one.endswith(".npy")]
         if array is None and {"format", "shape", "data"} <= {*names}:
-            return _open_sparse(place, stamp, form_of(sparse))
+            return _open_sparse(location, stamp, form_of(sparse))
         if sparse not in (None, False):
-            raise UsageError(f"{place.url} has no sparse matrix of SciPy; leave sparse= out")
+            raise UsageError(f"{location.url} has no sparse matrix of SciPy; leave sparse= out")
         if array is None and len(names) == 1:
             array = names[0]
         if array not in names:
-            raise UsageError(f"{place.url} has the arrays {some_of(names)}; say array=")
+            raise UsageError(f"{location.url} has the arrays {some_of(names)}; say array=")
         info = archive.getinfo(f"{array}.npy")
         with archive.open(info) as member:
             content = member.read(MAX_HEADER)
         offset = _offset_of(file, info)
-    rows = rows_at(place, stamp, content, offset, info.file_size)
+    rows = rows_at(location, stamp, content, offset, info.file_size)
     if info.compress_type == zipfile.ZIP_STORED:
         return rows
     return Packed(
-        place=place,
+        location=location,
         kind="array",
         stamp=stamp,
         rows=rows.rows,
@@ -111,12 +115,12 @@ def _offset_of(file: Any, info: zipfile.ZipInfo) -> int:
     return info.header_offset + HEADER_NBYTES + int(name) + int(extra)
 
 
-def _open_sparse(place: Place, stamp: tuple[Any, ...], form: str) -> Dataset:
-    with foreign(place):
-        matrix = _sparse(place)
+def _open_sparse(location: FileLocation, stamp: tuple[Any, ...], form: str) -> Dataset:
+    with foreign(location):
+        matrix = _sparse(location)
     rows, columns = matrix.shape
     return Matrix(
-        place=place,
+        location=location,
         kind="array",
         stamp=stamp,
         rows=int(rows),
@@ -130,14 +134,14 @@ def _open_sparse(place: Place, stamp: tuple[Any, ...], form: str) -> Dataset:
 
 
 def open_writer(
-    place: Place, shape: Shape, *, array: str = "arr_0", compress: bool = False
+    location: FileLocation, shape: Shape, *, array: str = "arr_0", compress: bool = False
 ) -> StreamWriter:
     """Write an array, or a sparse matrix as SciPy's `save_npz` does."""
     if shape.kind == "frame":
-        raise UsageError(f"{place.url}: .npz has arrays only; write the frame as parquet or csv")
+        raise UsageError(f"{location.url}: .npz has arrays only; write the frame as parquet or csv")
     if shape.sparse:
-        return SparseWriter(place=place, shape=shape, compress=compress)
-    return NpzWriter(place=place, shape=shape, array=array, compress=compress)
+        return SparseWriter(location=location, shape=shape, compress=compress)
+    return NpzWriter(location=location, shape=shape, array=array, compress=compress)
 
 
 @dataclass

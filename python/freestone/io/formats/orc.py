@@ -9,7 +9,7 @@ from freestone.errors import UsageError
 from freestone.io.dataset import Dataset
 from freestone.io.formats.format import Format
 from freestone.io.formats.tables import foreign, needs, opened, whole
-from freestone.io.stores import Place
+from freestone.io.stores import FileLocation
 from freestone.io.writer import Shape, StreamWriter, needs_columns
 
 __all__ = ["FORMAT", "open_dataset", "open_writer"]
@@ -25,8 +25,8 @@ class OrcRows(Dataset):
     def read_rows(self, start: int, stop: int, threads: int) -> Any:
         """Read some rows."""
         orc = needs("pyarrow.orc", "arrow", "ORC")
-        with foreign(self.place):
-            table = whole(orc.ORCFile(opened(self.place)).read(columns=list(self.columns)))
+        with foreign(self.location):
+            table = whole(orc.ORCFile(opened(self.location)).read(columns=list(self.columns)))
             return table.select(list(self.columns)).slice(start, stop - start)
 
     def arrow_schema(self) -> Any:
@@ -41,15 +41,15 @@ class OrcRows(Dataset):
         return self._with_columns(columns, schema=schema)
 
 
-def open_dataset(place: Place) -> Dataset:
+def open_dataset(location: FileLocation) -> Dataset:
     """Read the footer of an ORC file."""
     orc = needs("pyarrow.orc", "arrow", "ORC")
-    stamp = place.stamp()
-    with foreign(place):
-        file = orc.ORCFile(opened(place))
+    stamp = location.stamp()
+    with foreign(location):
+        file = orc.ORCFile(opened(location))
         rows, schema = int(file.nrows), file.schema
     return OrcRows(
-        place=place,
+        location=location,
         kind="frame",
         stamp=stamp,
         rows=rows,
@@ -61,15 +61,15 @@ def open_dataset(place: Place) -> Dataset:
     )
 
 
-def open_writer(place: Place, shape: Shape, *, compression: str = "zstd") -> StreamWriter:
+def open_writer(location: FileLocation, shape: Shape, *, compression: str = "zstd") -> StreamWriter:
     """Write a stripe or several for each block."""
     needs("pyarrow.orc", "arrow", "ORC")
     if shape.kind != "frame":
         raise UsageError(
-            f"{place.url}: ORC has columns with names; make it a frame, or write parquet"
+            f"{location.url}: ORC has columns with names; make it a frame, or write parquet"
         )
-    needs_columns(place, shape)
-    return OrcWriter(place=place, shape=shape, compression=compression)
+    needs_columns(location, shape)
+    return OrcWriter(location=location, shape=shape, compression=compression)
 
 
 @dataclass(frozen=True, kw_only=True)

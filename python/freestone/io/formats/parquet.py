@@ -21,7 +21,7 @@ from freestone.io.formats.format import Format
 from freestone.io.formats.tables import foreign, needs, opened, table_of, to_matrix, whole
 from freestone.io.kept import Kept
 from freestone.io.raw import dtype_reported
-from freestone.io.stores import Place
+from freestone.io.stores import FileLocation
 from freestone.io.writer import Shape, StreamWriter, needs_columns
 
 __all__ = ["FORMAT", "open_dataset", "open_writer"]
@@ -43,8 +43,11 @@ class Groups(Dataset):
         """Read some rows."""
         parquet = needs("pyarrow.parquet", "arrow", "Parquet")
         ends = np.array(self.ends, np.int64)
-        footer = _footer(self.place, self.stamp)
-        with foreign(self.place), parquet.ParquetFile(opened(self.place), metadata=footer) as file:
+        footer = _footer(self.location, self.stamp)
+        with (
+            foreign(self.location),
+            parquet.ParquetFile(opened(self.location), metadata=footer) as file,
+        ):
             first = int(np.searchsorted(ends, start, "right")) - 1
             last = max(int(np.searchsorted(ends, stop, "left")), first + 1)
             groups = list(range(first, min(last, len(ends) - 1)))
@@ -58,8 +61,8 @@ class Groups(Dataset):
 
     def arrow_schema(self) -> Any:
         """Return the schema, from the footer."""
-        with foreign(self.place):
-            schema = _layout(_footer(self.place, self.stamp)).schema
+        with foreign(self.location):
+            schema = _layout(_footer(self.location, self.stamp)).schema
         if not self.selected:
             return schema
         return needs("pyarrow", "arrow", "Parquet").schema(
@@ -68,7 +71,7 @@ class Groups(Dataset):
 
     def select(self, columns: tuple[str, ...]) -> Groups:
         """Return the frame with some of its columns only."""
-        footer = _footer(self.place, self.stamp)
+        footer = _footer(self.location, self.stamp)
         leaves = _layout(footer).leaves(columns)
         nbytes = 0
         for number in range(footer.num_row_groups):
@@ -78,7 +81,7 @@ class Groups(Dataset):
 
     def bounds(self, columns: Sequence[str]) -> list[Bounds]:
         """Return the statistics of each row group."""
-        footer = _footer(self.place, self.stamp)
+        footer = _footer(self.location, self.stamp)
         layout = _layout(footer)
         schema, leaves = layout.schema, {path: which for which, path in enumerate(layout.paths)}
         found = []
@@ -94,17 +97,17 @@ class Groups(Dataset):
         return found
 
 
-def _footer(place: Place, stamp: tuple[Any, ...]) -> Any:
+def _footer(location: FileLocation, stamp: tuple[Any, ...]) -> Any:
     """Return the footer of a version of a file; those that were read last are kept."""
-    footer = _FOOTERS.get((place.url, stamp, os.getpid()))
-    return _read_footer(place, stamp) if footer is None else footer
+    footer = _FOOTERS.get((location.url, stamp, os.getpid()))
+    return _read_footer(location, stamp) if footer is None else footer
 
 
-def _read_footer(place: Place, stamp: tuple[Any, ...]) -> Any:
+def _read_footer(location: FileLocation, stamp: tuple[Any, ...]) -> Any:
     parquet = needs("pyarrow.parquet", "arrow", "Parquet")
-    with foreign(place), parquet.ParquetFile(opened(place)) as file:
+    with foreign(location), parquet.ParquetFile(opened(location)) as file:
         footer = file.metadata
-    _FOOTERS.keep((place.url, stamp, os.getpid()), footer, footer.serialized_size)
+    _FOOTERS.keep((location.url, stamp, os.getpid()), footer, footer.serialized_size)
     return footer
 
 
@@ -171,23 +174,23 @@ def _range(statistics: Any, kind: Any, rows: int) -> tuple[Any, Any, bool] | Non
     return low, high, nulls != 0
 
 
-def open_dataset(place: Place, *, kind: str | None = None) -> Dataset:
+def open_dataset(location: FileLocation, *, kind: str | None = None) -> Dataset:
     """Read the footer of a Parquet file."""
     needs("pyarrow.parquet", "arrow", "Parquet")
-    stamp = place.stamp()
+    stamp = location.stamp()
     # It is opened in any case: who reads it may no longer be allowed to.
-    meta = _read_footer(place, stamp)
-    with foreign(place):
+    meta = _read_footer(location, stamp)
+    with foreign(location):
         layout = _layout(meta)
         schema = layout.schema
-        names, dtype = layout.names, dtype_of(place, schema, kind)
+        names, dtype = layout.names, dtype_of(location, schema, kind)
         counts = [meta.row_group(number).num_rows for number in range(meta.num_row_groups)]
         nbytes = sum(meta.row_group(number).total_byte_size for number in range(len(counts)))
     if min(counts, default=0) < 0 or sum(counts) != meta.num_rows:
         reason = f"its footer says {meta.num_rows:,} rows, and its row groups {sum(counts):,}"
-        raise FormatError(place.url, reason)
+        raise FormatError(location.url, reason)
     common: dict[str, Any] = {
-        "place": place,
+        "location": location,
         "stamp": stamp,
         "rows": meta.num_rows,
         "unit_rows": max(counts, default=1) or 1,
@@ -199,13 +202,13 @@ def open_dataset(place: Place, *, kind: str | None = None) -> Dataset:
     return Groups(kind="array", columns=(len(names),), dtype=dtype, **common)
 
 
-def dtype_of(place: Place, schema: Any, kind: str | None) -> str | None:
+def dtype_of(location: FileLocation, schema: Any, kind: str | None) -> str | None:
     """Return the dtype of a file that was written from an array, or None of a frame."""
     reported = (schema.metadata or {}).get(MARK)
     if kind == "frame" or (kind is None and reported is None):
         return None
     if reported is not None:
-        return dtype_reported(place.url, reported.decode()).str
+        return dtype_reported(location.url, reported.decode()).str
     types = [field.type.to_pandas_dtype() for field in schema]
     dtype = np.result_type(*types) if types else np.dtype(float)
     if dtype.kind not in "biufc":
@@ -220,11 +223,11 @@ def marked(schema: Any, shape: Shape) -> Any:
     return schema.with_metadata({MARK: str(shape.dtype).encode()})
 
 
-def open_writer(place: Place, shape: Shape, *, compression: str = "zstd") -> StreamWriter:
+def open_writer(location: FileLocation, shape: Shape, *, compression: str = "zstd") -> StreamWriter:
     """Write a row group for each block."""
     needs("pyarrow.parquet", "arrow", "Parquet")
-    needs_columns(place, shape)
-    return ParquetWriter(place=place, shape=shape, compression=compression)
+    needs_columns(location, shape)
+    return ParquetWriter(location=location, shape=shape, compression=compression)
 
 
 @dataclass(frozen=True, kw_only=True)

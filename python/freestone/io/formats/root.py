@@ -17,7 +17,7 @@ from freestone.errors import FormatError, UsageError
 from freestone.io.dataset import Dataset
 from freestone.io.formats.format import Format
 from freestone.io.formats.tables import file_of, foreign, needs, table_of, whole
-from freestone.io.stores import Place
+from freestone.io.stores import FileLocation
 from freestone.io.writer import Shape, StreamWriter, needs_columns
 
 __all__ = ["FORMAT", "histograms_of", "open_dataset", "open_writer", "write_histograms"]
@@ -62,9 +62,9 @@ class Entries(Dataset):
         """Read some rows."""
         uproot = needs("uproot", "root", "ROOT")
         ak = needs("awkward", "root", "ROOT")
-        with foreign(self.place), file_of(self.place) as raw, uproot.open(raw) as file:
+        with foreign(self.location), file_of(self.location) as raw, uproot.open(raw) as file:
             tree = file[self.tree]
-            _check_baskets(self.place, tree, self.branches, start, stop)
+            _check_baskets(self.location, tree, self.branches, start, stop)
             found = tree.arrays(
                 list(self.branches), entry_start=start, entry_stop=stop, library="ak"
             )
@@ -74,21 +74,23 @@ class Entries(Dataset):
             return whole(ak.to_arrow_table(found, extensionarray=False))
 
 
-def open_dataset(place: Place, *, tree: str | None = None, kind: str | None = None) -> Dataset:
+def open_dataset(
+    location: FileLocation, *, tree: str | None = None, kind: str | None = None
+) -> Dataset:
     """Look at the trees of a ROOT file."""
     uproot = needs("uproot", "root", "ROOT")
-    stamp = place.stamp()
-    with foreign(place), file_of(place) as raw, uproot.open(raw) as file:
+    stamp = location.stamp()
+    with foreign(location), file_of(location) as raw, uproot.open(raw) as file:
         names = _trees(file)
-        name = _chosen(place, names, tree)
+        name = _chosen(location, names, tree)
         found = file[name]
-        _check_envelopes(place, found)
+        _check_envelopes(location, found)
         branches = tuple(map(str, found.keys(recursive=False)))
         rows = int(found.num_entries)
         types = [_dtype(found[branch]) for branch in branches]
         is_matrix = MATRIX in file.classnames(cycle=False)
     common: dict[str, Any] = {
-        "place": place,
+        "location": location,
         "stamp": stamp,
         "rows": rows,
         "row_nbytes": stamp[0] / max(rows, 1),
@@ -105,7 +107,9 @@ def open_dataset(place: Place, *, tree: str | None = None, kind: str | None = No
     return Entries(kind="frame", columns=branches, **common)
 
 
-def _check_baskets(place: Place, tree: Any, names: tuple[str, ...], start: int, stop: int) -> None:
+def _check_baskets(
+    location: FileLocation, tree: Any, names: tuple[str, ...], start: int, stop: int
+) -> None:
     """Raise `FormatError` for a basket of some entries that says it would unpack to too much.
 
     The library makes room for what it says before it unpacks any.
@@ -123,13 +127,13 @@ def _check_baskets(place: Place, tree: Any, names: tuple[str, ...], start: int, 
                 reported = branch.basket_key(number).data_uncompressed_bytes
                 if reported > max(most, RATIO * branch.basket_compressed_bytes(number)):
                     raise FormatError(
-                        place.url,
+                        location.url,
                         f"byte {seeks[number]:,}: basket {number} of {branch.name!r} would unpack "
                         f"to {reported:,} bytes, where all of them shall have {most:,} (damaged)",
                     )
 
 
-def _check_envelopes(place: Place, found: Any) -> None:
+def _check_envelopes(location: FileLocation, found: Any) -> None:
     """Raise `FormatError` for an RNTuple whose description is not what its checksums are of.
 
     The library looks at them when it has read it all, and a count that is damaged to its end.
@@ -138,15 +142,15 @@ def _check_envelopes(place: Place, found: Any) -> None:
         return
     for part in ("Header", "Footer"):
         at, packed, nbytes = (found.member(f"f{what}{part}") for what in ("Seek", "NBytes", "Len"))
-        _check_envelope(place, found.file, at, packed, nbytes)
+        _check_envelope(location, found.file, at, packed, nbytes)
     for group in found.footer.cluster_group_records:
         link = group.page_list_link
         locator = link.locator
         size = link.env_uncomp_size
-        _check_envelope(place, found.file, locator.offset, locator.num_bytes, size)
+        _check_envelope(location, found.file, locator.offset, locator.num_bytes, size)
 
 
-def _check_envelope(place: Place, file: Any, at: int, packed: int, nbytes: int) -> None:
+def _check_envelope(location: FileLocation, file: Any, at: int, packed: int, nbytes: int) -> None:
     uproot, xxhash = needs("uproot", "root", "ROOT"), needs("xxhash", "root", "ROOT")
     chunk = file.source.chunk(at, at + packed)
     if packed != nbytes:
@@ -156,7 +160,7 @@ def _check_envelope(place: Place, file: Any, at: int, packed: int, nbytes: int) 
     # The checksum is the last number, its lowest byte first.
     if xxhash.xxh3_64_digest(content[:-8]) != content[:-9:-1]:
         reason = f"byte {at:,}: what describes its entries is not what its checksum says (damaged)"
-        raise FormatError(place.url, reason)
+        raise FormatError(location.url, reason)
 
 
 def _trees(file: Any) -> list[str]:
@@ -175,23 +179,23 @@ def _dtype(branch: Any) -> Any:
     return None
 
 
-def _chosen(place: Place, names: list[str], tree: str | None) -> str:
+def _chosen(location: FileLocation, names: list[str], tree: str | None) -> str:
     if tree is None and len(names) == 1:
         return names[0]
     if tree in names:
         return str(tree)
     shown = ", ".join(map(repr, names)) or "none"
-    raise UsageError(f"{place.url} has the trees {shown}; say tree=")
+    raise UsageError(f"{location.url} has the trees {shown}; say tree=")
 
 
-def open_writer(place: Place, shape: Shape, *, tree: str = "tree") -> StreamWriter:
+def open_writer(location: FileLocation, shape: Shape, *, tree: str = "tree") -> StreamWriter:
     """Write a tree, a basket of each column for each block."""
     needs("uproot", "root", "ROOT")
-    needs_columns(place, shape)
+    needs_columns(location, shape)
     twice = [name for name, count in Counter(shape.columns).items() if count > 1]
     if shape.kind == "frame" and twice:
         raise UsageError(f"two columns are called {twice[0]!r}; give them names of their own")
-    return RootWriter(place=place, shape=shape, tree=tree)
+    return RootWriter(location=location, shape=shape, tree=tree)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -8,7 +8,7 @@ from importlib import import_module
 from typing import Any
 
 from freestone.errors import FormatError, UsageError
-from freestone.io.stores import Place
+from freestone.io.stores import FileLocation
 from freestone.io.writer import Shape
 
 __all__ = [
@@ -40,7 +40,7 @@ def needs(module: str, extra: str, what: str) -> Any:
 
 
 @contextlib.contextmanager
-def foreign(place: Place) -> Iterator[None]:
+def foreign(location: FileLocation) -> Iterator[None]:
     """Say of a library's error which file it is about."""
     from freestone.errors import FreestoneError
 
@@ -49,11 +49,11 @@ def foreign(place: Place) -> Iterator[None]:
     except (FreestoneError, FileNotFoundError, PermissionError, IsADirectoryError, MemoryError):
         raise
     except Exception as error:
-        raise FormatError(place.url, _reported(error)) from error
+        raise FormatError(location.url, _reported(error)) from error
 
 
 @contextlib.contextmanager
-def by_library(place: Place) -> Iterator[None]:
+def by_library(location: FileLocation) -> Iterator[None]:
     """Say of a library's refusal to write which file it is about."""
     from freestone.errors import FreestoneError
 
@@ -62,7 +62,7 @@ def by_library(place: Place) -> Iterator[None]:
     except (FreestoneError, OSError, MemoryError):
         raise
     except Exception as error:
-        raise UsageError(f"{place.url} can't be written: {_reported(error)}") from error
+        raise UsageError(f"{location.url} can't be written: {_reported(error)}") from error
 
 
 def _reported(error: Exception) -> str:
@@ -81,22 +81,22 @@ def some_of(names: Sequence[str]) -> str:
     return shown or "none"
 
 
-def opened(place: Place) -> Any:
+def opened(location: FileLocation) -> Any:
     """Return what a library opens: a path, or a file-like object that reads from the store."""
-    if place.path is not None:
-        return place.path
+    if location.path is not None:
+        return location.path
     from freestone.io.stores.reader import Reader
 
-    return Reader(place.source())
+    return Reader(location.source())
 
 
 @contextlib.contextmanager
-def file_of(place: Place) -> Iterator[Any]:
+def file_of(location: FileLocation) -> Iterator[Any]:
     """Give a file-like object, and close it, which libraries forget of files that are damaged.
 
     To some of them a path is more than that: `uproot` takes what follows a colon for a name inside.
     """
-    found = opened(place)
+    found = opened(location)
     with open(found, "rb") if isinstance(found, str) else found as file:
         yield file
 

@@ -22,7 +22,7 @@ from freestone.io.dataset import Dataset
 from freestone.io.formats.format import Format
 from freestone.io.formats.tables import file_of, foreign, needs, table_of, to_matrix
 from freestone.io.raw import dtype_reported
-from freestone.io.stores import Place
+from freestone.io.stores import FileLocation
 from freestone.io.writer import Shape, StreamWriter, needs_columns
 
 __all__ = ["FORMAT", "open_dataset", "open_writer"]
@@ -46,7 +46,7 @@ class Channels(Dataset):
 
     def read_rows(self, start: int, stop: int, threads: int) -> Any:
         """Read some rows."""
-        with _opened(self.place) as file:
+        with _opened(self.location) as file:
             group = file[self.group]
             channels = [group[name] for name in self.channels]
             parts = [channel.read_data(start, stop - start) for channel in channels]
@@ -74,23 +74,27 @@ def _times(values: Any) -> Any:
     return EPOCH + values.seconds.astype("m8[s]") + microseconds
 
 
-def open_dataset(place: Place, *, group: str | None = None, kind: str | None = None) -> Dataset:
+def open_dataset(
+    location: FileLocation, *, group: str | None = None, kind: str | None = None
+) -> Dataset:
     """Read the metadata of a TDMS file."""
     needs("nptdms", "tdms", "TDMS")
-    stamp = place.stamp()
-    with _opened(place) as file:
+    stamp = location.stamp()
+    with _opened(location) as file:
         groups = {each.name: each for each in file.groups()}
-        name = _chosen(place, list(groups), group)
+        name = _chosen(location, list(groups), group)
         channels = groups[name].channels()
         lengths = {channel.name: len(channel) for channel in channels}
         types = [channel.dtype for channel in channels]
         reported = groups[name].properties.get(MARK)
     if len(set(lengths.values())) > 1:
         shown = ", ".join(f"{channel!r} {length:,}" for channel, length in lengths.items())
-        raise FormatError(place.url, f"channels of group {name!r} are of several lengths: {shown}")
+        raise FormatError(
+            location.url, f"channels of group {name!r} are of several lengths: {shown}"
+        )
     rows = next(iter(lengths.values()), 0)
     common: dict[str, Any] = {
-        "place": place,
+        "location": location,
         "stamp": stamp,
         "rows": rows,
         "row_nbytes": stamp[0] / max(rows, 1),
@@ -99,24 +103,26 @@ def open_dataset(place: Place, *, group: str | None = None, kind: str | None = N
     }
     if kind == "frame" or (kind is None and reported is None) or not types:
         return Channels(kind="frame", columns=tuple(lengths), **common)
-    dtype = dtype_reported(place.url, reported) if reported is not None else np.result_type(*types)
+    dtype = (
+        dtype_reported(location.url, reported) if reported is not None else np.result_type(*types)
+    )
     if reported is None and dtype.kind not in _NUMBERS:
         raise UsageError("not all channels are numbers; read it with kind='frame'")
     return Channels(kind="array", columns=(len(lengths),), dtype=dtype.str, **common)
 
 
 @contextlib.contextmanager
-def _opened(place: Place) -> Iterator[Any]:
+def _opened(location: FileLocation) -> Iterator[Any]:
     """Open a file whose segments are all there."""
     tdms = needs("nptdms", "tdms", "TDMS")
-    with foreign(place), file_of(place) as raw:
-        _check_segments(place, raw)
+    with foreign(location), file_of(location) as raw:
+        _check_segments(location, raw)
         with tdms.TdmsFile.open(raw, raw_timestamps=True) as file:
-            _check_scales(place, file)
+            _check_scales(location, file)
             yield file
 
 
-def _check_segments(place: Place, raw: Any) -> None:
+def _check_segments(location: FileLocation, raw: Any) -> None:
     """Raise `FormatError` unless segments follow one another up to the end of the file.
 
     The library reads what there is of a file that is cut off, as if it had been all.
@@ -127,42 +133,42 @@ def _check_segments(place: Place, raw: Any) -> None:
         lead_in = raw.read(LEAD_IN.size)
         if len(lead_in) < LEAD_IN.size or lead_in[:4] != TAG:
             reason = f"byte {at:,}: no segment begins here (truncated, or foreign)"
-            raise FormatError(place.url, reason)
+            raise FormatError(location.url, reason)
         order = ">" if lead_in[4] & BIG_ENDIAN else "<"
         (length,) = struct.unpack_from(f"{order}Q", lead_in, 12)
         if at + LEAD_IN.size + length > nbytes:
             reason = f"byte {at:,}: a segment that goes on behind the end of the file (truncated)"
-            raise FormatError(place.url, reason)
+            raise FormatError(location.url, reason)
         at += LEAD_IN.size + length
     raw.seek(0)
 
 
-def _check_scales(place: Place, file: Any) -> None:
+def _check_scales(location: FileLocation, file: Any) -> None:
     """Raise `FormatError` if there are more scales than are described, since all are looked for."""
     for group in file.groups():
         for holder in (file, group, *group.channels()):
             count = holder.properties.get(SCALES, 0)
             if not isinstance(count, int) or not 0 <= count <= len(holder.properties):
                 reason = f"{SCALES} is {count!r}, and there are {len(holder.properties)} properties"
-                raise FormatError(place.url, reason)
+                raise FormatError(location.url, reason)
 
 
-def _chosen(place: Place, groups: list[str], group: str | None) -> str:
+def _chosen(location: FileLocation, groups: list[str], group: str | None) -> str:
     if group is None and len(groups) == 1:
         return groups[0]
     if group in groups:
         return str(group)
     if not groups:
-        raise FormatError(place.url, "it has no groups (foreign, or cut off?)")
+        raise FormatError(location.url, "it has no groups (foreign, or cut off?)")
     shown = ", ".join(map(repr, groups))
-    raise UsageError(f"{place.url} has the groups {shown}; say group=")
+    raise UsageError(f"{location.url} has the groups {shown}; say group=")
 
 
-def open_writer(place: Place, shape: Shape, *, group: str = "freestone") -> StreamWriter:
+def open_writer(location: FileLocation, shape: Shape, *, group: str = "freestone") -> StreamWriter:
     """Write one group: a channel for each column, a segment for each block."""
     needs("nptdms", "tdms", "TDMS")
-    needs_columns(place, shape)
-    return TdmsWriter(place=place, shape=shape, group=group)
+    needs_columns(location, shape)
+    return TdmsWriter(location=location, shape=shape, group=group)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -18,7 +18,7 @@ from freestone.io.dataset import Dataset
 from freestone.io.formats.format import Format
 from freestone.io.formats.tables import foreign, needs
 from freestone.io.raw import dtype_reported
-from freestone.io.stores import Place
+from freestone.io.stores import FileLocation
 from freestone.io.writer import Shape
 
 __all__ = ["FORMAT", "FolderWriter", "drafted", "open_dataset", "open_writer"]
@@ -44,31 +44,33 @@ class Rows(Dataset):
 
     def read_rows(self, start: int, stop: int, threads: int) -> Any:
         """Read some rows."""
-        with foreign(self.place):
-            return _open(self.place)[start:stop]
+        with foreign(self.location):
+            return _open(self.location)[start:stop]
 
 
 def _checked(dataset: Dataset) -> None:
     from freestone.errors import FileChangedError
 
-    if _stamp(dataset.place) != dataset.stamp:
-        raise FileChangedError(dataset.place.url, "its shape, or the time of its change, differs")
+    if _stamp(dataset.location) != dataset.stamp:
+        raise FileChangedError(
+            dataset.location.url, "its shape, or the time of its change, differs"
+        )
 
 
-def _open(place: Place) -> Any:
-    return needs("zarr", "zarr", "Zarr").open_array(place.path or place.url, mode="r")
+def _open(location: FileLocation) -> Any:
+    return needs("zarr", "zarr", "Zarr").open_array(location.path or location.url, mode="r")
 
 
-def _stamp(place: Place) -> tuple[Any, ...]:
-    if place.path is None:
+def _stamp(location: FileLocation) -> tuple[Any, ...]:
+    if location.path is None:
         return ()
     for name in METADATA:
         with contextlib.suppress(FileNotFoundError):
-            found = os.stat(os.path.join(place.path, name))
+            found = os.stat(os.path.join(location.path, name))
             return found.st_size, found.st_ino, found.st_mtime_ns
-    if not os.path.exists(place.path):
-        raise FileNotFoundError(place.path)
-    raise FormatError(place.url, f"it is no Zarr array: it has no {' or '.join(METADATA)}")
+    if not os.path.exists(location.path):
+        raise FileNotFoundError(location.path)
+    raise FormatError(location.url, f"it is no Zarr array: it has no {' or '.join(METADATA)}")
 
 
 def _exchanged(one: str, other: str) -> bool:
@@ -89,17 +91,17 @@ def _is_array(folder: str) -> bool:
         return os.path.exists(old)
 
 
-def open_dataset(place: Place) -> Dataset:
+def open_dataset(location: FileLocation) -> Dataset:
     """Read the metadata of a Zarr array."""
-    stamp = _stamp(place)
-    with foreign(place):
-        store = _open(place)
+    stamp = _stamp(location)
+    with foreign(location):
+        store = _open(location)
         shape, chunks = tuple(store.shape), tuple(store.chunks)
-        dtype = dtype_reported(place.url, store.dtype)
+        dtype = dtype_reported(location.url, store.dtype)
     if not shape:
-        raise FormatError(place.url, "an array of no dimension; it has to be of one or more")
+        raise FormatError(location.url, "an array of no dimension; it has to be of one or more")
     return Rows(
-        place=place,
+        location=location,
         kind="array",
         rows=shape[0],
         columns=shape[1:],
@@ -110,42 +112,46 @@ def open_dataset(place: Place) -> Dataset:
     )
 
 
-def open_writer(place: Place, shape: Shape) -> FolderWriter:
+def open_writer(location: FileLocation, shape: Shape) -> FolderWriter:
     """Write a chunk for each block, of one length, by the worker that has it."""
     if shape.kind == "frame" or shape.sparse:
         raise UsageError("Zarr has dense arrays only; write frames as parquet, sparse ones as dbdf")
-    if place.path is None:
-        raise UsageError(f"{place.url} is no path; to_zarr writes to URLs, though not all at once")
+    if location.path is None:
+        raise UsageError(
+            f"{location.url} is no path; to_zarr writes to URLs, though not all at once"
+        )
     needs("zarr", "zarr", "Zarr")
-    return FolderWriter(place, shape)
+    return FolderWriter(location, shape)
 
 
 @dataclass(frozen=True)
 class FolderWriter:
     """A folder that takes its name when all of it is there."""
 
-    place: Place
+    location: FileLocation
     shape: Shape
 
     def drafted(self) -> contextlib.AbstractContextManager[str]:
         """Give the path of a folder that becomes this one unless the block raises."""
-        return drafted(self.place)
+        return drafted(self.location)
 
 
 @contextlib.contextmanager
-def drafted(place: Place) -> Iterator[str]:
-    """Give the path of a folder that becomes that of a place unless the block raises.
+def drafted(location: FileLocation) -> Iterator[str]:
+    """Give the path of a folder that becomes that of a location unless the block raises.
 
     Raises
     ------
     FileError
         When something else than an array is there.
     """
-    target = os.path.realpath(str(place.path))
+    target = os.path.realpath(str(location.path))
     if os.path.exists(target) and not os.path.isdir(target):
-        raise FileError(place.url, "is a file, and a Zarr array is a folder; remove it first")
+        raise FileError(location.url, "is a file, and a Zarr array is a folder; remove it first")
     if os.path.exists(target) and os.listdir(target) and not _is_array(target):
-        raise FileError(place.url, "is a folder of something else than an array; remove it first")
+        raise FileError(
+            location.url, "is a folder of something else than an array; remove it first"
+        )
     folder, name = os.path.split(target)
     part = os.path.join(folder, f".{name}.{uuid.uuid4().hex[:12]}.part")
     old = f"{part}.old"

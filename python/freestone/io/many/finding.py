@@ -198,15 +198,15 @@ def _path_of(url: str) -> str:
 def _remote(url: str, format: str | None) -> list[Found]:
     if not is_many(url):
         return [Found(url)]
-    signs, place = SIGNS.search(_path_of(url)), locate(url)
+    signs, location = SIGNS.search(_path_of(url)), locate(url)
     with telling(url):
         if signs:
             at = url.index("://") + 3 + signs.start()
             root = url[: url.rindex("/", 0, at)]
-            urls = [found for found in place.matching() if not _is_hidden_url(found, root)]
+            urls = [found for found in location.matching() if not _is_hidden_url(found, root)]
         else:
             root = url.rstrip("/")
-            urls = [found for found in place.below() if not _is_hidden_url(found, root)]
+            urls = [found for found in location.below() if not _is_hidden_url(found, root)]
     data = [found for found in sorted(urls) if format is not None or says_format(found)]
     if not data:
         others = f"; {len(urls):,} have names that say no format" if urls else ""

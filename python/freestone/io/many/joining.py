@@ -148,7 +148,7 @@ def _cast(column: Any, wanted: Any, dataset: Dataset) -> Any:
             f"column {wanted.name!r} is {column.type} here, and {wanted.type} in all files "
             f"together, which can't hold it exactly: {first_line(error)}"
         )
-        raise FormatError(dataset.place.url, reason) from None
+        raise FormatError(dataset.location.url, reason) from None
 
 
 def join_parts(parts: Sequence[Part], request: Request) -> Joined:
@@ -165,7 +165,7 @@ def join_parts(parts: Sequence[Part], request: Request) -> Joined:
     for part in parts[1:]:
         if part.dataset.kind != first.dataset.kind:
             reason = f"it holds {_a(part)}, and the other {_a(first)}; say kind="
-            raise SchemaError(part.dataset.place.url, first.dataset.place.url, reason)
+            raise SchemaError(part.dataset.location.url, first.dataset.location.url, reason)
     if first.schema is None:
         return _join_arrays(parts)
     schema = _join_schemas(parts, request)
@@ -192,7 +192,7 @@ def _a(part: Part) -> str:
 
 def check_there_are(names: Sequence[str], known: Sequence[str], parts: Sequence[Part]) -> None:
     """Raise `MissingColumnError` for the first name that none of some files has."""
-    url = parts[0].dataset.place.url
+    url = parts[0].dataset.location.url
     everywhere = url if len(parts) == 1 else f"{url}, as each of the other files,"
     for name in names:
         if name not in known:
@@ -212,7 +212,9 @@ def _join_arrays(parts: Sequence[Part]) -> Joined:
             reason = (
                 f"its rows are {ours} of {np.dtype(one.dtype)}, and the other's {theirs} of {dtype}"
             )
-            raise SchemaError(one.place.url, first.place.url, f"{reason}; convert one of them")
+            raise SchemaError(
+                one.location.url, first.location.url, f"{reason}; convert one of them"
+            )
         dtype = np.result_type(dtype, np.dtype(one.dtype))
     return Joined(kind="array", row=first.columns, dtype=dtype.str, key_types={})
 
@@ -242,7 +244,7 @@ def _exact(block: Any, dtype: str, dataset: Dataset) -> Any:
                 f"it has integers of {low:,} to {high:,}, and {wanted}, which all files have "
                 f"together, holds them exactly up to {most:,}"
             )
-            raise FormatError(dataset.place.url, reason)
+            raise FormatError(dataset.location.url, reason)
     return block.astype(wanted)
 
 
@@ -260,7 +262,7 @@ def _join_schemas(parts: Sequence[Part], request: Request) -> Any:
     fields: dict[str, Any] = {}
     owners: dict[str, str] = {}
     for part in firsts:
-        url = part.dataset.place.url
+        url = part.dataset.location.url
         _check_names(part)
         for one in part.schema:
             known = fields.get(one.name)
@@ -286,7 +288,7 @@ def _join_schemas(parts: Sequence[Part], request: Request) -> Any:
 def _check_names(part: Part) -> None:
     """Raise `FormatError` for names that are not unique, with those of the file's folders."""
     names = part.schema.names
-    url = part.dataset.place.url
+    url = part.dataset.location.url
     if len(set(names)) < len(names):
         twice = next(name for name in names if names.count(name) > 1)
         raise FormatError(url, f"two columns are called {twice!r}; give them names of their own")
@@ -307,7 +309,7 @@ def _check_has_all(part: Part, owners: dict[str, str]) -> None:
                 f"it has no column {name!r}, which the other has; pass columns= of those that all "
                 "have, or missing_columns='null'"
             )
-            raise SchemaError(part.dataset.place.url, owner, reason, column=name)
+            raise SchemaError(part.dataset.location.url, owner, reason, column=name)
 
 
 def _join_types(one: Any, other: Any) -> Any:

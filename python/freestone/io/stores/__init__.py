@@ -3,6 +3,6 @@
 from __future__ import annotations
 
 from freestone.io.stores.locating import locate
-from freestone.io.stores.place import Draft, Place
+from freestone.io.stores.location import Draft, FileLocation
 
-__all__ = ["Draft", "Place", "locate"]
+__all__ = ["Draft", "FileLocation", "locate"]

@@ -24,10 +24,10 @@ from freestone.io.stores.hdfs_client import (
     retried,
 )
 from freestone.io.stores.hdfs_source import Source
-from freestone.io.stores.place import Place
+from freestone.io.stores.location import FileLocation
 from freestone.io.stores.webhdfs import block_locations, http_addresses, ranked
 
-__all__ = ["HdfsPlace"]
+__all__ = ["HdfsLocation"]
 
 T = TypeVar("T")
 COPIED = 4 << 20
@@ -41,7 +41,7 @@ def _parts(url: str) -> tuple[str, str]:
 
 
 @dataclass(frozen=True)
-class HdfsPlace(Place):
+class HdfsLocation(FileLocation):
     """A file or folder in HDFS.
 
     Attributes
@@ -57,7 +57,7 @@ class HdfsPlace(Place):
     settings: Settings = ()
 
     @classmethod
-    def of(cls, url: str) -> HdfsPlace:
+    def of(cls, url: str) -> HdfsLocation:
         """Return the file of a URL, of which server, user and settings are this process's.
 
         Workers get them with it: they may have been started before any was set.
@@ -82,15 +82,15 @@ class HdfsPlace(Place):
         """The client of this process."""
         return client(self._server, self.user, self.settings, os.getpid())
 
-    def at(self, path: str) -> HdfsPlace:
+    def at(self, path: str) -> HdfsLocation:
         """Return another file of the same server."""
         return replace(self, url=f"{self._server or 'hdfs://'}{path}")
 
-    def beside(self, suffix: str) -> HdfsPlace:
+    def beside(self, suffix: str) -> HdfsLocation:
         """Return the file whose name has something added."""
         return replace(self, url=self.url + suffix)
 
-    def inside(self, name: str) -> HdfsPlace:
+    def inside(self, name: str) -> HdfsLocation:
         """Return a file of this folder."""
         return replace(self, url=f"{self.url.rstrip('/')}/{name}")
 
@@ -174,7 +174,7 @@ class HdfsPlace(Place):
         if self.exists():
             self._asked(lambda: self.client.delete(self.hdfs_path, True))
 
-    def move(self, target: HdfsPlace, *, overwrite: bool = False) -> None:
+    def move(self, target: HdfsLocation, *, overwrite: bool = False) -> None:
         """Give it another name."""
         self._asked(lambda: self.client.rename(self.hdfs_path, target.hdfs_path, overwrite))
 

@@ -6,6 +6,7 @@ import contextlib
 import functools
 import os
 import queue
+import re
 import socket
 import threading
 import time
@@ -21,7 +22,16 @@ T = TypeVar("T")
 RETRIED_S, FIRST_WAIT_S = 60.0, 0.5
 # Until when a server has to answer, unless this variable has other seconds.
 TIMEOUT_S, TIMEOUT = 10.0, "HDFS_TIMEOUT_S"
-# How the client tells what happened: it has no types for it.
+# Java's exceptions of a NameNode, by class, that Python has a kind for.
+KINDS: dict[str, type[OSError]] = {
+    "java.io.FileNotFoundException": FileNotFoundError,
+    "org.apache.hadoop.security.AccessControlException": PermissionError,
+    "org.apache.hadoop.security.authorize.AuthorizationException": PermissionError,
+}
+# The client has no type for them, but names the class first: 'RPCError("CLASS", "TEXT")', or
+# 'RPC error: CLASS TEXT'.
+_REMOTE = re.compile(r'(?:(?:Fatal)?RPCError\("|(?:fatal )?RPC error: )([\w.$]+)')
+# What the client itself reports, for which it has no types.
 PASSING = (
     "Connection refused",
     "Broken pipe",
@@ -146,12 +156,17 @@ def asked(url: str, call: Callable[[], T]) -> T:
         raise
     except Exception as error:
         reported = str(error)
-        if "FileNotFound" in reported or "File not found" in reported:
-            raise FileNotFoundError(url) from error
-        if "AccessControl" in reported or "Permission denied" in reported:
-            raise PermissionError(url) from error
+        kind = KINDS.get(_java_class(reported))
+        if kind is not None:
+            raise kind(url) from error
         hint = next((f"; {hint}" for word, hint in HINTS.items() if word in reported), "")
         raise FileError(url, f"can't be used: HDFS says {reported!r}{hint}") from error
+
+
+def _java_class(reported: str) -> str:
+    """Return the class of the exception that a NameNode answered with; empty if it did not."""
+    remote = _REMOTE.match(reported)
+    return remote[1] if remote else ""
 
 
 def retried(call: Callable[[], T]) -> T:

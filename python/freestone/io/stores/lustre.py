@@ -17,10 +17,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from freestone.errors import FileError, UsageError
-from freestone.io.stores.place import best_of
-from freestone.io.stores.posix import PosixDraft, PosixPlace
+from freestone.io.stores.location import best_of
+from freestone.io.stores.posix import PosixDraft, PosixLocation
 
-__all__ = ["Layout", "LustreDraft", "LustrePlace", "is_lustre", "layout_of"]
+__all__ = ["Layout", "LustreDraft", "LustreLocation", "is_lustre", "layout_of"]
 
 LIBRARIES = ("liblustreapi.so.1", "liblustreapi.so")
 MOUNTS = "/proc/self/mounts"
@@ -206,7 +206,7 @@ def _parsed(path: str, text: str) -> Layout:
 
 
 @dataclass(frozen=True)
-class LustrePlace(PosixPlace):
+class LustreLocation(PosixLocation):
     """A file on Lustre, and the layout that it gets when it is written."""
 
     layout: Layout = Layout()

@@ -11,16 +11,16 @@ from typing import Any
 
 from freestone import _native
 from freestone.errors import FileError
-from freestone.io.stores.place import Draft, Place
+from freestone.io.stores.location import Draft, FileLocation
 
-__all__ = ["PosixDraft", "PosixPlace"]
+__all__ = ["PosixDraft", "PosixLocation"]
 
 # A file system lets one writer at a time into a file: others come in between.
 STEP = 1 << 20
 
 
 @dataclass(frozen=True)
-class PosixPlace(Place):
+class PosixLocation(FileLocation):
     """A file with a path.
 
     A write goes into a new file beside the old one, which takes its name at the end: whoever
@@ -34,9 +34,9 @@ class PosixPlace(Place):
         """Its absolute path."""
         return os.path.abspath(self.url)
 
-    def beside(self, suffix: str) -> PosixPlace:
+    def beside(self, suffix: str) -> PosixLocation:
         """Return the file whose name has something added."""
-        return PosixPlace(self.url + suffix)
+        return PosixLocation(self.url + suffix)
 
     def exists(self) -> bool:
         """Tell whether there is such a file."""

@@ -12,9 +12,9 @@ from typing import Any
 
 from freestone import _native
 from freestone.errors import FileError, FreestoneError, UsageError
-from freestone.io.stores.place import Place
+from freestone.io.stores.location import FileLocation
 
-__all__ = ["RemotePlace"]
+__all__ = ["RemoteLocation"]
 
 # Ranges of a file that are asked for at once: each waits for the store most of its time.
 AT_ONCE = 8
@@ -39,7 +39,7 @@ def system(url: str, process: int) -> tuple[Any, str]:
 
 
 @dataclass(frozen=True)
-class RemotePlace(Place):
+class RemoteLocation(FileLocation):
     """A file that fsspec reads and writes; objects are replaced whole."""
 
     is_listed = True
@@ -59,9 +59,9 @@ class RemotePlace(Place):
         protocols = self._system[0].protocol
         return "memory" not in ((protocols,) if isinstance(protocols, str) else protocols)
 
-    def beside(self, suffix: str) -> RemotePlace:
+    def beside(self, suffix: str) -> RemoteLocation:
         """Return the file whose name has something added."""
-        return RemotePlace(self.url + suffix)
+        return RemoteLocation(self.url + suffix)
 
     def exists(self) -> bool:
         """Tell whether there is such a file."""
@@ -161,9 +161,9 @@ class RemotePlace(Place):
 
 
 @functools.lru_cache(maxsize=1)
-def source(place: RemotePlace, stamp: tuple[Any, ...], process: int) -> Source:
+def source(location: RemoteLocation, stamp: tuple[Any, ...], process: int) -> Source:
     """Return this process's reader of a version of a file."""
-    return Source(place, int(stamp[0]))
+    return Source(location, int(stamp[0]))
 
 
 class Source:
@@ -175,8 +175,8 @@ class Source:
 
     at_once = AT_ONCE
 
-    def __init__(self, place: RemotePlace, nbytes: int) -> None:
-        self._place, self.nbytes = place, nbytes
+    def __init__(self, location: RemoteLocation, nbytes: int) -> None:
+        self._place, self.nbytes = location, nbytes
         self._content: bytes | None = None
         # Held until it is known whether the server gives ranges.
         self._first, self._is_known = threading.Lock(), False

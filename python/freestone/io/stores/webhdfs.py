@@ -18,7 +18,7 @@ from typing import Any
 from urllib.parse import quote, urlencode
 from xml.etree import ElementTree
 
-from freestone.io.stores.place import best_of
+from freestone.io.stores.location import best_of
 
 __all__ = [
     "BlockLocation",

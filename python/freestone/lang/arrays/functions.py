@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import contextlib
 import functools
+import operator
 from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
-from freestone.lang.arrays import totals
+from freestone.lang.arrays import shares, totals
 from freestone.lang.arrays.cells import elementwise, same_rows, ufunc
 from freestone.lang.arrays.histograms import histogram
 from freestone.lang.arrays.nodes import Node, cut_up, refusal, value
@@ -200,10 +201,10 @@ def _array_equal(left: Any, right: Any) -> Node:
         return value(np.False_)
     try:
         equal = ufunc(np.equal, [left, right], {})
-    except TypeError as error:
-        if "did not contain a loop" not in str(error):
-            raise
-        return value(np.bool_(0 in left.shape))
+    except TypeError:
+        # Of types that can't be compared, such as texts and numbers: NumPy's operator says that all
+        # elements differ.
+        equal = elementwise(operator.eq, [left, right], "equal")
     return totals.reduction("all", equal, None)
 
 
@@ -283,6 +284,22 @@ def _vstack(arrays: Sequence[Any]) -> Node:
 
 
 lazily("histogram")(histogram)
+_sorted_rows = FUNCTIONS["sort"]
+
+
+@lazily("sort")
+def _sort(
+    arg: Node, axis: Any = -1, kind: Any = None, order: Any = None, *, stable: Any = None
+) -> Any:
+    if order is not None:
+        raise refusal("np.sort", "takes no order= here")
+    if arg.rows is not None and (axis is None or (arg.ndim == 1 and axis in (0, -1))):
+        return shares.sort(arg)
+    return _sorted_rows(arg, axis)
+
+
+for _eager in (shares.unique, shares.bincount, shares.qr):
+    lazily(_eager.__name__)(_eager)
 
 
 @lazily("may_share_memory", "shares_memory")

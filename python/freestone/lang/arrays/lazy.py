@@ -289,6 +289,8 @@ def _node(operand: Any) -> Node:
 def _lazily(made: Any) -> Any:
     """Return what stands for nodes; what is known already stays as it is."""
     if isinstance(made, tuple):
+        if hasattr(made, "_fields"):
+            return type(made)(*map(_lazily, made))
         return tuple(_lazily(one) for one in made)
     return LazyArray(made) if isinstance(made, Node) else made
 

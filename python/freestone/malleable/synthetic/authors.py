@@ -11,9 +11,16 @@ import itertools
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from freestone.errors import ConfigurationError, did_you_mean
+from freestone.errors import ConfigurationError
 from freestone.malleable.method import Method, Redistribution, Strategy
-from freestone.malleable.synthetic.settings import Capture, Group, Phase, Settings, Stage
+from freestone.malleable.synthetic.settings import (
+    Capture,
+    Group,
+    Phase,
+    Settings,
+    Stage,
+    check_keys,
+)
 
 __all__ = ["from_ini", "from_json"]
 
@@ -81,11 +88,11 @@ def from_ini(text: str) -> list[Settings]:
 def from_json(table: Mapping[str, Any]) -> list[Settings]:
     """Read today's format."""
     general = table["general"]
-    _check(general, _GENERAL, "general")
+    check_keys(general, _GENERAL, "general")
     phases = tuple(_phase(entry, general) for entry in table["phases"])
     groups = tuple(_group(entry, _by_number) for entry in table["groups"])
     for entry in table["groups"]:
-        _check(entry, _GROUP, "a group")
+        check_keys(entry, _GROUP, "a group")
     return [_settings(general, phases, groups, int(general.get("Datasize", 1)))]
 
 
@@ -107,7 +114,7 @@ def _settings(
 
 def _phase(entry: Mapping[str, Any], general: Mapping[str, Any]) -> Phase:
     for stage in entry["stages"]:
-        _check(stage, _STAGE, "a stage")
+        check_keys(stage, _STAGE, "a stage")
     stages = tuple(_stage(stage, general, _NEW) for stage in entry["stages"])
     return Phase(int(entry["Total_Iters"]), stages)
 
@@ -179,13 +186,5 @@ def _section(
     if name not in sections:
         problem = f"there is no section [{name}]; Total_Resizes and Total_Stages say how many"
         raise ConfigurationError(problem, key=name, origin="configuration")
-    _check(sections[name], known, f"[{name}]")
+    check_keys(sections[name], known, f"[{name}]")
     return sections[name]
-
-
-def _check(table: Mapping[str, Any], known: tuple[str, ...], what: str) -> None:
-    for key in table:
-        if key not in known:
-            hint = did_you_mean(key, known) or f"; there are {', '.join(known)}"
-            problem = f"unknown key {key!r} in {what}{hint}"
-            raise ConfigurationError(problem, key=key, origin="configuration")

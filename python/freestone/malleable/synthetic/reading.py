@@ -8,10 +8,10 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from freestone.errors import ConfigurationError, FileMissingError, did_you_mean
+from freestone.errors import ConfigurationError, FileMissingError
 from freestone.malleable.method import Method
 from freestone.malleable.synthetic import authors
-from freestone.malleable.synthetic.settings import Group, Phase, Settings, Stage, wrong
+from freestone.malleable.synthetic.settings import Group, Phase, Settings, Stage, check_keys, wrong
 from freestone.units import parse_nbytes
 
 __all__ = ["read"]
@@ -66,7 +66,7 @@ def read(path: Path) -> list[Settings]:
 
 def from_table(table: Mapping[str, Any]) -> Settings:
     """Return what a TOML table says."""
-    _check(table, _TOP, "the configuration")
+    check_keys(table, _TOP, "the configuration")
     stages = tuple(_stage(entry) for entry in table.get("stages", []))
     groups = tuple(_group(entry) for entry in table.get("groups", []))
     total = sum(group.iterations for group in groups)
@@ -85,7 +85,7 @@ def from_table(table: Mapping[str, Any]) -> Settings:
 
 
 def _stage(entry: Mapping[str, Any]) -> Stage:
-    _check(entry, _STAGE, "a stage")
+    check_keys(entry, _STAGE, "a stage")
     return Stage(
         kind=entry.get("kind", ""),
         seconds=float(entry.get("seconds", 0)),
@@ -96,7 +96,7 @@ def _stage(entry: Mapping[str, Any]) -> Stage:
 
 
 def _group(entry: Mapping[str, Any]) -> Group:
-    _check(entry, _GROUP, "a group")
+    check_keys(entry, _GROUP, "a group")
     method = entry.get("method")
     return Group(
         processes=int(entry.get("processes", 0)),
@@ -111,11 +111,3 @@ def _flag(table: Mapping[str, Any], key: str, default: bool) -> bool:
     if not isinstance(value, bool):
         raise wrong(key, value, "true or false")
     return value
-
-
-def _check(table: Mapping[str, Any], known: tuple[str, ...], what: str) -> None:
-    for key in table:
-        if key not in known:
-            hint = did_you_mean(key, known) or f"; there are {', '.join(known)}"
-            problem = f"unknown key {key!r} in {what}{hint}"
-            raise ConfigurationError(problem, key=key, origin="configuration")

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal, get_args
 
-from freestone.errors import ConfigurationError
+from freestone.errors import ConfigurationError, did_you_mean
 from freestone.malleable.method import Method
 
 __all__ = ["KINDS", "Group", "Phase", "Settings", "Stage"]
@@ -166,3 +167,12 @@ def wrong(key: str, value: Any, must: str) -> ConfigurationError:
     """Return the error for a value that makes no sense."""
     problem = f"{key} is {value!r} and must be {must}"
     return ConfigurationError(problem, key=key, origin="configuration")
+
+
+def check_keys(table: Mapping[str, Any], known: tuple[str, ...], what: str) -> None:
+    """Refuse a key of a table that is not among those that are known."""
+    for key in table:
+        if key not in known:
+            hint = did_you_mean(key, known) or f"; there are {', '.join(known)}"
+            problem = f"unknown key {key!r} in {what}{hint}"
+            raise ConfigurationError(problem, key=key, origin="configuration")

@@ -17,12 +17,12 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 /// Where an item is: `None` with the manager, which is close to every worker.
-type Place = Option<WorkerId>;
+type Holder = Option<WorkerId>;
 
 struct Item {
     slot: BlockSlot,
     /// Where it is, if it is there.
-    place: Option<Place>,
+    holder: Option<Holder>,
 }
 
 /// A reduction that goes on.
@@ -33,8 +33,8 @@ pub(in crate::manager) struct Row {
     partial: Arc<CallOptions>,
     arity: usize,
     items: BTreeMap<u32, Item>,
-    /// Items that are there, by place, if any of them may be combined.
-    groups: BTreeMap<Place, BTreeSet<u32>>,
+    /// Items that are there, by holder, if any of them may be combined.
+    groups: BTreeMap<Holder, BTreeSet<u32>>,
     /// How many items are to come.
     pending: usize,
 }
@@ -47,7 +47,7 @@ impl Row {
             partial: partial_options(&request),
             arity: arity_of(&request),
             items: items
-                .map(|(index, slot)| (index as u32, Item { slot: *slot, place: None }))
+                .map(|(index, slot)| (index as u32, Item { slot: *slot, holder: None }))
                 .collect(),
             groups: BTreeMap::new(),
             pending: inputs.len(),
@@ -71,9 +71,9 @@ impl Row {
     }
 
     /// An item is there (`Some`) or no longer.
-    fn set_place(&mut self, position: u32, place: Option<Place>) {
+    fn set_holder(&mut self, position: u32, holder: Option<Holder>) {
         let Some(item) = self.items.get_mut(&position) else { return };
-        match (item.place, place) {
+        match (item.holder, holder) {
             (None, Some(new)) => {
                 self.pending -= 1;
                 self.groups.entry(new).or_default().insert(position);
@@ -85,15 +85,15 @@ impl Row {
             _ => return,
         }
         if let Some(item) = self.items.get_mut(&position) {
-            item.place = place;
+            item.holder = holder;
         }
     }
 
-    fn leave_group(&mut self, place: Place, position: u32) {
-        if let Some(group) = self.groups.get_mut(&place) {
+    fn leave_group(&mut self, holder: Holder, position: u32) {
+        if let Some(group) = self.groups.get_mut(&holder) {
             group.remove(&position);
             if group.is_empty() {
-                self.groups.remove(&place);
+                self.groups.remove(&holder);
             }
         }
     }
@@ -116,13 +116,13 @@ impl Row {
         Some((run, last))
     }
 
-    /// As many items as one call takes that are at the same place as the one that arrived.
+    /// As many items as one call takes that are at the same holder as the one that arrived.
     fn full_run(&self, arrived: u32) -> Option<Vec<u32>> {
-        let place = self.items.get(&arrived)?.place?;
+        let holder = self.items.get(&arrived)?.holder?;
         let run: Vec<u32> = if self.request.commutes {
-            self.groups.get(&place)?.iter().copied().take(self.arity).collect()
+            self.groups.get(&holder)?.iter().copied().take(self.arity).collect()
         } else {
-            self.neighbours(arrived, place)
+            self.neighbours(arrived, holder)
         };
         (run.len() == self.arity).then_some(run)
     }
@@ -134,26 +134,26 @@ impl Row {
         if self.request.commutes {
             return None;
         }
-        let row = self.stretch(arrived, 2 * self.arity, |item| item.place.is_some());
+        let row = self.stretch(arrived, 2 * self.arity, |item| item.holder.is_some());
         if row.len() < 2 * self.arity {
             return None;
         }
-        let stays = |pair: &&[u32]| self.place_of(pair[0]) == self.place_of(pair[1]);
+        let stays = |pair: &&[u32]| self.holder_of(pair[0]) == self.holder_of(pair[1]);
         let local =
-            row.windows(2).find(stays).and_then(|pair| self.place_of(pair[0]).zip(Some(pair[0])));
+            row.windows(2).find(stays).and_then(|pair| self.holder_of(pair[0]).zip(Some(pair[0])));
         Some(match local {
-            Some((place, position)) => self.neighbours(position, place),
+            Some((holder, position)) => self.neighbours(position, holder),
             None => row[..self.arity].to_vec(),
         })
     }
 
-    fn place_of(&self, position: u32) -> Option<Place> {
-        self.items.get(&position)?.place
+    fn holder_of(&self, position: u32) -> Option<Holder> {
+        self.items.get(&position)?.holder
     }
 
-    /// Items in a row around one, all at the same place, as many as one call takes.
-    fn neighbours(&self, position: u32, place: Place) -> Vec<u32> {
-        self.stretch(position, self.arity, |item| item.place == Some(place))
+    /// Items in a row around one, all at the same holder, as many as one call takes.
+    fn neighbours(&self, position: u32, holder: Holder) -> Vec<u32> {
+        self.stretch(position, self.arity, |item| item.holder == Some(holder))
     }
 
     /// Items in a row around one, `most` at most.
@@ -172,14 +172,14 @@ impl Row {
     fn local_run(&self) -> Option<Vec<u32>> {
         if self.request.commutes {
             let group =
-                self.groups.iter().find(|(place, group)| place.is_some() && group.len() > 1);
+                self.groups.iter().find(|(holder, group)| holder.is_some() && group.len() > 1);
             return Some(group?.1.iter().copied().take(self.arity).collect());
         }
         let mut items = self.items.iter().peekable();
         while let Some((position, item)) = items.next() {
-            let Some(place @ Some(_)) = item.place else { continue };
-            if items.peek().is_some_and(|(_, next)| next.place == Some(place)) {
-                return Some(self.neighbours(*position, place));
+            let Some(holder @ Some(_)) = item.holder else { continue };
+            if items.peek().is_some_and(|(_, next)| next.holder == Some(holder)) {
+                return Some(self.neighbours(*position, holder));
             }
         }
         None
@@ -373,14 +373,14 @@ impl Manager {
         let Some(row) = self.clients.reductions.get_mut(slot) else { return };
         let Some(item) = row.items.get(&position) else { return };
         let block = &self.graph.blocks[item.slot];
-        let place = match &block.data {
+        let holder = match &block.data {
             Data::Stored(stored) => stored.replicas.first().copied(),
             _ => None,
         };
         if let Some(memory) = self.members.workers.smallest_memory {
             row.arity = fitting(row.arity, memory, block.nbytes());
         }
-        row.set_place(position, Some(place));
+        row.set_holder(position, Some(holder));
         let mut arrived = Some(position);
         while let Some(row) = self.clients.reductions.get(slot) {
             let Some((run, last)) = row.next(arrived.take()) else { return };
@@ -393,7 +393,7 @@ impl Manager {
         let row = &mut self.clients.reductions[slot];
         let mut inputs: SmallVec<[BlockSlot; 4]> = SmallVec::new();
         for position in run {
-            row.set_place(*position, None);
+            row.set_holder(*position, None);
             row.pending -= 1;
             inputs.extend(row.items.remove(position).map(|item| item.slot));
         }
@@ -431,7 +431,7 @@ impl Manager {
 
     fn put_item(&mut self, slot: ReductionSlot, position: u32, block: BlockSlot) {
         let row = &mut self.clients.reductions[slot];
-        row.items.insert(position, Item { slot: block, place: None });
+        row.items.insert(position, Item { slot: block, holder: None });
         row.pending += 1;
         self.graph.blocks[block].extra().reductions.push((slot, position));
     }
@@ -463,7 +463,7 @@ impl Manager {
         let Some(extra) = &self.graph.blocks[slot].extra else { return };
         for (row, position) in &extra.reductions {
             if let Some(row) = self.clients.reductions.get_mut(*row) {
-                row.set_place(*position, None);
+                row.set_holder(*position, None);
             }
         }
     }

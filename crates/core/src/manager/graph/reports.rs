@@ -2,7 +2,8 @@
 
 use super::tasks::Stage;
 use crate::manager::Manager;
-use crate::manager::api::{Record, Why};
+use crate::manager::api::Why;
+use crate::manager::record::Record;
 use crate::manager::table::{BlockSlot, TaskSlot};
 use crate::wire::{FileProblem, Output, Report, TaskFailure};
 use freestone_base::WorkerId;

@@ -2,7 +2,8 @@
 
 use super::workers::Worker;
 use crate::manager::Manager;
-use crate::manager::api::{Action, Record};
+use crate::manager::api::Action;
+use crate::manager::record::Record;
 use crate::wire::{FromWorker, OTHER_KEY, PROTOCOL, ToWorker, is_same_key, other_protocol};
 use freestone_base::WorkerId;
 

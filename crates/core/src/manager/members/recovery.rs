@@ -2,8 +2,9 @@
 
 use super::workers::Worker;
 use crate::manager::Manager;
-use crate::manager::api::{Action, Record, Why};
+use crate::manager::api::{Action, Why};
 use crate::manager::graph::{Queue, Stage};
+use crate::manager::record::Record;
 use crate::manager::table::{BlockSlot, TaskSlot};
 use crate::wire::{Spent, TaskFailure};
 use freestone_base::{Name, TaskId, WorkerId};

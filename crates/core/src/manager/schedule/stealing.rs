@@ -1,7 +1,7 @@
 //! Work that moves from a worker with much of it to one with none.
 
 use crate::manager::Manager;
-use crate::manager::graph::Stage;
+use crate::manager::graph::{Stage, Task};
 use crate::manager::table::TaskSlot;
 use crate::wire::ToWorker;
 use freestone_base::hash::SetOf;
@@ -12,6 +12,13 @@ const MIN_GAIN_NS: u64 = 200_000;
 
 /// How many tasks at the end of a victim's queue are looked at for one that is worth moving.
 const TASKS_SEEN: usize = 8;
+
+/// A task that was given back stays at least so long where it then is, and twice as long each time:
+/// else idle workers that can't fetch its inputs take it from each other without end.
+const FIRST_STAY_NS: u64 = 200_000;
+
+/// After this many times it stays no longer: some minutes.
+const MAX_DOUBLINGS: u32 = 20;
 
 /// How many idle workers look for work when time passes.
 const THIEVES_PER_TICK: usize = 64;
@@ -96,6 +103,13 @@ impl Manager {
             && record.options.resources.fit(&self.members.workers[id].resources)
     }
 
+    /// Whether a task that was given back before has been long enough where it is.
+    fn has_stayed(&self, record: &Task) -> bool {
+        let returned = record.history.as_ref().map_or(0, |history| history.returned);
+        returned == 0
+            || self.now - record.sent_ns >= FIRST_STAY_NS << (returned - 1).min(MAX_DOUBLINGS)
+    }
+
     /// Asks a victim to give back half of what was sent ahead to it and is worth moving.
     fn ask_half(&mut self, victim: WorkerId, thief: WorkerId) {
         let worker = &self.members.workers[victim];
@@ -106,7 +120,8 @@ impl Manager {
             self.graph.tasks.find(*id).is_some_and(|task| {
                 let record = &self.graph.tasks[task];
                 let own_ns = record.charged_ns / slots;
-                self.may_run(task, thief)
+                self.has_stayed(record)
+                    && self.may_run(task, thief)
                     && self.fetch_ns(record, thief) + MIN_GAIN_NS / 2 + own_ns <= wait_ns
             })
         };

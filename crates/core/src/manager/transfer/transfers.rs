@@ -1,9 +1,10 @@
 //! Blocks that go from worker to worker: a bounded number in and out of each, largest first.
 
 use crate::manager::Manager;
-use crate::manager::api::{Record, Why};
+use crate::manager::api::Why;
 use crate::manager::graph::WantStage;
 use crate::manager::members::Worker;
+use crate::manager::record::Record;
 use crate::manager::table::{BlockSlot, TaskSlot};
 use crate::wire::BlockDesc;
 use freestone_base::{Name, WorkerId};

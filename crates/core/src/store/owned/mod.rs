@@ -5,8 +5,8 @@
 //! swept, and only while nobody holds its lock, here or one level below.
 //!
 //! The marker is the first file in a folder and the last one that is removed, so a process may be
-//! killed at any step: an empty folder may be left, or one with an empty marker, but none in which
-//! blocks lie without a marker. Names are told apart by random numbers, not by process ids, which
+//! killed at any step: an empty folder may be left, or one with an empty marker and nothing else,
+//! but none in which blocks lie without a marker. Names are told apart by random numbers, not by process ids, which
 //! containers that share a folder use twice.
 
 mod host;
@@ -18,9 +18,9 @@ use super::error::{At, StoreError};
 use super::files::{make_folder, random_hex};
 use removal::remove_tree;
 use std::fs::{DirBuilder, File, Metadata, OpenOptions};
-use std::io::{self, ErrorKind, Read, Write};
+use std::io::{self, ErrorKind, Read};
 use std::os::fd::AsRawFd;
-use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
+use std::os::unix::fs::{DirBuilderExt, FileExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
 const MARKER: &str = "freestone.lock";
@@ -75,7 +75,8 @@ impl OwnedFolder {
                 Err(not_ours())
             };
         }
-        let lock = match Marker::open(path) {
+        let lock = match Marker::read(path) {
+            Some(marker) if !marker.is_ours() && !marker.is_begun() => return Err(not_ours()),
             Some(Marker { text, .. }) if !host.may_sweep(path, &text) => {
                 return Err(in_use(path, &text));
             }
@@ -176,6 +177,11 @@ struct Marker {
 impl Marker {
     /// Reads the marker of a folder, if it is one: a file of ours that says so, and no link.
     fn open(folder: &Path) -> Option<Self> {
+        Self::read(folder).filter(Self::is_ours)
+    }
+
+    /// Reads a file of a marker's name, if it is this user's, and no link.
+    fn read(folder: &Path) -> Option<Self> {
         let path = folder.join(MARKER);
         let mut options = OpenOptions::new();
         // Written to, since locks over NFS want that; and a pipe of this name blocks nobody.
@@ -187,7 +193,21 @@ impl Marker {
         }
         let mut text = String::new();
         Read::by_ref(&mut file).take(MAX_MARKER).read_to_string(&mut text).ok()?;
-        (text.lines().next() == Some(MAGIC)).then_some(Self { path, file, text })
+        Some(Self { path, file, text })
+    }
+
+    fn is_ours(&self) -> bool {
+        self.text.lines().next() == Some(MAGIC)
+    }
+
+    /// Whether it is what a process leaves that is killed while it makes a folder: empty, and the
+    /// only file there.
+    fn is_begun(&self) -> bool {
+        let others = || {
+            let mut entries = std::fs::read_dir(self.path.parent()?).ok()?;
+            Some(entries.any(|entry| entry.is_ok_and(|entry| entry.file_name() != MARKER)))
+        };
+        self.text.is_empty() && others() == Some(false)
     }
 
     /// The locked file; nothing if another process has it.
@@ -214,12 +234,12 @@ impl Marker {
     }
 }
 
-fn write_marker(mut file: &File, host: &Host) -> io::Result<()> {
-    use std::io::Seek;
-    file.set_len(0)?;
-    file.rewind()?;
-    // At once, so that half a marker is never seen.
-    file.write_all(format!("{MAGIC}\n{}pid {}\n", host.lines(), std::process::id()).as_bytes())
+fn write_marker(file: &File, host: &Host) -> io::Result<()> {
+    let text = format!("{MAGIC}\n{}pid {}\n", host.lines(), std::process::id());
+    // Over the one that is there, at once, and cut only then: whenever this process is killed, the
+    // file is a marker.
+    file.write_all_at(text.as_bytes(), 0)?;
+    file.set_len(text.len() as u64)
 }
 
 fn in_use(folder: &Path, text: &str) -> StoreError {

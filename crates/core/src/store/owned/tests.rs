@@ -80,6 +80,7 @@ fn a_marker_that_is_none_protects_a_folder() {
         let folder = parent.path().join(name);
         std::fs::create_dir(&folder).unwrap();
         std::fs::write(folder.join(MARKER), marker).unwrap();
+        std::fs::write(folder.join("notes"), b"").unwrap();
         assert!(matches!(OwnedFolder::take(&folder), Err(StoreError::NotOurs { .. })));
     }
     let pipe = parent.path().join("pipe");
@@ -100,12 +101,41 @@ fn whoever_is_killed_while_making_a_folder_leaves_nothing_that_is_in_the_way() {
     assert_eq!(sweep(parent.path()).unwrap(), 0);
     drop(OwnedFolder::take(&folder).unwrap());
     assert_eq!(sweep(parent.path()).unwrap(), 1);
+    // A marker that says nothing yet, and nothing else.
+    std::fs::create_dir(&folder).unwrap();
+    std::fs::write(folder.join(MARKER), b"").unwrap();
+    assert_eq!(sweep(parent.path()).unwrap(), 0);
+    drop(OwnedFolder::take(&folder).unwrap());
+    assert_eq!(sweep(parent.path()).unwrap(), 1);
     // Files and no marker are nobody's to take.
     std::fs::create_dir(&folder).unwrap();
     std::fs::write(folder.join("notes"), b"").unwrap();
     assert!(matches!(OwnedFolder::take(&folder), Err(StoreError::NotOurs { .. })));
     assert_eq!(sweep(parent.path()).unwrap(), 0);
     assert_eq!(names(&folder), ["notes"]);
+}
+
+#[test]
+fn a_folder_that_is_taken_over_has_a_marker_at_every_moment() {
+    let parent = tempfile::tempdir().unwrap();
+    let folder = parent.path().join("taken");
+    drop(OwnedFolder::take(&folder).unwrap());
+    let marker = folder.join(MARKER);
+    std::thread::scope(|scope| {
+        let taking = scope.spawn(|| {
+            for _ in 0..1000 {
+                drop(OwnedFolder::take(&folder).unwrap());
+            }
+        });
+        while !taking.is_finished() {
+            assert!(std::fs::read_to_string(&marker).unwrap().starts_with(MAGIC));
+        }
+    });
+    // By a process whose name is shorter.
+    let mut long = std::fs::OpenOptions::new().append(true).open(&marker).unwrap();
+    std::io::Write::write_all(&mut long, &[b'9'; 100]).unwrap();
+    drop(OwnedFolder::take(&folder).unwrap());
+    assert!(!std::fs::read_to_string(&marker).unwrap().contains("999"));
 }
 
 #[test]

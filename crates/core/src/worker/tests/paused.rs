@@ -41,6 +41,18 @@ impl Harness {
     }
 }
 
+/// A worker of one slot, of which none is sent behind another; a call that waits, and its executor;
+/// and how further calls are made.
+fn with_parent() -> (Harness, u32, Call, impl Fn(u64) -> Assignment) {
+    let mut harness = Harness::new(1);
+    harness.duration_ns = 1000 * MS;
+    let call = |number| Assignment { expected_ns: Some(1000 * MS), ..call(number) };
+    harness.run(vec![call(0)]);
+    let (first, parent) = harness.begun();
+    harness.pause(first, &parent);
+    (harness, first, parent, call)
+}
+
 #[test]
 fn no_depth_of_nesting_stalls() {
     const DEPTH: u64 = 50;
@@ -70,13 +82,7 @@ fn no_depth_of_nesting_stalls() {
 
 #[test]
 fn one_that_could_go_on_waits_for_a_slot_and_nothing_begins_before_it() {
-    let mut harness = Harness::new(1);
-    // None is sent behind another.
-    harness.duration_ns = 1000 * MS;
-    let call = |number| Assignment { expected_ns: Some(1000 * MS), ..call(number) };
-    harness.run(vec![call(0)]);
-    let (first, parent) = harness.begun();
-    harness.pause(first, &parent);
+    let (mut harness, first, parent, call) = with_parent();
     harness.run(vec![call(1)]);
     harness.ready();
     let (second, child) = harness.begun();
@@ -92,12 +98,7 @@ fn one_that_could_go_on_waits_for_a_slot_and_nothing_begins_before_it() {
 
 #[test]
 fn a_thread_that_waits_while_another_could_go_on_keeps_nothing() {
-    let mut harness = Harness::new(1);
-    harness.duration_ns = 1000 * MS;
-    let call = |number| Assignment { expected_ns: Some(1000 * MS), ..call(number) };
-    harness.run(vec![call(0)]);
-    let (first, parent) = harness.begun();
-    harness.pause(first, &parent);
+    let (mut harness, first, parent, call) = with_parent();
     harness.run(vec![call(1), call(2)]);
     harness.ready();
     let (second, child) = harness.begun();

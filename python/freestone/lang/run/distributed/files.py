@@ -46,7 +46,7 @@ def read_blocks(run: DistributedRun, op: Op, path: str) -> Split | None:
     except FreestoneError:
         # Told by whoever reads it here.
         return None
-    if not dataset.place.is_shared:
+    if not dataset.location.is_shared:
         return None
     width, nbytes = width_of(dataset), _nbytes(dataset, type)
     # What is not as it is described is told by whoever reads it here, too.
@@ -60,7 +60,7 @@ def read_blocks(run: DistributedRun, op: Op, path: str) -> Split | None:
     pairs = list(pairwise(offsets))
     hosts = [dataset.where(*pair) for pair in pairs]
     place = drawn_to(run.client, cuts, hosts) if any(hosts) else dealt(run.client, cuts)
-    number = run.client.define(read_rows, f"read {dataset.place.name}")
+    number = run.client.define(read_rows, f"read {dataset.location.name}")
     given = (dataset, type.cell, type.csr, op.place)
     blocks = [
         run.client.call(number, (*given, *pair), {"near": near}, 1)
@@ -88,7 +88,7 @@ def read_rows(
     """Read the rows of a block, on a worker; what goes wrong has its place in the script."""
     try:
         return _native.blocks.Stored(
-            _cells(dataset.place.url, dataset.read(start, stop), cell, csr)
+            _cells(dataset.location.url, dataset.read(start, stop), cell, csr)
         )
     except (FreestoneError, ValueError, OSError) as error:
         raise failure(ScriptRunError, str(error), place) from None

@@ -48,7 +48,7 @@ class RowWriter:
             writer = open_writer(path, whole)
             assert isinstance(writer, Writer)
             self._writer = writer
-            draft = writer.place.create(None)
+            draft = writer.location.create(None)
         except FreestoneError as error:
             raise ValueError(str(error)) from None
         assert draft is not None, "a file of this machine"

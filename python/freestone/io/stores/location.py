@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-__all__ = ["Draft", "Place", "best_of"]
+__all__ = ["Draft", "FileLocation", "best_of"]
 
 
 class Draft(ABC):
@@ -40,11 +40,11 @@ class Draft(ABC):
 
 
 @dataclass(frozen=True)
-class Place(ABC):
+class FileLocation(ABC):
     """A file of some store, there or not. It is pickled, and sent to those who read and write.
 
     Another package offers a store as an entry point of the group ``freestone.stores``. Its name is
-    the scheme of its URLs, and it leads to a function, or class, that makes a place of a URL;
+    the scheme of its URLs, and it leads to a function, or class, that makes a location of a URL;
     `freestone.testing.check_store` tests it.
 
     Attributes
@@ -81,7 +81,7 @@ class Place(ABC):
         return True
 
     @abstractmethod
-    def beside(self, suffix: str) -> Place:
+    def beside(self, suffix: str) -> FileLocation:
         """Return the file whose name has something added."""
 
     @abstractmethod

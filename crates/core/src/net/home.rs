@@ -1,0 +1,76 @@
+//! The worker whose cache a program shares, and its successor once it has died.
+
+use crate::store::Folder;
+use freestone_base::WorkerId;
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+/// The worker on the program's machine, whose cache the program shares.
+pub struct HomeWorker {
+    /// Which worker.
+    pub worker: WorkerId,
+    /// Its cache.
+    pub folder: Folder,
+}
+
+/// The home worker that a program has now, if it has one.
+#[derive(Default)]
+pub struct CurrentHome {
+    home: Mutex<Option<Arc<HomeWorker>>>,
+    changed: Condvar,
+}
+
+impl CurrentHome {
+    fn lock(&self) -> MutexGuard<'_, Option<Arc<HomeWorker>>> {
+        self.home.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The one of now.
+    pub fn get(&self) -> Option<Arc<HomeWorker>> {
+        self.lock().clone()
+    }
+
+    /// The program has a new home.
+    pub fn set(&self, home: HomeWorker) {
+        *self.lock() = Some(Arc::new(home));
+        self.changed.notify_all();
+    }
+
+    /// Waits for another home than a worker that is gone; whether there is one in time.
+    pub fn wait_for_other(&self, gone: WorkerId, timeout: Duration) -> bool {
+        let is_same = |home: &mut Option<Arc<HomeWorker>>| {
+            home.as_ref().is_some_and(|home| home.worker == gone)
+        };
+        let waited = self.changed.wait_timeout_while(self.lock(), timeout, is_same);
+        !waited.unwrap_or_else(PoisonError::into_inner).1.timed_out()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::store::Folder;
+    use std::thread;
+
+    fn home(number: u32) -> (tempfile::TempDir, HomeWorker) {
+        let place = tempfile::tempdir().expect("a folder");
+        let [memory, disk] = ["memory", "disk"].map(|tier| place.path().join(tier));
+        let folder = Folder::open(&memory, &disk).expect("a cache");
+        (place, HomeWorker { worker: WorkerId(number), folder })
+    }
+
+    #[test]
+    fn a_successor_ends_the_wait_and_the_same_worker_does_not() {
+        let (current, (_one, first), (_two, second)) = (CurrentHome::default(), home(1), home(2));
+        current.set(first);
+        assert!(!current.wait_for_other(WorkerId(1), Duration::from_millis(1)));
+        assert!(current.wait_for_other(WorkerId(7), Duration::ZERO), "worker 1 is another one");
+        thread::scope(|scope| {
+            let waits =
+                scope.spawn(|| current.wait_for_other(WorkerId(1), Duration::from_secs(600)));
+            current.set(second);
+            assert!(waits.join().expect("no panic"));
+        });
+        assert_eq!(current.get().map(|home| home.worker), Some(WorkerId(2)));
+    }
+}
