@@ -67,9 +67,9 @@ pub fn note_printed() {
 /// That of this process, if it is an executor.
 static OUTBOX: OnceLock<Arc<Outbox>> = OnceLock::new();
 
-/// Whether this process is an executor.
-pub fn is_here() -> bool {
-    OUTBOX.get().is_some()
+/// What this process says to its worker, if it is an executor.
+pub fn outbox() -> Option<&'static Arc<Outbox>> {
+    OUTBOX.get()
 }
 
 /// The priority of the call that runs in this process, if one does.

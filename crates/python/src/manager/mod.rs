@@ -1,8 +1,11 @@
 //! A cluster's manager as Python sees it: calls, blocks and questions.
 
 mod calls;
+mod hold;
 mod printed;
 mod remote;
+
+pub use hold::Hold;
 
 use crate::access;
 use crate::blocks;

@@ -76,7 +76,7 @@ impl Manager {
         let of_thread = Arc::clone(&homes);
         let on_home = Box::new(move |home: &HomeCache, boot: &str| of_thread.on_home(home, boot));
         // In an executor, what tasks print that a task has submitted is what that task prints.
-        let on_printed = executor::is_here().then(|| Box::new(print_here) as OnPrinted);
+        let on_printed = executor::outbox().map(|_| Box::new(print_here) as OnPrinted);
         let address_of_it = address.clone();
         let options =
             RemoteOptions { address: address_of_it, access, key, spin_us, on_home, on_printed };
