@@ -135,8 +135,10 @@ def test_slugs_are_unique_and_never_change() -> None:
     known = (
         "bad-event block-shape block-type blocking checkpoint-skipped closed cluster "
         "cluster-start collection column-clash column-type configuration connect cycle demo "
-        "disk-exceeded dropped empty-collection engine-missing error event-timeout events exploding-join "
-        "file file-changed file-missing file-unreadable foreign-future format function-load in-task "
+        "disk-exceeded dropped empty-collection engine-missing error event-timeout events "
+        "exploding-join "
+        "file file-changed file-missing file-unreadable foreign-future format function-load "
+        "in-task "
         "input-lost input-unknown irreproducible join joining lock-not-held malleable "
         "memory-exceeded message-too-large missing-column missing-key name-taken no-spawn "
         "no-threads not-associative not-published not-serializable packages-missing plugin "

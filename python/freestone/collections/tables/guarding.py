@@ -19,6 +19,7 @@ from dataclasses import replace
 import polars as pl
 
 from freestone.collections.tables.plan import Node, Op, Slot, build
+from freestone.collections.tables.rowwise import row_wise
 from freestone.errors import ExplodingJoinError
 from freestone.units import machine_nbytes
 
@@ -96,8 +97,6 @@ def _slot(node: Node) -> Slot | None:
 
 def _keeps_samples(join: Op, top: Node) -> bool:
     """Tell whether all steps around a join look at one row alone."""
-    from freestone.collections.tables.lowering import row_wise
-
     chains = [(top, join), *((side, None) for side in join.inputs)]
     for node, end in chains:
         while isinstance(node, Op) and node is not end:
