@@ -31,7 +31,7 @@ def record(report: common.Report, system: str, found: dict[str, Any]) -> None:
         return
     for case, sample in found["cases"].items():
         count, seconds = sample["count"], sample["seconds"]
-        if case == "round_trip":
+        if case in ("round_trip", "nested"):
             report.add(system, case, seconds * 1e6, "us", count=count)
         elif case == "chain":
             report.add(system, case, seconds / count * 1e6, "us/step", count=count)

@@ -26,6 +26,7 @@ SERVED = {
 COUNTS = {"map": 15_000, "map_chunked": 15_000, "submit": 15_000, "chain": 2_000, "tree": 10_000}
 PROBES = {"map": 200, "map_chunked": 2_000, "submit": 200, "chain": 20, "tree": 100}
 ROUND_TRIPS = 1_000
+NESTED = 500
 
 
 def clock(case: Callable[[int], Any], count: int) -> float:
@@ -57,6 +58,13 @@ def round_trips(peer: Peer, budget_s: float) -> dict[str, float]:
     return {"count": len(samples), "seconds": statistics.median(samples)}
 
 
+def nested(peer: Any) -> dict[str, float]:
+    """Return the median time in which a call submits another and has its result."""
+    peer.nested(10)
+    samples = peer.nested(NESTED)
+    return {"count": len(samples), "seconds": statistics.median(samples)}
+
+
 def measure(system: str, budget_s: float) -> dict[str, Any]:
     """Measure all cases of a system, each for about `budget_s` seconds at most."""
     module, name = (SYSTEMS | SERVED)[system]
@@ -64,4 +72,7 @@ def measure(system: str, budget_s: float) -> dict[str, Any]:
         names = ["submit", "chain", "tree"]
         names += ["map"] * peer.has_map + ["map_chunked"] * hasattr(peer, "map_chunked")
         cases = {name: timed(getattr(peer, name), name, budget_s) for name in names}
-        return {"cases": {**cases, "round_trip": round_trips(peer, budget_s)}}
+        cases["round_trip"] = round_trips(peer, budget_s)
+        if system in SERVED and hasattr(peer, "nested"):
+            cases["nested"] = nested(peer)
+        return {"cases": cases}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import time
+from collections.abc import Callable
 
 
 def noop(_: object = None) -> None:
@@ -18,6 +19,32 @@ def increment(value: int) -> int:
 def add(left: int, right: int) -> int:
     """Return a sum: a node of a tree."""
     return left + right
+
+
+def submit_here(count: int, first: int) -> list[float]:
+    """In a task of freestone: submit calls one by one, wait for each; the seconds of each."""
+    import freestone as fs
+
+    cluster = fs.current()
+    assert cluster is not None
+    return _each(count, lambda number: cluster.submit(noop, first + number).result())
+
+
+def submit_on_dask(count: int) -> list[float]:
+    """In a task of Dask: do the same, with its thread given back."""
+    from distributed import worker_client
+
+    with worker_client() as client:
+        return _each(count, lambda number: client.submit(noop, number, pure=False).result())
+
+
+def _each(count: int, call: Callable[[int], object]) -> list[float]:
+    seconds = []
+    for number in range(count):
+        start = time.perf_counter()
+        call(number)
+        seconds.append(time.perf_counter() - start)
+    return seconds
 
 
 def linger(seconds: float) -> int:

@@ -1,8 +1,9 @@
 """Measure calls through a cluster that has a process of its own.
 
-No-op calls by `map` and by `submit`, a chain of dependent calls, a tree of sums and the latency
-of a single call: through `freestone serve`, through a cluster of the program itself, and through
-`dask scheduler`, two single-threaded workers each, started and warm before the clock.
+No-op calls by `map` and by `submit`, a chain of dependent calls, a tree of sums, the latency of a
+single call and of one that a call submits and waits for: through `freestone serve`, through a
+cluster of the program itself, and through `dask scheduler`, two single-threaded workers each,
+started and warm before the clock.
 """
 
 from __future__ import annotations
@@ -34,6 +35,7 @@ def claims(report: common.Report) -> list[common.Claim]:
             "x",
         ),
         common.at_most("a round trip", report.median(OWN, "round_trip"), 200, "us"),
+        common.at_most("a call of a call", report.median(OWN, "nested"), 200, "us"),
     ]
 
 
@@ -48,6 +50,7 @@ def main() -> None:
         plots.Panel("No-op calls by map", "calls per second", report.series("map")),
         plots.Panel("No-op calls by submit", "calls per second", report.series("submit")),
         plots.Panel("Round trip", "µs, lower is better", report.series("round_trip")),
+        plots.Panel("Call of a call", "µs, lower is better", report.series("nested")),
     ]
     title = "Calls through a process of the manager's own"
     plots.dots(panels, options.json.with_suffix(".png"), title, list(SERVED))

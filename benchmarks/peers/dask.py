@@ -7,7 +7,7 @@ from typing import Any
 import dask
 from distributed import Client, LocalCluster
 
-from benchmarks.functions import add, increment, linger, noop
+from benchmarks.functions import add, increment, linger, noop, submit_on_dask
 from benchmarks.peers.base import WORKERS, Peer, pairwise
 
 
@@ -54,3 +54,7 @@ class Dask(Peer):
     def round_trip(self) -> None:
         """Submit and wait."""
         self.client.submit(noop, self.unused(1)[0], pure=False).result()
+
+    def nested(self, count: int) -> list[float]:
+        """Have a call submit others, one by one, and wait for each; the seconds of each."""
+        return list(self.client.submit(submit_on_dask, count, pure=False).result())

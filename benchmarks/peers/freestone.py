@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import freestone as fs
-from benchmarks.functions import add, increment, linger, noop
+from benchmarks.functions import add, increment, linger, noop, submit_here
 from benchmarks.peers.base import WORKERS, Peer, pairwise
 
 
@@ -45,3 +45,8 @@ class Freestone(Peer):
     def round_trip(self) -> None:
         """Submit and wait."""
         self.cluster.submit(noop, self.unused(1)[0]).result()
+
+    def nested(self, count: int) -> list[float]:
+        """Have a call submit others, one by one, and wait for each; the seconds of each."""
+        first = self.unused(count)[0]
+        return list(self.cluster.submit(submit_here, count, first, pure=False).result())

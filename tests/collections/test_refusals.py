@@ -6,9 +6,11 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
+import polars as pl
 import pytest
 
 import freestone as fs
+from freestone.collections.hints import INSTEAD
 from freestone.errors import (
     BlockingError,
     BlockShapeError,
@@ -192,3 +194,22 @@ def test_columns_of_a_frame_are_selected(cluster: fs.Cluster) -> None:
     frame = fs.Frame.from_table(pd.DataFrame({"a": [1, 2]}), 1)
     with pytest.raises(TypeError, match=r"not by 'a'; x.select\('a', 'b'\) takes columns"):
         frame["a"]  # type: ignore[index]
+
+
+@pytest.mark.parametrize("name", INSTEAD)
+def test_what_a_frame_does_not_have_says_what_to_write(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    frame = fs.Frame.from_table(pd.DataFrame({"a": [1, 2, 2], "b": [1.0, 2.0, None]}), 2)
+    with pytest.raises(AttributeError, match=f"has no '{name}'; write, say, ") as caught:
+        getattr(frame, name)
+    code = str(caught.value).partition("; write, say, ")[2]
+    assert eval(code, {"x": frame, "pl": pl, "fs": fs}) is not NotImplemented
+
+
+def test_any_other_name_is_taken_for_a_column(tmp_path: Path) -> None:
+    frame = fs.Frame.from_table(pd.DataFrame({"a": [1]}), 1)
+    with pytest.raises(AttributeError, match=r"x.select\('a'\) takes a column"):
+        getattr(frame, "a")  # noqa: B009
+    assert not hasattr(frame, "__dataframe_of_others__")

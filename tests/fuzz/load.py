@@ -97,6 +97,20 @@ def _small(cluster: fs.Cluster, seed: int) -> str | None:
     return _difference(found, [-each for each in numbers])
 
 
+def _ways(steps: int, seed: int) -> int:
+    """Count the ways up stairs, one or two at a time, by tasks that wait for tasks."""
+    here = fs.current()
+    if steps < 2 or here is None:
+        return 1
+    return sum(here.gather(here.map(_ways, [steps - 1, steps - 2], [seed] * 2)))
+
+
+def _nested(cluster: fs.Cluster, seed: int) -> str | None:
+    """Tasks that submit tasks, and wait for them."""
+    found = [each.result() for each in cluster.map(_ways, range(9), [seed] * 9)]
+    return _difference(found, [1, 1, 2, 3, 5, 8, 13, 21, 34])
+
+
 def _commands(cluster: fs.Cluster, seed: int) -> str | None:
     """Command lines with files."""
     made = [
@@ -129,6 +143,7 @@ JOBS: dict[str, Callable[[fs.Cluster, int], str | None]] = {
     "sums": _sums,
     "puts": _puts,
     "small calls": _small,
+    "nested calls": _nested,
     "commands": _commands,
     "expressions": _expressions,
     "graphs": _graphs,

@@ -12,6 +12,7 @@ __all__ = ["ROOT", "SUITES", "Suite"]
 ROOT = Path(__file__).parents[2]
 _VENV = Path(sys.executable)
 _NEWEST_DASK = ROOT / ".venv-dask/bin/python"
+_PARSL = ROOT / ".venv-parsl/bin/python"
 
 
 @dataclass(frozen=True)
@@ -92,6 +93,24 @@ SUITES = {
             tests=("tests.outside.cpython_executors",),
             plugin="tests.outside.report",
             expected="executors.toml",
+        ),
+        Suite(
+            "parsl",
+            _PARSL,
+            tests=(
+                "parsl.tests.test_python_apps",
+                "parsl.tests.test_bash_apps",
+                "parsl.tests.test_error_handling",
+                "tests.outside.parsl_executor",
+            ),
+            plugin="parsl.tests.conftest",
+            expected="parsl.toml",
+            arguments=(
+                f"--config={ROOT / 'tests/outside/parsl_config.py'}",
+                # Root may write everywhere, and a loaded machine takes longer than 0.2 s.
+                *("-m", "not unix_filesystem_permissions_required"),
+                *("-k", "not test_walltime_longer"),
+            ),
         ),
         Suite(
             "joblib",

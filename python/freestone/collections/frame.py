@@ -12,6 +12,7 @@ from freestone.client import Client, current, gather
 from freestone.collections.base import Collection
 from freestone.collections.blocking import Offsets, cuts_of
 from freestone.collections.collecting import collect
+from freestone.collections.hints import missing
 from freestone.collections.making import Meta, Spec
 from freestone.collections.pieces import value_of
 from freestone.collections.relational import Relational
@@ -372,6 +373,12 @@ class Frame(Collection, Relational):
     def _repr_html_(self) -> str:
         is_made = self._node is None and self._scan is None
         return super()._repr_html_() if is_made else escape(repr(self))
+
+    if not TYPE_CHECKING:  # else a checker would find no mistake in names
+
+        def __getattr__(self, name: str) -> Any:
+            problem = f"a Frame has no {name!r}" if name.startswith("_") else missing(name)
+            raise AttributeError(problem, name=name, obj=self)
 
     def __getitem__(self, rows: slice) -> Self:
         """Take rows without copying them: views of the blocks, cut out where they are used."""

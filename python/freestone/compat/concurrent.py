@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Iterator
 from types import TracebackType
 from typing import Any, Protocol, TypeVar
 
-__all__ = ["Executor"]
+__all__ = ["Executor", "follow"]
 
 T = TypeVar("T")
 
@@ -71,6 +71,13 @@ class _Future(concurrent.futures.Future[T]):
             # It was cancelled while its call ended.
             if not self.cancelled():
                 raise
+
+
+def follow(inner: _Inner) -> concurrent.futures.Future[Any]:
+    """Return a future of ``concurrent.futures`` that resolves when the cluster's does."""
+    future: _Future[Any] = _Future()
+    future.follow(inner)
+    return future
 
 
 class Executor(concurrent.futures.Executor):

@@ -76,7 +76,7 @@ def open_dataset(
         return look.triples(meta, shape, dtype, form_of(sparse))
     if meta is None:
         return look.inferred(header, dtype, kind)
-    return look.as_reported(meta, header, dtype, kind)
+    return look.by_meta(meta, header, dtype, kind)
 
 
 def open_writer(

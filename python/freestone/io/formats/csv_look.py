@@ -345,7 +345,7 @@ class Look:
         )
         return FormatError(self.location.url, reason)
 
-    def as_reported(self, meta: Meta, header: bool | None, dtype: Any, kind: str | None) -> Dataset:
+    def by_meta(self, meta: Meta, header: bool | None, dtype: Any, kind: str | None) -> Dataset:
         """Say what the file holds from its `.meta`, which it has to agree with."""
         header = meta.header if header is None else header
         rows = self.lines - self.above - header
@@ -386,8 +386,8 @@ class Look:
                 "the .meta or remove it"
             )
             raise FormatError(self.location.url, reason)
-        reported = CODES[meta.value_type or "f64"] if meta is not None else "f8"
-        code = _code(dtype) if dtype is not None else reported
+        of_meta = CODES[meta.value_type or "f64"] if meta is not None else "f8"
+        code = _code(dtype) if dtype is not None else of_meta
         rows, columns = shape
         return Triples(
             kind="array",

@@ -38,8 +38,8 @@ class _Lines(Dataset):
         if wrong.any():
             row, at = divmod(int(wrong.argmax()), found.shape[1])
             place = {"row": line + row + 1, "column": column + at + 1}
-            reported = f'row {place["row"]}, column {place["column"]}: "{found[row, at]}"'
-            raise FormatError(self.location.url, f"{reported} is not 0 or 1", **place)
+            cell = f'row {place["row"]}, column {place["column"]}: "{found[row, at]}"'
+            raise FormatError(self.location.url, f"{cell} is not 0 or 1", **place)
         return found.view(np.bool_)
 
 

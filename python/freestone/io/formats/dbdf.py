@@ -204,11 +204,11 @@ class _Header:
         start = self._bytes(HEAD.size, BLOCK.size - 1)
         if start[-1] == EMPTY_BLOCK:
             return self._empty(start[0])
-        reported, first_row, first_column, rows, columns, block, code = BLOCK.unpack(
+        matrix_code, first_row, first_column, rows, columns, block, code = BLOCK.unpack(
             self._bytes(HEAD.size, BLOCK.size)
         )
-        if reported != code:
-            raise self._wrong(44, f"value type {code} of the block, {reported} of the matrix")
+        if matrix_code != code:
+            raise self._wrong(44, f"value type {code} of the block, {matrix_code} of the matrix")
         if (first_row, first_column) != (0, 0):
             raise self._wrong(19, "the matrix is of several blocks; only one is known")
         if (rows, columns) != (self.rows & MAX_BLOCK, self.columns & MAX_BLOCK):

@@ -204,11 +204,11 @@ def open_dataset(location: FileLocation, *, kind: str | None = None) -> Dataset:
 
 def dtype_of(location: FileLocation, schema: Any, kind: str | None) -> str | None:
     """Return the dtype of a file that was written from an array, or None of a frame."""
-    reported = (schema.metadata or {}).get(MARK)
-    if kind == "frame" or (kind is None and reported is None):
+    marked_dtype = (schema.metadata or {}).get(MARK)
+    if kind == "frame" or (kind is None and marked_dtype is None):
         return None
-    if reported is not None:
-        return dtype_reported(location.url, reported.decode()).str
+    if marked_dtype is not None:
+        return dtype_reported(location.url, marked_dtype.decode()).str
     types = [field.type.to_pandas_dtype() for field in schema]
     dtype = np.result_type(*types) if types else np.dtype(float)
     if dtype.kind not in "biufc":

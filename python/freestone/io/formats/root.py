@@ -124,12 +124,13 @@ def _check_baskets(
                 first, last = branch.basket_entry_start_stop(number)
                 if first >= stop or last <= start:
                     continue
-                reported = branch.basket_key(number).data_uncompressed_bytes
-                if reported > max(most, RATIO * branch.basket_compressed_bytes(number)):
+                unpacked_nbytes = branch.basket_key(number).data_uncompressed_bytes
+                if unpacked_nbytes > max(most, RATIO * branch.basket_compressed_bytes(number)):
                     raise FormatError(
                         location.url,
                         f"byte {seeks[number]:,}: basket {number} of {branch.name!r} would unpack "
-                        f"to {reported:,} bytes, where all of them shall have {most:,} (damaged)",
+                        f"to {unpacked_nbytes:,} bytes, where all of them shall have "
+                        f"{most:,} (damaged)",
                     )
 
 

@@ -49,7 +49,7 @@ def foreign(location: FileLocation) -> Iterator[None]:
     except (FreestoneError, FileNotFoundError, PermissionError, IsADirectoryError, MemoryError):
         raise
     except Exception as error:
-        raise FormatError(location.url, _reported(error)) from error
+        raise FormatError(location.url, _reason(error)) from error
 
 
 @contextlib.contextmanager
@@ -62,12 +62,12 @@ def by_library(location: FileLocation) -> Iterator[None]:
     except (FreestoneError, OSError, MemoryError):
         raise
     except Exception as error:
-        raise UsageError(f"{location.url} can't be written: {_reported(error)}") from error
+        raise UsageError(f"{location.url} can't be written: {_reason(error)}") from error
 
 
-def _reported(error: Exception) -> str:
-    reported = first_line(error)
-    return f"{reported} ({type(error).__name__})" if reported else type(error).__name__
+def _reason(error: Exception) -> str:
+    message = first_line(error)
+    return f"{message} ({type(error).__name__})" if message else type(error).__name__
 
 
 def first_line(error: Exception) -> str:

@@ -86,7 +86,7 @@ def open_dataset(
         channels = groups[name].channels()
         lengths = {channel.name: len(channel) for channel in channels}
         types = [channel.dtype for channel in channels]
-        reported = groups[name].properties.get(MARK)
+        marked_dtype = groups[name].properties.get(MARK)
     if len(set(lengths.values())) > 1:
         shown = ", ".join(f"{channel!r} {length:,}" for channel, length in lengths.items())
         raise FormatError(
@@ -101,12 +101,14 @@ def open_dataset(
         "group": name,
         "channels": tuple(lengths),
     }
-    if kind == "frame" or (kind is None and reported is None) or not types:
+    if kind == "frame" or (kind is None and marked_dtype is None) or not types:
         return Channels(kind="frame", columns=tuple(lengths), **common)
     dtype = (
-        dtype_reported(location.url, reported) if reported is not None else np.result_type(*types)
+        dtype_reported(location.url, marked_dtype)
+        if marked_dtype is not None
+        else np.result_type(*types)
     )
-    if reported is None and dtype.kind not in _NUMBERS:
+    if marked_dtype is None and dtype.kind not in _NUMBERS:
         raise UsageError("not all channels are numbers; read it with kind='frame'")
     return Channels(kind="array", columns=(len(lengths),), dtype=dtype.str, **common)
 
@@ -182,8 +184,8 @@ class TdmsWriter(StreamWriter):
         tdms = needs("nptdms", "tdms", "TDMS")
         file = tdms.TdmsWriter(path)
         file.open()
-        reported = {} if self.shape.kind == "frame" else {MARK: str(self.shape.dtype)}
-        file.write_segment([tdms.GroupObject(self.group, properties=reported)])
+        properties = {} if self.shape.kind == "frame" else {MARK: str(self.shape.dtype)}
+        file.write_segment([tdms.GroupObject(self.group, properties=properties)])
         return file
 
     def append(self, file: Any, block: Any) -> None:

@@ -97,9 +97,10 @@ pub(in crate::manager) struct History {
     pub for_less: bool,
     /// An attempt took more memory than it was given: the next gets all of a worker.
     pub exhausted: bool,
-    /// It was run beside an attempt that took long, which is not counted if it fails: once only, or
-    /// attempts that take long and fail would follow each other for ever.
-    pub doubled: bool,
+    /// It is not run beside an attempt that takes long: it was once, and as that attempt is not
+    /// counted if it fails, such attempts would follow each other for ever; or it has waited for
+    /// others, and how long it takes says nothing about where it runs.
+    pub no_speculation: bool,
     /// How many attempts were given back before they began.
     pub returned: u32,
     /// Workers to be avoided: an attempt was killed there, or there was no room for it.

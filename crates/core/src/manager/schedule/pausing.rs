@@ -22,6 +22,7 @@ impl Manager {
             self.graph.tasks[slot].stage = Stage::Assigned { worker: id, running: true };
         }
         worker.paused.push((task, false));
+        self.graph.tasks[slot].history().no_speculation = true;
         self.members.touch(id);
         self.promote(id);
         self.members.workers.reorder(id);

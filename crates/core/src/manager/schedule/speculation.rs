@@ -64,7 +64,7 @@ impl Manager {
         record.options.twice
             && record.pinned.is_none()
             && self.tied_to(record).is_none()
-            && !record.history.as_ref().is_some_and(|history| history.doubled)
+            && !record.history.as_ref().is_some_and(|history| history.no_speculation)
             && matches!(record.stage, Stage::Assigned { .. })
             && mean_ns.is_some_and(|mean_ns| self.now - record.sent_ns > late_ns(mean_ns))
     }
@@ -80,7 +80,7 @@ impl Manager {
         let Stage::Assigned { worker, running: true } = record.stage else { return };
         let (attempt, charged_ns) = (record.attempt, record.charged_ns);
         record.stage = Stage::Ready;
-        record.history().doubled = true;
+        record.history().no_speculation = true;
         let first = First { task: self.graph.tasks.id(task), worker, attempt, charged_ns };
         self.counts.assigned -= 1;
         self.counts.ready += 1;

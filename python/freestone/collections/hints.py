@@ -1,0 +1,64 @@
+"""What to write for methods of pandas and polars that a Frame does not have."""
+
+from __future__ import annotations
+
+__all__ = ["INSTEAD", "missing"]
+
+INSTEAD = {
+    **dict.fromkeys(("agg", "aggregate"), 'x.select(pl.col("a").sum(), pl.col("b").max())'),
+    **dict.fromkeys(
+        ("append", "concat", "vstack"),
+        "fs.Frame.from_polars(pl.concat([x.to_polars(), x.to_polars()]))",
+    ),
+    **dict.fromkeys(
+        ("apply", "map_batches", "map_partitions", "map_rows", "pipe", "transform"),
+        "x.map_blocks(lambda table: table)",
+    ),
+    **dict.fromkeys(
+        ("assign", "eval", "insert", "with_column"), 'x.with_columns(c=pl.col("a") * 2)'
+    ),
+    "astype": 'x.cast({"a": pl.Float64})',
+    **dict.fromkeys(("at", "iat", "iloc", "loc"), 'x.filter(pl.col("a") > 1).select("a"), x[0:2]'),
+    **dict.fromkeys(("count", "size"), "len(x)"),
+    "describe": "x.select(pl.all().mean())",
+    "drop_duplicates": 'x.unique(["a"])',
+    "dropna": "x.drop_nulls()",
+    "dtypes": "x.schema",
+    "fillna": "x.fill_null(0)",
+    **dict.fromkeys(("get_column", "getitem", "pop"), 'x.select("a")'),
+    "groupby": 'x.group_by("a").agg(pl.col("b").sum())',
+    **dict.fromkeys(("height", "shape", "width"), "len(x), len(x.columns)"),
+    **dict.fromkeys(("index", "reset_index", "set_index"), 'x.with_row_index("n")'),
+    **dict.fromkeys(("isin", "query"), 'x.filter(pl.col("a").is_in([1, 2]))'),
+    **dict.fromkeys(("isna", "isnull", "null_count"), "x.select(pl.all().null_count())"),
+    **dict.fromkeys(
+        ("items", "iter_rows", "iterrows", "itertuples", "rows"), "x.to_polars().rows()"
+    ),
+    "lazy": 'x.filter(pl.col("a") > 1)',
+    **dict.fromkeys(
+        ("max", "mean", "median", "min", "std", "sum", "var"), "x.select(pl.all().{name}())"
+    ),
+    **dict.fromkeys(("merge", "join_asof"), 'x.join(x, on="a", how="left")'),
+    **dict.fromkeys(("n_unique", "nunique"), "x.select(pl.all().n_unique())"),
+    **dict.fromkeys(("nlargest", "top_k"), 'x.sort("a", descending=True).head(2)'),
+    "npartitions": "len(x.blocks)",
+    **dict.fromkeys(("melt", "pivot", "pivot_table", "plot", "sample"), "x.to_polars()"),
+    "quantile": "x.select(pl.all().quantile(0.5))",
+    "repartition": "x.rechunk(2)",
+    **dict.fromkeys(("sort_index", "sort_values"), 'x.sort("a")'),
+    **dict.fromkeys(("sink_csv", "to_csv", "write_csv"), 'fs.write(x, "x.csv")'),
+    **dict.fromkeys(("sink_parquet", "to_parquet", "write_parquet"), 'fs.write(x, "x.parquet")'),
+    **dict.fromkeys(("to_dict", "to_dicts", "to_list", "to_pydict"), "x.to_polars().to_dicts()"),
+    **dict.fromkeys(("to_numpy", "values"), "x.to_polars().to_numpy()"),
+    "value_counts": 'x.group_by("a").agg(pl.len())',
+    "with_row_count": 'x.with_row_index("n")',
+}
+"""What does the same, or comes next to it, for a frame `x` of columns ``a`` and ``b``."""
+
+
+def missing(name: str) -> str:
+    """Return what is said of a name that a Frame does not have."""
+    if name in INSTEAD:
+        code = INSTEAD[name].replace("{name}", name)
+        return f"a Frame has no {name!r}; write, say, {code}"
+    return f"a Frame has no {name!r}; x.select({name!r}) takes a column, x.to_polars() all of it"
