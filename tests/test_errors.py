@@ -42,6 +42,10 @@ EXAMPLES: list[FreestoneError] = [
     errors.ConnectError(cluster="analysis", reason="nobody answers"),
     errors.NameTakenError(what="cluster", name="analysis"),
     errors.NotPublishedError(name="hits", published=("hist",)),
+    errors.SharedKindError(name="db", wanted="a lock", found="a semaphore of 4"),
+    errors.LockHeldError(name="db"),
+    errors.LockTimeoutError(name="db", timeout_s=2.0, holders=["a program"]),
+    errors.LockLostError(name="db", reason="the connection was lost"),
     errors.WaitTimeoutError(timeout_s=1.5),
     errors.WorkersMissingError(wanted=5, there=3, timeout_s=60.0),
     errors.TaskRaisedError(label="mass", kind="uproot.DeserializationError", text="bad basket"),
@@ -136,17 +140,16 @@ def test_slugs_are_unique_and_never_change() -> None:
         "bad-event block-shape block-type blocking checkpoint-skipped closed cluster "
         "cluster-start collection column-clash column-type configuration connect cycle demo "
         "disk-exceeded dropped empty-collection engine-missing error event-timeout events "
-        "exploding-join "
-        "file file-changed file-missing file-unreadable foreign-future format function-load "
-        "in-task "
-        "input-lost input-unknown irreproducible join joining lock-not-held malleable "
-        "memory-exceeded message-too-large missing-column missing-key name-taken no-spawn "
-        "no-threads not-associative not-published not-serializable packages-missing plugin "
-        "query rank-failed rank-lost registration resize-timeout run-over run-stuck "
-        "samples-missing schema script script-compile script-run script-stopped script-syntax "
-        "spawn-failed storage-full table task task-cancelled task-exited task-killed "
-        "task-raised task-timeout transport unschedulable usage wait-timeout worker-absent "
-        "worker-lost workers-missing"
+        "exploding-join file "
+        "file-changed file-missing file-unreadable foreign-future format function-load in-task "
+        "input-lost input-unknown irreproducible join joining lock-held lock-lost lock-not-held "
+        "lock-timeout malleable memory-exceeded message-too-large missing-column missing-key "
+        "name-taken no-spawn no-threads not-associative not-published not-serializable "
+        "packages-missing plugin query rank-failed rank-lost registration resize-timeout run-over "
+        "run-stuck samples-missing schema script script-compile script-run script-stopped "
+        "script-syntax shared-kind spawn-failed storage-full table task task-cancelled "
+        "task-exited task-killed task-raised task-timeout transport unschedulable usage "
+        "wait-timeout worker-absent worker-lost workers-missing"
     )
     assert " ".join(slugs) == known
 

@@ -77,10 +77,10 @@ CRATES: dict[str, frozenset[str]] = {
 }
 """The crates of the workspace that each crate may depend on."""
 
-MANAGER = ("data", "graph", "members", "transfer", "schedule", "client")
+MANAGER = ("data", "graph", "members", "transfer", "schedule", "client", "shared")
 """The folders of the manager, from the bottom up; each may also extend `Manager` itself."""
 
-MANAGER_DATA = frozenset({"api", "order", "overview", "shapes", "table"})
+MANAGER_DATA = frozenset({"api", "locking", "order", "overview", "shapes", "table"})
 """Files of the manager that know nothing of its folders: together they count as the lowest."""
 
 ROOMS: dict[str, frozenset[str]] = {

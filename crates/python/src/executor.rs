@@ -58,6 +58,11 @@ pub fn run_executor(
 /// That of this process, if it is an executor.
 static OUTBOX: OnceLock<Arc<Outbox>> = OnceLock::new();
 
+/// What this process says to its worker, if it is an executor.
+pub fn outbox() -> Option<&'static Arc<Outbox>> {
+    OUTBOX.get()
+}
+
 /// The priority of the call that runs in this process, if one does.
 #[pyfunction]
 pub fn priority() -> Option<i32> {

@@ -99,6 +99,8 @@ mod _native {
         #[pymodule_export]
         use crate::future::FutureBase;
         #[pymodule_export]
+        use crate::manager::Hold;
+        #[pymodule_export]
         use crate::manager::Manager;
         #[pymodule_export]
         use crate::options::Options;

@@ -7,6 +7,7 @@ from typing_extensions import disjoint_base
 
 __all__ = [
     "FutureBase",
+    "Hold",
     "Manager",
     "Options",
     "Watch",
@@ -32,6 +33,25 @@ class FutureBase:
     def _is_inline(self) -> bool: ...
     def _owner(self) -> Any: ...
     def __reduce__(self) -> Any: ...
+
+@final
+class Hold:
+    """An entry of a lock or semaphore, which ends at the latest with its task or program."""
+
+    def __new__(
+        cls,
+        manager: Manager,
+        title: str,
+        limit: int | None,
+        holder: str,
+        worker: int | None,
+    ) -> Hold: ...
+    @property
+    def entry(self) -> tuple[str, int | None, list[str]]: ...
+    @property
+    def has_left(self) -> bool: ...
+    def wait(self, timeout_s: float) -> str: ...
+    def leave(self) -> None: ...
 
 @final
 class Options:

@@ -5,6 +5,7 @@ See docs/decisions/002-values-of-the-program-go-to-the-cache-of-a-home-worker.md
 
 from __future__ import annotations
 
+import os
 import weakref
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
@@ -24,6 +25,7 @@ from freestone.errors import (
     NameTakenError,
     NotPublishedError,
 )
+from freestone.hosts.node import hostname
 from freestone.observe.explain import Explanation
 from freestone.observe.figures import Statistics
 from freestone.observe.recorder import Recorder
@@ -93,6 +95,16 @@ class LocalClient:
     def slots(self) -> int:
         """How many calls run at once."""
         return sum(worker["slots"] for worker in self.workers())
+
+    @property
+    def holder(self) -> str:
+        """Who enters locks by it, for people."""
+        return f"a program (process {os.getpid()} on {hostname()})"
+
+    @property
+    def task_worker(self) -> int | None:
+        """The worker whose loss ends what it holds, if it is the client of tasks."""
+        return None
 
     def require_open(self, action: str) -> None:
         """Raise `ClosedError` if the cluster has ended."""

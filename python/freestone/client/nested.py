@@ -30,6 +30,16 @@ class NestedClient(RemoteClient):
     cancelled, what only that task needs is cancelled.
     """
 
+    @property
+    def holder(self) -> str:
+        """Who enters locks by it, for people."""
+        return f"a task on worker-{self.task_worker} (process {os.getpid()} on {hostname()})"
+
+    @property
+    def task_worker(self) -> int | None:
+        """The worker of this executor."""
+        return self.manager.home
+
     def _native(self, options: dict[str, Any], outputs: int) -> _native.manager.Options:
         above = _native.executor.priority()
         options["priority"] = options.get("priority", 0) + (0 if above is None else above + 1)

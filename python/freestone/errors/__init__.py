@@ -13,6 +13,8 @@
     │   ├── MessageTooLargeError (ValueError)   more than a message can carry
     │   ├── NameTakenError (ValueError)         a name belongs to another cluster or block
     │   ├── NotPublishedError (KeyError)        no block is published under a name
+    │   ├── SharedKindError (ValueError)        a name stands for another kind of shared state
+    │   ├── LockHeldError (RuntimeError)        a thread asks for a lock that it has
     │   └── CollectionError                     something is wrong with a collection
     │       ├── BlockingError (ValueError)          two that are cut into blocks differently
     │       ├── BlockShapeError (ValueError)        a block is not of the shape that was said
@@ -26,6 +28,7 @@
     │           ├── MissingColumnError (KeyError)       there is no such column
     │           └── QueryError (ValueError)             a query in SQL is wrong
     ├── WaitTimeoutError (TimeoutError)     the wait ended before the task did
+    ├── LockTimeoutError (TimeoutError)     others had a lock for all the time
     ├── WorkersMissingError (TimeoutError)  fewer had joined than were waited for
     ├── TaskError                           a task failed for good
     │   ├── TaskRaisedError (RuntimeError)      it raised what can't be raised again here
@@ -52,6 +55,7 @@
     │   ├── EngineMissingError (ImportError)    the engine of a host is not installed
     │   ├── JoinError (ConnectionError)         a worker can't join, or lost its manager
     │   ├── ConnectError (ConnectionError)      a program can't use a cluster, or lost it
+    │   ├── LockLostError (ConnectionError)     a lock went to others too early
     │   └── WorkerLostError (ConnectionError)
     ├── EventsError                         ranks and their events
     │   ├── RankFailedError (RuntimeError)      a task raised what can't be raised again here
@@ -159,6 +163,12 @@ from freestone.errors.malleable import (
     SpawnFailedError,
 )
 from freestone.errors.service import ConnectError, NameTakenError, NotPublishedError
+from freestone.errors.shared import (
+    LockHeldError,
+    LockLostError,
+    LockTimeoutError,
+    SharedKindError,
+)
 from freestone.errors.usage import (
     ClosedError,
     ConfigurationError,
@@ -229,7 +239,10 @@ __all__ = [
     "IrreproducibleError",
     "JoinError",
     "JoiningError",
+    "LockHeldError",
+    "LockLostError",
     "LockNotHeldError",
+    "LockTimeoutError",
     "MalleableError",
     "MemoryExceededError",
     "MessageTooLargeError",
@@ -257,6 +270,7 @@ __all__ = [
     "ScriptRunError",
     "ScriptStoppedError",
     "ScriptSyntaxError",
+    "SharedKindError",
     "SpawnFailedError",
     "StorageFullError",
     "TableError",

@@ -1,5 +1,6 @@
 //! What goes into the manager and what comes out.
 
+use super::locking::{Entry, LockRequest};
 use super::overview::{Overview, Query, TaskFigures};
 use super::record::Record;
 use crate::wire::{
@@ -213,6 +214,8 @@ pub enum Request {
     },
     /// Whether to tell [`Action::Trace`] from now on, without a trace too.
     Observe(bool),
+    /// Enter a lock or semaphore, or leave it.
+    Lock(LockRequest),
     /// End all workers; nothing is submitted afterwards.
     Shutdown,
 }
@@ -232,6 +235,7 @@ impl Request {
             | Self::WhoHas { ticket, .. }
             | Self::Explain { ticket, .. }
             | Self::Overview { ticket, .. }
+            | Self::Lock(LockRequest::Enter { ticket, .. } | LockRequest::Await { ticket, .. })
             | Self::Statistics { ticket } => vec![*ticket],
             _ => Vec::new(),
         }
@@ -368,6 +372,8 @@ pub enum Outcome {
     Publications(Vec<Publication>),
     /// Figures by function.
     Overview(Box<Overview>),
+    /// What becomes of who enters a lock.
+    Entered(Entry),
 }
 
 impl Outcome {

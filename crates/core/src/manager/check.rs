@@ -41,6 +41,7 @@ impl Manager {
         assert_eq!(counts.inline_nbytes, inline_nbytes);
         self.check_queues();
         self.check_workers();
+        self.locks.check();
     }
 
     /// What blocks know of workers is what workers know of blocks. Gives the bytes of small values.

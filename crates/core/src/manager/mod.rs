@@ -7,6 +7,7 @@ pub mod api;
 mod check;
 mod client;
 mod graph;
+mod locking;
 mod members;
 mod order;
 mod overview;
@@ -14,12 +15,14 @@ mod record;
 mod routes;
 mod schedule;
 mod shapes;
+mod shared;
 mod table;
 #[cfg(test)]
 mod tests;
 mod transfer;
 
 pub use api::*;
+pub use locking::*;
 pub use overview::*;
 pub use record::{Fields, Record};
 
@@ -27,6 +30,7 @@ use client::Clients;
 use graph::Graph;
 use members::Members;
 use schedule::Schedule;
+use shared::Locks;
 use transfer::Transfer;
 
 /// The manager.
@@ -43,6 +47,7 @@ pub struct Manager {
     transfer: Transfer,
     schedule: Schedule,
     clients: Clients,
+    locks: Locks,
     /// Whether somebody looks at the run, so that records are of use.
     observed: bool,
     closed: bool,
@@ -78,6 +83,7 @@ impl Manager {
             transfer: Transfer::new(&config),
             schedule: Schedule::default(),
             clients: Clients::new(),
+            locks: Locks::default(),
             config,
             observed: false,
             closed: false,

@@ -9,12 +9,14 @@ use std::sync::Arc;
 /// The client in the manager's own program counts from the beginning, other clients from here.
 const FIRST_CATEGORY: u32 = 1 << 31;
 const FIRST_COLLECTION: u64 = 1 << 63;
+const FIRST_HOLD: u64 = 1 << 63;
 
 /// Numbers that were given to all clients together.
 #[derive(Default)]
 pub(super) struct Counters {
     categories: u32,
     collections: u64,
+    holds: u64,
 }
 
 /// What one client's numbers stand for.
@@ -23,6 +25,8 @@ pub(super) struct Ids {
     functions: Vec<FunctionId>,
     categories: BTreeMap<u32, u32>,
     pub collections: BTreeMap<u64, u64>,
+    /// Entries of locks that have not ended.
+    pub holds: BTreeMap<u64, u64>,
     /// The options of the last call, as they came and as the manager has them: most calls have the
     /// same, and then they share them.
     last: Option<[Arc<CallOptions>; 2]>,
@@ -69,6 +73,17 @@ impl Ids {
         shared.collections += 1;
         let number = FIRST_COLLECTION | shared.collections;
         self.collections.insert(collection, number);
+        Ok(number)
+    }
+
+    /// The number of a new entry of a lock.
+    pub fn enter(&mut self, hold: u64, shared: &mut Counters) -> Result<u64, Violation> {
+        if self.holds.contains_key(&hold) {
+            return Err(Violation::Hold(hold));
+        }
+        shared.holds += 1;
+        let number = FIRST_HOLD | shared.holds;
+        self.holds.insert(hold, number);
         Ok(number)
     }
 

@@ -2,7 +2,7 @@
 
 use super::ids::Counters;
 use super::{ClientId, Pending, SERIAL_BITS, Session, ticket_of};
-use crate::manager::{Failure, Outcome, Reduction, Request, Submission, Why};
+use crate::manager::{Failure, LockRequest, Outcome, Reduction, Request, Submission, Why};
 use freestone_base::{FunctionId, Name, Ticket, WorkerId};
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -16,6 +16,9 @@ pub enum Violation {
     /// A collection that it has not, or has already.
     #[error("collection {0} is not one that this client can name now")]
     Collection(u64),
+    /// An entry of a lock that it has already.
+    #[error("entry {0} of a lock is not one that this client can begin now")]
+    Hold(u64),
     /// A call without outputs, or with another number of tickets.
     #[error("a call has {outputs} outputs and {tickets} tickets")]
     Outputs {
@@ -182,6 +185,7 @@ impl Session {
             Request::Publications { ticket } => {
                 Request::Publications { ticket: self.wait_for(client, Pending::asked(ticket)) }
             }
+            Request::Lock(request) => Request::Lock(self.lock(client, request, shared)?),
             Request::Define { .. }
             | Request::Cancel(_)
             | Request::Release(_)
@@ -191,6 +195,30 @@ impl Session {
             | Request::Balance
             | Request::Observe(_)
             | Request::Shutdown => return Err(Violation::Forbidden),
+        })
+    }
+
+    fn lock(
+        &mut self,
+        client: ClientId,
+        request: LockRequest,
+        shared: &mut Counters,
+    ) -> Result<LockRequest, Violation> {
+        // One that has ended is not known to the manager either.
+        const ENDED: u64 = u64::MAX;
+        Ok(match request {
+            LockRequest::Enter { title, limit, hold, holder, worker, ticket } => {
+                let hold = self.ids.enter(hold, shared)?;
+                let ticket = self.wait_for(client, Pending::asked(ticket));
+                LockRequest::Enter { title, limit, hold, holder, worker, ticket }
+            }
+            LockRequest::Await { hold, ticket } => {
+                let hold = self.ids.holds.get(&hold).copied().unwrap_or(ENDED);
+                LockRequest::Await { hold, ticket: self.wait_for(client, Pending::asked(ticket)) }
+            }
+            LockRequest::Leave { hold } => {
+                LockRequest::Leave { hold: self.ids.holds.remove(&hold).unwrap_or(ENDED) }
+            }
         })
     }
 

@@ -191,6 +191,32 @@ fn cancelling_ends_a_clients_own_waiting_and_spares_the_others_call() {
 }
 
 #[test]
+fn a_client_that_goes_leaves_its_locks() {
+    let mut play = Play::new();
+    let (one, two) = (play.sessions.open(), play.sessions.open());
+    let enter = |hold| {
+        let (title, holder) = ("a".to_owned(), "me".to_owned());
+        let (limit, worker, ticket) = (None, None, Ticket(hold));
+        LockRequest::Enter { title, limit, hold, holder, worker, ticket }.into()
+    };
+    let wait = |hold| LockRequest::Await { hold, ticket: Ticket(70 + hold) }.into();
+    play.ask(one, enter(1)).unwrap();
+    play.ask(one, enter(2)).unwrap();
+    // The numbers of clients are their own.
+    play.ask(two, enter(1)).unwrap();
+    play.ask(two, wait(1)).unwrap();
+    assert_eq!(play.ask(two, enter(1)), Err(Violation::Hold(1)));
+    play.ask(two, LockRequest::Leave { hold: 2 }.into()).unwrap();
+    play.answers.clear();
+    play.leave(one);
+    assert_eq!(play.answers, [(two, 71, Outcome::Accepted(true))]);
+    play.answers.clear();
+    play.ask(two, LockRequest::Leave { hold: 1 }.into()).unwrap();
+    play.ask(two, wait(1)).unwrap();
+    assert_eq!(play.answers, [(two, 71, Outcome::Accepted(false))]);
+}
+
+#[test]
 fn what_no_client_may_ask_is_refused() {
     let mut play = Play::new();
     let client = play.sessions.open();

@@ -10,7 +10,7 @@ use smallvec::SmallVec;
 use std::sync::Arc;
 
 /// The version of this protocol; both sides of a connection must speak the same.
-pub const PROTOCOL: u32 = 8;
+pub const PROTOCOL: u32 = 9;
 
 /// Opaque bytes that are cheap to clone.
 #[derive(Clone, PartialEq, Eq, Default)]

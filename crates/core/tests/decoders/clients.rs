@@ -3,9 +3,9 @@
 use super::samples;
 use freestone_base::{FunctionId, Name, Resources, Ticket, WorkerId};
 use freestone_core::manager::{
-    Attempt, BlockFigures, Explanation, Failure, FunctionFigures, Near, Outcome, Overview,
-    Publication, Query, RecentFailure, Reduction, Request, Statistics, Submission, TaskFigures,
-    Why, WorkerFigures,
+    Attempt, BlockFigures, Entry, Explanation, Failure, FunctionFigures, LockRequest, Near,
+    Outcome, Overview, Publication, Query, RecentFailure, Reduction, Request, Statistics,
+    Submission, TaskFigures, Why, WorkerFigures,
 };
 use freestone_core::session::{FromClient, HomeCache, ToClient};
 use freestone_core::wire::{Address, CallOptions, Keep, WorkerStatus};
@@ -74,6 +74,16 @@ pub fn asked() -> Vec<Request> {
             keep: Keep::Task,
             ticket,
         },
+        Request::Lock(LockRequest::Enter {
+            title: title.clone(),
+            limit: std::num::NonZeroU32::new(4),
+            hold: 1 << 50,
+            holder: "a task".to_owned(),
+            worker: Some(WORKER),
+            ticket,
+        }),
+        Request::Lock(LockRequest::Await { hold: 3, ticket }),
+        Request::Lock(LockRequest::Leave { hold: 3 }),
         Request::PutInline { name: name(1), bytes: vec![5; 9].into() },
         Request::Watch { name: name(1), ticket },
         Request::Release(vec![name(1), name(1)]),
@@ -203,6 +213,9 @@ pub fn outcomes() -> Vec<Outcome> {
         Outcome::Statistics(Box::new(statistics())),
         Outcome::Overview(Box::new(overview())),
         Outcome::Accepted(true),
+        Outcome::Entered(Entry::Granted),
+        Outcome::Entered(Entry::Queued { holders: vec!["a task".to_owned()] }),
+        Outcome::Entered(Entry::Other { limit: None }),
         Outcome::Publications(vec![publication()]),
     ]);
     outcomes

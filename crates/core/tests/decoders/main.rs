@@ -188,9 +188,9 @@ fn there_is_a_sample_of_every_kind() {
     every!(clients::to_client(), ToClient: Welcome, Refused, Outcomes, Home, Closed);
     every!(clients::asked(), Request: Define, Submit, Reduce, Put, PutInline, Watch, Release, Gather,
         Unpin, Cancel, Abandon, Publish, Unpublish, Publications, Detach, Retire, Collect, Disperse,
-        Balance, WhoHas, Explain, Statistics, Overview, Observe, Shutdown);
+        Balance, WhoHas, Explain, Statistics, Overview, Observe, Lock, Shutdown);
     every!(clients::outcomes(), Outcome: Ready, Failed, Pinned, Locations, Explained, Statistics,
-        Overview, Accepted, Publications);
+        Overview, Accepted, Publications, Entered);
     every!(samples::to_executor(), ToExecutor: Define, Calls, Resume, Opened, Forget, Shutdown);
     every!(samples::from_executor(), FromExecutor: Ready, Results, Stored, Open, Paused,
         Resuming);

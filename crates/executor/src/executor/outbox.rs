@@ -2,6 +2,7 @@
 
 use freestone_core::net::grants::Grants;
 use freestone_core::wire::{CallResult, FromExecutor, encode_parts};
+use std::collections::BTreeMap;
 use std::io::Write;
 use std::os::unix::net::UnixStream;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -15,6 +16,9 @@ pub struct Running {
     pub priority: i32,
 }
 
+/// What is done at the end of a call.
+pub type Ending = Box<dyn FnOnce() + Send>;
+
 struct Inner {
     /// The process that runs calls: others that a call has forked are no part of it.
     pid: u32,
@@ -24,6 +28,8 @@ struct Inner {
     running: Option<Running>,
     /// How many threads of the call wait for others.
     waiting: u32,
+    /// What is to be done when it ends, by keys of those who ask for it.
+    endings: BTreeMap<u64, Ending>,
 }
 
 /// What an executor is about to say, and whether its call waits for others.
@@ -43,6 +49,7 @@ impl Outbox {
             results: Vec::new(),
             running: None,
             waiting: 0,
+            endings: BTreeMap::new(),
         };
         Self { inner: Mutex::new(inner), grants }
     }
@@ -65,6 +72,25 @@ impl Outbox {
         inner.running = None;
         inner.waiting = 0;
         inner.results.push(result);
+        let endings = std::mem::take(&mut inner.endings);
+        drop(inner);
+        for end in endings.into_values() {
+            end();
+        }
+    }
+
+    /// Does something when the call ends that runs now, if one does.
+    pub fn at_end(&self, key: u64, end: Ending) {
+        let mut inner = self.lock();
+        if inner.running.is_some() {
+            inner.endings.insert(key, end);
+        }
+    }
+
+    /// Has it not done, since it is no longer needed.
+    pub fn forget_end(&self, key: u64) {
+        // It is dropped when nothing is locked any more.
+        let _ending = self.lock().endings.remove(&key);
     }
 
     pub(super) fn take_results(&self) -> Vec<CallResult> {

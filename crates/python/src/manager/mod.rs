@@ -1,7 +1,10 @@
 //! A cluster's manager as Python sees it: calls, blocks and questions.
 
 mod calls;
+mod hold;
 mod remote;
+
+pub use hold::Hold;
 
 use crate::access;
 use crate::blocks;

@@ -1,0 +1,138 @@
+"""Locks and semaphores that programs and tasks share by name."""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+import weakref
+from contextlib import nullcontext
+from types import TracebackType
+from typing import TYPE_CHECKING, Any
+
+from freestone import _native
+from freestone.client import nested
+from freestone.client.pausing import IN_TASK, paused
+from freestone.errors import (
+    ClosedError,
+    LockHeldError,
+    LockLostError,
+    LockTimeoutError,
+    SharedKindError,
+    UsageError,
+)
+
+if TYPE_CHECKING:
+    from freestone.client.local import LocalClient
+
+__all__ = ["Lock"]
+
+REPORT_INTERVAL_S = 60.0
+"""Who waits for so long says so in the log."""
+
+_Key = tuple[int, str, int] | None
+
+_held: weakref.WeakValueDictionary[_Key, _native.manager.Hold] = weakref.WeakValueDictionary()
+"""The locks that threads of this process have: of which client, the name, and the thread."""
+
+
+class Lock:
+    """A lock or semaphore of a cluster, from `Cluster.lock` or `Cluster.semaphore`.
+
+    Used in ``with``, by any number of threads. Sent to a task it is the same lock there.
+    """
+
+    def __init__(
+        self, client: LocalClient | None, name: str, limit: int | None, timeout_s: float | None
+    ) -> None:
+        if not isinstance(name, str):
+            raise TypeError(f"the name of a lock is text, not {name!r:.80}")
+        if limit is not None and (type(limit) is not int or not 0 < limit < 2**32):
+            raise ValueError(f"semaphore({name!r}, {limit!r:.80}): n is a whole number, at least 1")
+        if timeout_s is not None and not timeout_s >= 0:
+            raise ValueError(f"timeout_s={timeout_s!r:.80}: give seconds, or None to wait")
+        self.name = name
+        self.limit = limit
+        self.timeout_s = timeout_s
+        self._client = client
+        self._holds: list[tuple[_native.manager.Hold, LocalClient, _Key]] = []
+
+    def __enter__(self) -> Lock:
+        client = self._where()
+        client.require_open(f"enter {self.name!r}")
+        key = (id(client), self.name, threading.get_ident()) if self.limit is None else None
+        mine = _held.get(key)
+        if mine is not None and not mine.has_left:
+            raise LockHeldError(name=self.name)
+        hold = _native.manager.Hold(
+            client.manager, self.name, self.limit, client.holder, client.task_worker
+        )
+        try:
+            self._wait_for(hold, client)
+        except BaseException:
+            hold.leave()
+            raise
+        if key is not None:
+            _held[key] = hold
+        self._holds.append((hold, client, key))
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        hold, client, key = self._holds.pop()
+        _held.pop(key, None)
+        hold.leave()
+        if error is None and client.manager.lost is not None:
+            raise LockLostError(name=self.name, reason=client.manager.lost)
+
+    def _where(self) -> LocalClient:
+        """Return the client of the cluster: in a task that it was sent to, of the task's."""
+        client = self._client or nested.client()
+        if client is None:
+            problem = f"{self!r} was sent to a process that is no task of its cluster"
+            raise UsageError(f"{problem}; ask for it by its name there: fs.connect(...)")
+        return client
+
+    def _wait_for(self, hold: _native.manager.Hold, client: LocalClient) -> None:
+        state, limit, holders = hold.entry
+        if state == "other":
+            raise SharedKindError(name=self.name, wanted=_kind(self.limit), found=_kind(limit))
+        if state == "queued":
+            with paused() if IN_TASK else nullcontext():
+                state = self._wait(hold, holders)
+        if state == "waiting":
+            raise LockTimeoutError(name=self.name, timeout_s=self.timeout_s or 0.0, holders=holders)
+        if state == "ended":
+            reason = "the task that waited for it has ended, or its worker is lost"
+            raise LockLostError(name=self.name, reason=reason)
+        if state == "closed":
+            action = f"wait for {self.name!r}"
+            client.require_open(action)
+            raise ClosedError(action)
+
+    def _wait(self, hold: _native.manager.Hold, holders: list[str]) -> str:
+        end = None if self.timeout_s is None else time.monotonic() + self.timeout_s
+        while True:
+            left = REPORT_INTERVAL_S if end is None else max(end - time.monotonic(), 0.0)
+            state = hold.wait(min(left, REPORT_INTERVAL_S))
+            if state != "waiting" or (left <= REPORT_INTERVAL_S and end is not None):
+                return state
+            logging.getLogger("freestone").warning(
+                "%r has been waited for for a minute; when the wait began it was held by %s",
+                self.name,
+                ", ".join(holders),
+            )
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Lock, (None, self.name, self.limit, self.timeout_s)
+
+    def __repr__(self) -> str:
+        return f"<{_kind(self.limit)[2:]} {self.name!r}>"
+
+
+def _kind(limit: int | None) -> str:
+    return "a lock" if limit is None else f"a semaphore of {limit}"

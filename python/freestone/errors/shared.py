@@ -1,0 +1,110 @@
+"""Errors of state that tasks and programs share by name."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from freestone.errors.base import FreestoneError
+from freestone.errors.data import ClusterError
+from freestone.errors.usage import UsageError
+from freestone.units import format_seconds
+
+__all__ = ["LockHeldError", "LockLostError", "LockTimeoutError", "SharedKindError"]
+
+
+class SharedKindError(UsageError, ValueError):
+    """A name stands for something else than what was asked for.
+
+    Attributes
+    ----------
+    name : str
+        The name.
+    wanted, found : str
+        What was asked for, and what it stands for, such as ``"a semaphore of 4"``.
+    """
+
+    slug = "shared-kind"
+    name: str
+    wanted: str
+    found: str
+
+    def __init__(self, *, name: str, wanted: str, found: str) -> None:
+        super().__init__(
+            f"{name!r} is {found} while it is in use, not {wanted}; use another name, or the same "
+            "kind and number everywhere",
+            name=name,
+            wanted=wanted,
+            found=found,
+        )
+
+
+class LockHeldError(UsageError, RuntimeError):
+    """A thread that has a lock asks for it again, and would wait for itself.
+
+    Attributes
+    ----------
+    name : str
+        The lock.
+    """
+
+    slug = "lock-held"
+    name: str
+
+    def __init__(self, *, name: str) -> None:
+        super().__init__(
+            f"this thread has the lock {name!r} already: to enter it again would wait for ever; "
+            "leave it first, or have what needs it do without",
+            name=name,
+        )
+
+
+class LockTimeoutError(FreestoneError, TimeoutError):
+    """Others had a lock or semaphore for as long as was waited for it.
+
+    Attributes
+    ----------
+    name : str
+        Which.
+    timeout_s : float
+        How long it was waited for, in seconds.
+    holders : tuple of str
+        Some of those who had it when the wait began.
+    """
+
+    slug = "lock-timeout"
+    name: str
+    timeout_s: float
+    holders: tuple[str, ...]
+
+    def __init__(self, *, name: str, timeout_s: float, holders: Sequence[str]) -> None:
+        super().__init__(
+            f"{name!r} was not free within {format_seconds(timeout_s)}; when the wait began it was "
+            f"held by {', '.join(holders)}; give a longer timeout_s, or none to wait without end",
+            name=name,
+            timeout_s=timeout_s,
+            holders=tuple(holders),
+        )
+
+
+class LockLostError(ClusterError, ConnectionError):
+    """A lock went to others while a program or task that had it, or waited for it, still ran.
+
+    Attributes
+    ----------
+    name : str
+        The lock.
+    reason : str
+        Why.
+    """
+
+    slug = "lock-lost"
+    name: str
+    reason: str
+
+    def __init__(self, *, name: str, reason: str) -> None:
+        super().__init__(
+            f"{name!r} may be another's by now: {reason}; what was done under it may have "
+            "happened at the same time as what others did",
+            name=name,
+            reason=reason,
+        )
