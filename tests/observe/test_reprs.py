@@ -4,8 +4,10 @@ import html.parser
 import re
 from typing import Any
 
+import numpy as np
 import pytest
 
+import freestone as fs
 from freestone.observe.explain import Explanation
 from freestone.observe.figures import Statistics, WorkerFigures, WorkerStatus
 from freestone.observe.reprs import ClusterView, FutureView, view_html, view_text
@@ -112,3 +114,8 @@ def test_a_cluster_has_a_row_per_worker() -> None:
 def test_what_users_name_is_escaped(text: str) -> None:
     assert "<script>" not in text
     assert "script" in check(text).text
+
+
+def test_a_lazy_array_says_that_it_is_not_computed() -> None:
+    lazy = fs.Array.from_numpy(np.ones((4, 2)), 2) * 2
+    assert "LazyArray (4, 2), float64: not computed" in check(lazy._repr_html_()).text

@@ -79,6 +79,12 @@ class LazyArray(ArrayMethods):
         shape = str(self.shape).replace("None", "?")
         return f"<LazyArray of shape {shape} and dtype {self.dtype}, not computed>"
 
+    def _repr_html_(self) -> str:
+        from freestone.observe.html import card
+
+        shape = str(self.shape).replace("None", "?")
+        return card(f"<b>LazyArray</b> {shape}, {self.dtype}: not computed; compute() does")
+
     def __len__(self) -> int:
         if not self.shape:
             raise TypeError("a lazy number has no length")
