@@ -35,6 +35,7 @@ EXAMPLES: list[FreestoneError] = [
     errors.DroppedError("points", "split it"),
     errors.ColumnClashError("select", reason="'x' is there twice"),
     errors.ColumnTypeError("filter", reason="cannot compare string with numeric type"),
+    errors.ExplodingJoinError(left_rows=9**7, right_rows=9**7, rows=9**13, nbytes=16 * 9**13),
     errors.MissingColumnError("join", reason='unable to find column "kye"', columns=["key"]),
     errors.EmptyCollectionError("points", "split"),
     errors.QueryError("select n from t", reason="Catalog Error: no table t"),
@@ -138,7 +139,8 @@ def test_slugs_are_unique_and_never_change() -> None:
     known = (
         "bad-event block-shape block-type blocking checkpoint-skipped closed cluster "
         "cluster-start collection column-clash column-type configuration connect cycle demo "
-        "disk-exceeded dropped empty-collection engine-missing error event-timeout events file "
+        "disk-exceeded dropped empty-collection engine-missing error event-timeout events "
+        "exploding-join file "
         "file-changed file-missing file-unreadable foreign-future format function-load in-task "
         "input-lost input-unknown irreproducible join joining lock-held lock-lost lock-not-held "
         "lock-timeout malleable memory-exceeded message-too-large missing-column missing-key "

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import os
 import re
+from pathlib import Path
 
-__all__ = ["format_nbytes", "format_seconds", "parse_nbytes"]
+__all__ = ["format_nbytes", "format_seconds", "machine_nbytes", "parse_nbytes"]
 
 _STEPS = {"k": 1, "m": 2, "g": 3, "t": 4, "p": 5}
 _NBYTES = re.compile(r"\s*(\d+(?:\.\d*)?|\.\d+)\s*(?:([kmgtp])(i?))?b?\s*", re.IGNORECASE)
@@ -95,3 +97,12 @@ def _three_digits(value: float) -> str:
     digits = 2 if abs(value) < 9.995 else 1 if abs(value) < 99.95 else 0
     text = f"{value:.{digits}f}"
     return text.rstrip("0").rstrip(".") if "." in text else text
+
+
+def machine_nbytes() -> int:
+    """Return the memory that this machine, or this container, has."""
+    total = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    try:
+        return min(total, int(Path("/sys/fs/cgroup/memory.max").read_text()))
+    except (OSError, ValueError):
+        return total

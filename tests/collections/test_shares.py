@@ -188,3 +188,10 @@ def test_rows_that_a_mask_chooses() -> None:
     same(np.unique(blocks[blocks > 0]), np.array([1, 3, 5]))
     same(np.sort((blocks * 2)[blocks > 1]), np.array([6, 10, 10]))
     same(np.bincount(blocks[blocks < 5]), np.bincount(array[array < 5]))
+
+
+@pytest.mark.filterwarnings("ignore:tile of an Array")
+def test_dask_keeps_the_byte_order_of_what_is_repeated() -> None:
+    pytest.importorskip("dask.array")
+    array = np.arange(6, dtype=">i4")
+    same(np.tile(fs.Array.from_numpy(array, 4), 2), np.tile(array, 2))

@@ -14,6 +14,7 @@ def length(text: str) -> int:
 
 def of_clusters() -> None:
     fs.Cluster(n_workers=4)  # type: ignore[call-arg]  # pyright: ignore[reportCallIssue]
+    fs.connect("lab", memroy="1GiB")  # type: ignore[call-arg]  # pyright: ignore[reportCallIssue]
     fs.Cluster(workers="many")  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
 
 

@@ -7,7 +7,7 @@ import functools
 import os
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Unpack
 
 from freestone.client.remote import RemoteClient
 from freestone.cluster import members, open_clusters
@@ -15,7 +15,7 @@ from freestone.cluster.cluster import Cluster
 from freestone.cluster.own_worker import OwnWorker
 from freestone.cluster.session import Session
 from freestone.compat import offer_joblib
-from freestone.config import Config
+from freestone.config import Config, Settings
 from freestone.errors import ConnectError, UsageError
 from freestone.hosts.access import Access
 from freestone.hosts.folders import runtime_dir
@@ -130,7 +130,7 @@ def connect(
     cluster: str | os.PathLike[str] | None = None,
     *,
     access: str | os.PathLike[str] | None = None,
-    **settings: Any,
+    **settings: Unpack[Settings],
 ) -> Cluster:
     """Use a cluster of another process, such as ``freestone serve`` has started.
 

@@ -24,6 +24,7 @@
     │       └── TableError                          a step can't be done to such columns
     │           ├── ColumnClashError (ValueError)       two would have the same name
     │           ├── ColumnTypeError (TypeError)         not to a column of this type
+    │           ├── ExplodingJoinError (ValueError)     it would make too many rows
     │           ├── MissingColumnError (KeyError)       there is no such column
     │           └── QueryError (ValueError)             a query in SQL is wrong
     ├── WaitTimeoutError (TimeoutError)     the wait ended before the task did
@@ -106,6 +107,7 @@ from freestone.errors.collection import (
     ColumnTypeError,
     DroppedError,
     EmptyCollectionError,
+    ExplodingJoinError,
     MissingColumnError,
     QueryError,
     TableError,
@@ -222,6 +224,7 @@ __all__ = [
     "EventTimeoutError",
     "EventsError",
     "EventsLeftWarning",
+    "ExplodingJoinError",
     "FileChangedError",
     "FileError",
     "FileMissingError",

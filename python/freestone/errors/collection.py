@@ -7,6 +7,7 @@ from collections.abc import Sequence
 
 from freestone.errors.base import did_you_mean
 from freestone.errors.usage import UsageError
+from freestone.units import format_nbytes
 
 
 class CollectionError(UsageError):
@@ -173,6 +174,39 @@ class ColumnClashError(TableError, ValueError):
 
     def __init__(self, step: str, *, reason: str) -> None:
         super().__init__(step, reason=reason, advice="; give one another name, by alias or suffix")
+
+
+class ExplodingJoinError(TableError, ValueError):
+    """A join would make more rows than the machine has memory for.
+
+    Attributes
+    ----------
+    left_rows, right_rows : int
+        How many rows the tables have, or the parts of them that one call joins.
+    rows, nbytes : int
+        About how many rows the join would make, and their bytes at least.
+    """
+
+    slug = "exploding-join"
+    left_rows: int
+    right_rows: int
+    rows: int
+    nbytes: int
+
+    def __init__(self, *, left_rows: int, right_rows: int, rows: int, nbytes: int) -> None:
+        super().__init__(
+            "join",
+            reason=(
+                f"of {left_rows:,} and {right_rows:,} rows it would make about {rows:,}, "
+                f"{format_nbytes(nbytes)} at least, which is more than the machine has memory for"
+            ),
+            advice=(
+                ": many rows of both tables have the same keys; join by more columns, group one "
+                "table by its keys first, or leave out keys that stand for a missing value"
+            ),
+        )
+        self.left_rows, self.right_rows = left_rows, right_rows
+        self.rows, self.nbytes = rows, nbytes
 
 
 class QueryError(TableError, ValueError):

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import polars as pl
 
 from freestone import _native
+from freestone.collections.tables.guarding import check_joins
 from freestone.collections.tables.plan import Node, build
 
 if TYPE_CHECKING:
@@ -121,9 +122,10 @@ def run(plan: bytes, counts: Sequence[int], *tables: Any) -> Any:
     node, slots, cutting = pickle.loads(plan)
     frames, first = [], 0
     for slot, count in zip(slots, counts, strict=True):
-        frames.append(to_polars(tables[first : first + count], slot).lazy())
+        frames.append(to_polars(tables[first : first + count], slot))
         first += count
-    found = build(node, frames).collect()
+    check_joins(node, frames)
+    found = build(node, [frame.lazy() for frame in frames]).collect()
     blocks = [_native.blocks.Stored(to_arrow(part)) for part in cutting.cut(found)]
     return blocks[0] if len(blocks) == 1 else tuple(blocks)
 

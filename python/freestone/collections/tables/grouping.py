@@ -10,13 +10,13 @@ from freestone.collections.tables.lowering import (
     LIMITS,
     lower_input,
     may_hash,
-    row_wise,
     rule,
     shuffled,
     slots_of,
 )
 from freestone.collections.tables.needs import Columns
 from freestone.collections.tables.plan import Op
+from freestone.collections.tables.rowwise import row_wise
 from freestone.collections.tables.stages import Stage
 
 __all__: list[str] = []

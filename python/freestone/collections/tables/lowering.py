@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 import polars as pl
 
 from freestone.collections.tables.calls import ByHash, Cutting
-from freestone.collections.tables.expressions import each_expr, is_row_wise
 from freestone.collections.tables.needs import Columns, needs
 from freestone.collections.tables.plan import Leaf, Node, Op
 from freestone.collections.tables.pushing import are_plain, as_where, tests_of
+from freestone.collections.tables.rowwise import row_wise
 from freestone.collections.tables.stages import Stage
 
 if TYPE_CHECKING:
@@ -26,7 +26,6 @@ __all__ = [
     "lower",
     "lower_input",
     "may_hash",
-    "row_wise",
     "rule",
     "shuffled",
     "slots_of",
@@ -64,9 +63,6 @@ LIMITS = Limits()
 Rule = Callable[[Op, Columns], Stage]
 _RULES: dict[str, Rule] = {}
 """What has to be done for steps that need rows of several parts, by the name of the method."""
-
-_ALWAYS = {"cast", "drop", "drop_nans", "drop_nulls", "explode", "rename", "unnest"}
-"""Steps that look at one row alone, whatever their arguments are."""
 
 
 def lower(node: Node, needed: Columns, tests: Sequence[pl.Expr] = ()) -> Stage:
@@ -110,34 +106,6 @@ def rule(method: str) -> Callable[[Rule], Rule]:
         return function
 
     return kept
-
-
-def row_wise(step: Op) -> bool:
-    """Tell whether a step looks at one row alone, and may be done part by part."""
-    if step.method in _ALWAYS:
-        return True
-    if step.method in ("fill_nan", "fill_null"):
-        return step.options.get("strategy") is None and not isinstance(step.args[0], pl.Expr)
-    if step.method not in ("filter", "select", "with_columns"):
-        return False
-    exprs = list(each_expr(step.args, {} if step.method == "filter" else step.options))
-    if step.method == "filter":
-        if any(_is_mask(arg) for arg in step.args):
-            return False
-        exprs += [pl.col(name) == value for name, value in step.options.items()]
-        # The tests of a filter need no names, and may have the same one.
-        exprs = [expr.alias(f"{place}") for place, expr in enumerate(exprs)]
-        exprs.append(pl.nth(0).alias("kept"))
-    return is_row_wise(step.input.empty, exprs, adds=step.method == "with_columns")
-
-
-def _is_mask(predicate: Any) -> bool:
-    """Tell whether a predicate is a boolean for each row, which goes with all rows alone."""
-    if isinstance(predicate, bool | str | pl.Expr):
-        return False
-    return not isinstance(predicate, list) or not all(
-        isinstance(each, str | pl.Expr) for each in predicate
-    )
 
 
 def _leaf(leaf: Leaf, needed: Columns, tests: Sequence[pl.Expr]) -> Stage:

@@ -7,16 +7,14 @@ stored and count nothing either. What an operation converts on its way counts on
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterable
 from dataclasses import replace
-from pathlib import Path
 
 from freestone.errors.lang import ScriptCompileError
 from freestone.lang.front.graph.graph import Block, Function, Op, Program, Value, outer_operands
 from freestone.lang.front.parse.source import failure
 from freestone.lang.settings import Settings
-from freestone.units import format_nbytes
+from freestone.units import format_nbytes, machine_nbytes
 
 VIEWS = frozenset({"transpose"})
 """Operations whose result is the operand's memory."""
@@ -54,15 +52,6 @@ def peak_of(program: Program) -> Peak:
 def limit_of(settings: Settings) -> int:
     """Return the bytes that a program may need."""
     return settings.memory_bytes or machine_nbytes()
-
-
-def machine_nbytes() -> int:
-    """Return the memory that this machine, or this container, has."""
-    total = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
-    try:
-        return min(total, int(Path("/sys/fs/cgroup/memory.max").read_text()))
-    except (OSError, ValueError):
-        return total
 
 
 class _Measuring:
