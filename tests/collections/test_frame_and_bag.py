@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import numpy as np
-import pandas as pd
 import pyarrow as pa
 import pytest
 
@@ -77,15 +76,3 @@ def test_bags(cluster: fs.Cluster) -> None:
     assert fs.Bag.from_function(10, 3, lambda a, b: range(a, b)).compute() == list(range(10))
     with pytest.raises(BlockTypeError, match="a list of items"):
         fs.Bag.from_blocks(["text"])
-
-
-def test_blocks_from_files(cluster: fs.Cluster, tmp_path: object) -> None:
-    paths = []
-    for number in range(4):
-        path = f"{tmp_path}/{number}.csv"
-        pd.DataFrame({"v": np.arange(number * 5, number * 5 + 5)}).to_csv(path, index=False)
-        paths.append(path)
-    frame = fs.Frame.from_files(map(fs.file, paths), pd.read_csv)
-    assert frame.compute()["v"].to_pylist() == list(range(20))
-    array = fs.Array.from_files(paths, lambda file: np.loadtxt(file, skiprows=1))
-    np.testing.assert_array_equal(array.compute(), np.arange(20.0))

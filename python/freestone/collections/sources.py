@@ -1,4 +1,4 @@
-"""What collections are made of: functions, futures, values and files."""
+"""What collections are made of: functions, futures and values."""
 
 from __future__ import annotations
 
@@ -8,10 +8,8 @@ from typing import Any, ClassVar, Self
 
 from freestone.client import Client, current
 from freestone.client.environments import adapt
-from freestone.client.files import File
 from freestone.client.future import Future
 from freestone.collections.blocking import Offsets, offsets_of, total_rows
-from freestone.collections.files import read_files
 from freestone.collections.keeping import copied
 from freestone.collections.making import Spec, check_blocks, describe, make_block, map_block
 from freestone.collections.placing import dealt, drawn_to
@@ -63,28 +61,6 @@ class Sources:
             For futures: `from_futures` takes those.
         """
         return cls._of_blocks(blocks, put_all, name)
-
-    @classmethod
-    def from_files(
-        cls,
-        files: Iterable[File | str],
-        read: Callable[[Any], Any],
-        *,
-        name: str | None = None,
-    ) -> Self:
-        """Make each block by reading a file, on a worker.
-
-        Parameters
-        ----------
-        files
-            Made by `freestone.file`, or paths.
-        read
-            Called with each; returns a block.
-        name
-            What messages call it; the function's name by default.
-        """
-        spec = Spec(collection=name or name_of(read), kind=cls.kind)
-        return cls(read_files(spec, files, read), None, name=spec.collection)
 
     @classmethod
     def _from_own(cls, blocks: Iterable[Any], *, name: str) -> Self:
