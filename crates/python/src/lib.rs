@@ -101,7 +101,7 @@ mod _native {
         #[pymodule_export]
         use crate::future::FutureBase;
         #[pymodule_export]
-        use crate::manager::Hold;
+        use crate::manager::LockHold;
         #[pymodule_export]
         use crate::manager::Manager;
         #[pymodule_export]

@@ -7,7 +7,7 @@ from typing_extensions import disjoint_base
 
 __all__ = [
     "FutureBase",
-    "Hold",
+    "LockHold",
     "Manager",
     "Options",
     "Watch",
@@ -35,7 +35,7 @@ class FutureBase:
     def __reduce__(self) -> Any: ...
 
 @final
-class Hold:
+class LockHold:
     """An entry of a lock or semaphore, which ends at the latest with its task or program."""
 
     def __new__(
@@ -45,7 +45,7 @@ class Hold:
         limit: int | None,
         holder: str,
         worker: int | None,
-    ) -> Hold: ...
+    ) -> LockHold: ...
     @property
     def entry(self) -> tuple[str, int | None, list[str]]: ...
     @property

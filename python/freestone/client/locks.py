@@ -32,7 +32,7 @@ REPORT_INTERVAL_S = 60.0
 
 _Key = tuple[int, str, int] | None
 
-_held: weakref.WeakValueDictionary[_Key, _native.manager.Hold] = weakref.WeakValueDictionary()
+_held: weakref.WeakValueDictionary[_Key, _native.manager.LockHold] = weakref.WeakValueDictionary()
 """The locks that threads of this process have: of which client, the name, and the thread."""
 
 
@@ -55,7 +55,7 @@ class Lock:
         self.limit = limit
         self.timeout_s = timeout_s
         self._client = client
-        self._holds: list[tuple[_native.manager.Hold, LocalClient, _Key]] = []
+        self._holds: list[tuple[_native.manager.LockHold, LocalClient, _Key]] = []
 
     def __enter__(self) -> Lock:
         client = self._where()
@@ -64,7 +64,7 @@ class Lock:
         mine = _held.get(key)
         if mine is not None and not mine.has_left:
             raise LockHeldError(name=self.name)
-        hold = _native.manager.Hold(
+        hold = _native.manager.LockHold(
             client.manager, self.name, self.limit, client.holder, client.task_worker
         )
         try:
@@ -97,7 +97,7 @@ class Lock:
             raise UsageError(f"{problem}; ask for it by its name there: fs.connect(...)")
         return client
 
-    def _wait_for(self, hold: _native.manager.Hold, client: LocalClient) -> None:
+    def _wait_for(self, hold: _native.manager.LockHold, client: LocalClient) -> None:
         state, limit, holders = hold.entry
         if state == "other":
             raise SharedKindError(name=self.name, wanted=_kind(self.limit), found=_kind(limit))
@@ -114,7 +114,7 @@ class Lock:
             client.require_open(action)
             raise ClosedError(action)
 
-    def _wait(self, hold: _native.manager.Hold, holders: list[str]) -> str:
+    def _wait(self, hold: _native.manager.LockHold, holders: list[str]) -> str:
         end = None if self.timeout_s is None else time.monotonic() + self.timeout_s
         while True:
             left = REPORT_INTERVAL_S if end is None else max(end - time.monotonic(), 0.0)

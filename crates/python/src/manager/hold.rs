@@ -32,14 +32,14 @@ impl Inner {
 
 /// An entry of a lock or semaphore.
 #[pyclass(frozen, weakref, module = "freestone._native.manager")]
-pub struct Hold {
+pub struct LockHold {
     inner: Arc<Inner>,
     spin: Duration,
     entered: Arc<Cell>,
 }
 
 #[pymethods]
-impl Hold {
+impl LockHold {
     /// Lines up, or goes in at once if there is room: `entry` says which.
     #[new]
     #[pyo3(signature = (manager, title, limit, holder, worker))]
@@ -116,7 +116,7 @@ impl Hold {
     }
 }
 
-impl Drop for Hold {
+impl Drop for LockHold {
     fn drop(&mut self) {
         self.leave();
     }

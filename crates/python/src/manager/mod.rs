@@ -5,7 +5,7 @@ mod hold;
 mod printed;
 mod remote;
 
-pub use hold::Hold;
+pub use hold::LockHold;
 
 use crate::access;
 use crate::blocks;
