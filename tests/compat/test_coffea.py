@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import hashlib
+import uuid
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -21,6 +24,7 @@ import hist  # noqa: E402
 import uproot  # noqa: E402
 from coffea import processor  # noqa: E402
 from coffea.nanoevents import BaseSchema  # noqa: E402
+from coffea.processor.executor import FileMeta, WorkItem  # noqa: E402
 
 from freestone.compat.coffea import FreestoneExecutor  # noqa: E402
 
@@ -123,6 +127,40 @@ def test_a_later_run_finds_the_results_of_chunks(
     assert second["masses"] == first["masses"] == expected["masses"]
     # The three files were not looked at again, nor the chunks read.
     assert cluster.statistics().done - before.done < 3 + 30
+
+
+def test_a_file_that_was_written_again_is_read_again(cluster: fs.Cluster, tmp_path: Path) -> None:
+    path = str(tmp_path / "again.root")
+    found = []
+    for rows in (10, 700):
+        with uproot.recreate(path) as file:
+            file["Events"] = {"mass": np.arange(rows) % 91}
+        run = processor.Runner(
+            executor=FreestoneExecutor(options={"keep": "session"}),
+            schema=BaseSchema,
+            chunksize=250,
+            savemetrics=False,
+            metadata_cache={},
+        )
+        found.append(run({"d": [path]}, Masses(), treename="Events")["count"])
+    assert found == [{"d": 10}, {"d": 700}]
+
+
+def test_what_does_not_say_whether_it_changed_is_read_by_each_run(cluster: fs.Cluster) -> None:
+    """A remote file has no version before it is looked at, and a Parquet file not even then."""
+    url = "root://nowhere//a.root"
+    file = FileMeta("d", url, "Events")
+    chunk = WorkItem("d", url, "Events", 0, 10, uuid.uuid4().bytes)
+    path = WorkItem("d", url, "Events", 0, 10, hashlib.md5(url.encode()).digest())
+    executor = FreestoneExecutor(options={"keep": "session"})
+    for item, is_kept in ((chunk, True), (file, False), (path, False)):
+        first, second = (executor([item], look, None)[0] for _ in range(2))
+        assert (first == second) is is_kept
+
+
+def look(item: Any) -> list[str]:
+    """Return what differs each time that it is called."""
+    return [uuid.uuid4().hex]
 
 
 def test_without_a_cluster_it_says_so(monkeypatch: pytest.MonkeyPatch) -> None:

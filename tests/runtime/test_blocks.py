@@ -170,6 +170,17 @@ def test_a_task_may_return_a_file(cluster: fs.Cluster, tmp_path: Path) -> None:
     assert made.result().read_text() == "made there"
 
 
+def test_a_file_is_read_again_though_its_time_is_set_back(tmp_path: Path) -> None:
+    path = tmp_path / "copied.txt"
+    path.write_text("one")
+    os.utime(path, ns=(0, 0))
+    name, before = fs.file(path).name, os.stat(path).st_ctime_ns
+    while os.stat(path).st_ctime_ns == before:
+        path.write_text("two")
+        os.utime(path, ns=(0, 0))
+    assert fs.file(path).name != name
+
+
 def test_a_folder_is_given_file_by_file(tmp_path: Path) -> None:
     (tmp_path / "below").mkdir()
     for name in ("one", "below/two"):

@@ -116,7 +116,7 @@ class File(os.PathLike[str]):
         return File, (self.path, self.name, self.nbytes, self.checksum, None, self.stamp)
 
 
-_named: dict[tuple[str, Stamp], tuple[str, int]] = {}
+_named: dict[tuple[str, Stamp, int], tuple[str, int]] = {}
 
 
 def stamp_of(path: str) -> Stamp:
@@ -150,7 +150,7 @@ def file(path: str | os.PathLike[str]) -> File:
 
     Notes
     -----
-    Reads the file once, at several GB/s; a file that did not change since (inode, size and time)
+    Reads the file once, at several GB/s; a file that did not change since (inode, size and times)
     is not read again. A remote file is not read here, only asked about.
     """
     text = os.fspath(path)
@@ -162,7 +162,8 @@ def file(path: str | os.PathLike[str]) -> File:
         raise FileError(
             text, "is a folder; give its files one by one, in a dict or a list, or pack it"
         )
-    key = (text, stamp)
+    # The time of change of the file's inode, too: a copy may set that of its content back.
+    key = (text, stamp, os.stat(text).st_ctime_ns)
     if key not in _named:
         try:
             _named[key] = _native.blocks.name_file(text)

@@ -9,6 +9,11 @@ from __future__ import annotations
 
 import copy
 import dataclasses
+import functools
+import hashlib
+import os
+import stat
+import uuid
 from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
@@ -42,7 +47,9 @@ class FreestoneExecutor(ExecutorBase):  # type: ignore[misc]
         Whether a chunk that fails leaves the others: `Runner` gets what they gave, and the error.
     options : mapping
         Those of ``Cluster.submit`` for the calls of chunks, such as ``{"keep": "forever"}``, by
-        which a later run that has the same processor and files finds their results.
+        which a later run that has the same processor and files finds their results. A file that
+        was written again is another one. What can't be told from its next version, such as a
+        remote Parquet file, is read by each run.
     retries : int
         How often `Runner` reads a file again that can't be opened.
     status, unit, desc, compression, function_name
@@ -83,7 +90,7 @@ class FreestoneExecutor(ExecutorBase):  # type: ignore[misc]
             return accumulator
         client = self._client()
         options = {"name": self.function_name or self.desc, **self.options}
-        futures = client.map(function, [(item,) for item in items], options)
+        futures = _submitted(client, function, items, options)
         merged = self._merge(client, futures)
         good, error = self._follow(client, futures, merged)
         if error is not None:
@@ -127,6 +134,44 @@ class FreestoneExecutor(ExecutorBase):  # type: ignore[misc]
                     good.append(future)
                 progress.update(task, advance=1, refresh=True)
         return good, error
+
+
+def _submitted(
+    client: Client, function: Callable[[Any], Any], items: list[Any], options: Mapping[str, Any]
+) -> list[Future]:
+    """Submit a call for each item, named by the item and by what its file looks like now."""
+    call = functools.partial(_call, function)
+    versions = [_version(item) for item in items]
+    found = [(i, v) for i, v in zip(items, versions, strict=True) if v is not None]
+    # Nobody can ask for these again, so that keeping them would only take space.
+    others = [(i, uuid.uuid4().hex) for i, v in zip(items, versions, strict=True) if v is None]
+    shared = iter(client.map(call, found, options))
+    single = iter(client.map(call, others, {**options, "keep": "task"}))
+    return [next(single if v is None else shared) for v in versions]
+
+
+def _call(function: Callable[[Any], Any], item: Any, version: object) -> Any:
+    """Call a function of coffea's; the version only tells this call from one of an older file."""
+    return function(item)
+
+
+def _version(item: Any) -> object:
+    """Return what differs when an item's file is written again, or None where nothing says it."""
+    path = getattr(item, "filename", None)
+    if path is None:
+        # No file of coffea's: the item is all that there is to read.
+        return ()
+    try:
+        found = os.stat(path)
+    except (OSError, TypeError, ValueError):
+        found = None
+    if found is not None and stat.S_ISREG(found.st_mode):
+        return found.st_ino, found.st_size, found.st_mtime_ns, found.st_ctime_ns
+    unique = getattr(item, "fileuuid", None)
+    # ROOT gives each file that it makes another UUID; for Parquet coffea takes the path's hash.
+    if not unique or unique == hashlib.md5(str(path).encode()).digest():
+        return None
+    return unique
 
 
 def _merged(*results: Any) -> Any:

@@ -5,6 +5,10 @@ use crate::durations::seconds;
 use freestone_core::wire::PrintedOf;
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
+use std::time::Duration;
+
+/// How often a thread that waits looks for Ctrl-C.
+const SIGNALS_INTERVAL: Duration = Duration::from_millis(500);
 
 /// The name of the task's first output, its function, its worker, whether this program waits for it,
 /// whether it went to standard error, the text, and how many bytes before it were left out.
@@ -12,8 +16,18 @@ pub(super) type Piece<'py> = (Option<String>, String, u32, bool, bool, Bound<'py
 
 impl Manager {
     pub(super) fn await_printed(&self, py: Python<'_>, timeout_s: f64) -> PyResult<bool> {
-        let timeout = seconds(timeout_s)?;
-        Ok(py.detach(|| self.link.client.printed().wait(timeout)))
+        let mut left = seconds(timeout_s)?;
+        loop {
+            let slice = left.min(SIGNALS_INTERVAL);
+            if py.detach(|| self.link.client.printed().wait(slice)) {
+                return Ok(true);
+            }
+            left -= slice;
+            if left.is_zero() {
+                return Ok(false);
+            }
+            py.check_signals()?;
+        }
     }
 
     pub(super) fn printed<'py>(&self, py: Python<'py>) -> (Vec<Piece<'py>>, u64) {
