@@ -220,13 +220,34 @@ def test_of_a_task_the_beginning_and_the_end_are_kept(manager: FakeManager) -> N
     assert [piece.left_out for piece in found][31:34] == [0, (300 - 128) * 1024, 0]
 
 
+@pytest.mark.parametrize("lines", [1, 7, 640, 2000])
+def test_so_much_is_kept_however_it_comes(manager: FakeManager, lines: int) -> None:
+    """A worker reads as much at once as an executor's pipe holds, and more."""
+    collected = collector(manager)
+    text = "".join(f"{number:06d}{'.' * 93}\n" for number in range(2000))
+    step = lines * 100
+    for start in range(0, len(text), step):
+        manager.print(text[start : start + step].encode())
+    first, last = logs.FIRST_NBYTES // 100 * 100, logs.LAST_NBYTES // 100 * 100
+    gap = f"[freestone: {format_nbytes(len(text) - first - last)} left out]\n"
+    assert str(collected.logs("ab" * 16)) == text[:first] + gap + text[-last:]
+
+
+def test_of_one_line_the_beginning_and_the_end_are_kept(manager: FakeManager) -> None:
+    collected = collector(manager)
+    manager.print(b"a" * (32 << 10) + b"b" * (200 << 10) + b"c" * (96 << 10))
+    wanted = "a" * (32 << 10) + "\n[freestone: 200 KiB left out]\n" + "c" * (96 << 10)
+    assert str(collected.logs("ab" * 16)) == wanted
+
+
 def test_of_all_tasks_those_go_that_printed_longest_ago(manager: FakeManager) -> None:
     collected = collector(manager)
     for number in range(200):
         manager.print(b"x" * (100 << 10), name=f"{number:032x}")
     found = collected.logs()
     kept = logs.TOTAL_NBYTES // (100 << 10)
-    assert [int(piece.name or "", 16) for piece in found] == list(range(200 - kept, 200))
+    numbers = dict.fromkeys(int(piece.name or "", 16) for piece in found)
+    assert list(numbers) == list(range(200 - kept, 200))
     assert found.left_out == (200 - kept) * (100 << 10)
     assert str(found).startswith(f"[freestone: {format_nbytes(found.left_out)} left out]\n")
 

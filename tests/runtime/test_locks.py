@@ -252,17 +252,23 @@ def test_a_thread_does_not_wait_for_itself(cluster: fs.Cluster) -> None:
     assert entered.is_set()
 
 
-@pytest.mark.parametrize("n", [0, -1, 1.5, "4", 2**32])
+@pytest.mark.parametrize("n", [None, True, 0, -1, 1.5, "4", 2**32, 10**20])
 def test_a_semaphore_that_is_none_is_refused(cluster: fs.Cluster, n: object) -> None:
-    with pytest.raises(ValueError, match="n is a whole number"):
+    with pytest.raises(ValueError, match=r"n is a whole number from 1 to 4,294,967,295"):
         cluster.semaphore("bad", n)  # type: ignore[arg-type]
 
 
 def test_a_timeout_that_is_none_is_refused(cluster: fs.Cluster) -> None:
-    with pytest.raises(ValueError, match="give seconds"):
-        cluster.lock("bad", timeout_s=-1.0)
+    for timeout_s in (-1.0, float("nan"), "x", True):
+        with pytest.raises(ValueError, match="give seconds"):
+            cluster.lock("bad", timeout_s=timeout_s)  # type: ignore[arg-type]
     with pytest.raises(TypeError, match="is text"):
         cluster.lock(3)  # type: ignore[arg-type]
+
+
+def test_who_has_not_entered_can_not_leave(cluster: fs.Cluster) -> None:
+    with pytest.raises(errors.UsageError, match="<lock 'outside'> is left that was not entered"):
+        cluster.lock("outside").__exit__(None, None, None)
 
 
 def test_in_another_process_a_lock_is_nobodys(served: fs.Cluster) -> None:

@@ -25,7 +25,10 @@ from freestone.errors import (
 if TYPE_CHECKING:
     from freestone.client.local import LocalClient
 
-__all__ = ["Lock"]
+__all__ = ["Lock", "semaphore"]
+
+MAX_HOLDERS = 2**32 - 1
+"""How many a semaphore lets in at most: the manager counts them in 32 bits."""
 
 REPORT_INTERVAL_S = 60.0
 """Who waits for so long says so in the log."""
@@ -47,10 +50,7 @@ class Lock:
     ) -> None:
         if not isinstance(name, str):
             raise TypeError(f"the name of a lock is text, not {name!r:.80}")
-        if limit is not None and (type(limit) is not int or not 0 < limit < 2**32):
-            raise ValueError(f"semaphore({name!r}, {limit!r:.80}): n is a whole number, at least 1")
-        if timeout_s is not None and not timeout_s >= 0:
-            raise ValueError(f"timeout_s={timeout_s!r:.80}: give seconds, or None to wait")
+        _check_timeout(timeout_s)
         self.name = name
         self.limit = limit
         self.timeout_s = timeout_s
@@ -83,6 +83,8 @@ class Lock:
         error: BaseException | None,
         traceback: TracebackType | None,
     ) -> None:
+        if not self._holds:
+            raise UsageError(f"{self!r} is left that was not entered; use it in 'with'")
         hold, client, key = self._holds.pop()
         _held.pop(key, None)
         hold.leave()
@@ -132,6 +134,20 @@ class Lock:
 
     def __repr__(self) -> str:
         return f"<{_kind(self.limit)[2:]} {self.name!r}>"
+
+
+def semaphore(client: LocalClient, name: str, n: int, timeout_s: float | None) -> Lock:
+    """Return what lets `n` in at a time; a lock, which has no `n`, is another kind of thing."""
+    if type(n) is not int or not 0 < n <= MAX_HOLDERS:
+        problem = f"semaphore({name!r:.80}, {n!r:.80}): n is a whole number"
+        raise ValueError(f"{problem} from 1 to {MAX_HOLDERS:,}")
+    return Lock(client, name, n, timeout_s)
+
+
+def _check_timeout(timeout_s: object) -> None:
+    is_number = isinstance(timeout_s, int | float) and not isinstance(timeout_s, bool)
+    if timeout_s is not None and not (is_number and timeout_s >= 0):  # type: ignore[operator]
+        raise ValueError(f"timeout_s={timeout_s!r:.80}: give seconds, or None to wait")
 
 
 def _kind(limit: int | None) -> str:

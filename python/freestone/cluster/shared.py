@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from freestone.client.locks import Lock
+from freestone.client.locks import Lock, semaphore
 
 if TYPE_CHECKING:
     from freestone.client.local import LocalClient
@@ -65,6 +65,8 @@ class SharedState:
 
         Raises
         ------
+        ValueError
+            If `n` is no whole number from 1 to 4,294,967,295, or `timeout_s` no seconds.
         SharedKindError
             By ``with``: while the name is a lock's, or a semaphore's with another `n`.
 
@@ -78,4 +80,4 @@ class SharedState:
         ...     cluster.gather(cluster.map(query, range(3)))
         [0, 2, 4]
         """
-        return Lock(self.client, name, n, timeout_s)
+        return semaphore(self.client, name, n, timeout_s)

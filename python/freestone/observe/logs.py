@@ -24,6 +24,8 @@ LAST_NBYTES = 96 << 10
 """and of its end."""
 TOTAL_NBYTES = 16 << 20
 """What is kept of all tasks together: of more, those go that have printed nothing for longest."""
+LONG_LINE_NBYTES = 8 << 10
+"""A line that is longer may be cut in two, as workers do, to keep a part of it."""
 _WAIT_S = 3600.0
 
 
@@ -110,23 +112,49 @@ class _Kept:
         return self.first_nbytes + self.last_nbytes
 
     def add(self, piece: Printed) -> None:
-        nbytes = len(piece.text)
-        if not self.last and self.first_nbytes + nbytes <= FIRST_NBYTES:
-            self.first.append(piece)
-            self.first_nbytes += nbytes
-            return
+        if not self.last:
+            at = _before(piece.text, FIRST_NBYTES - self.first_nbytes)
+            if at or not piece.text:
+                self.first.append(replace(piece, text=piece.text[:at]))
+                self.first_nbytes += at
+                piece = replace(piece, text=piece.text[at:], left_out=0)
+            if not piece.text:
+                return
         self.last.append(piece)
-        self.last_nbytes += nbytes
-        while self.last_nbytes > LAST_NBYTES and len(self.last) > 1:
-            gone = self.last.popleft()
-            self.last_nbytes -= len(gone.text)
-            self.left_out += gone.left_out + len(gone.text)
+        self.last_nbytes += len(piece.text)
+        while (excess := self.last_nbytes - LAST_NBYTES) > 0:
+            self._drop(excess)
+
+    def _drop(self, excess: int) -> None:
+        """Leave out the beginning of the end: a piece, or its first lines."""
+        piece = self.last.popleft()
+        at = _after(piece.text, excess)
+        self.last_nbytes -= at
+        self.left_out += piece.left_out + at
+        if at < len(piece.text):
+            self.last.appendleft(replace(piece, text=piece.text[at:], left_out=0))
 
     def pieces(self) -> Iterator[Printed]:
         yield from self.first
         for index, piece in enumerate(self.last):
             missing = piece.left_out + (self.left_out if index == 0 else 0)
             yield replace(piece, left_out=missing) if missing else piece
+
+
+def _before(text: str, most: int) -> int:
+    """Return where to cut so that at most so much is before it; only long lines are cut."""
+    if len(text) <= most:
+        return len(text)
+    behind = text.rfind("\n", 0, most) + 1
+    is_short = "\n" in text[most : most + LONG_LINE_NBYTES]
+    return behind if behind or is_short else most
+
+
+def _after(text: str, least: int) -> int:
+    """Return where to cut so that so much is before it, or all is; only long lines are cut."""
+    if len(text) <= least:
+        return len(text)
+    return text.find("\n", least - 1, least + LONG_LINE_NBYTES) + 1 or least
 
 
 class Collector:
@@ -251,7 +279,8 @@ def _joined(pieces: Iterable[Printed]) -> Iterator[str]:
     before: Printed | None = None
     for piece in pieces:
         is_open = before is not None and not before.text.endswith(("\n", "\r"))
-        if is_open and before is not None and _origin(before) != _origin(piece):
+        is_cut = before is not None and (piece.left_out or _origin(before) != _origin(piece))
+        if is_open and is_cut:
             yield "\n"
         yield str(piece)
         before = piece
