@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import itertools
 import operator
+from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import dask
@@ -248,3 +250,34 @@ def test_arrays_of_types_that_cannot_be_compared_are_equal_if_they_are_empty(row
     for left, right in itertools.product((np.ones(rows, kind) for kind in kinds), repeat=2):
         found = np.array_equal(fs.Array.from_numpy(left, 1), right)
         assert bool(found) == np.array_equal(left, right), (left.dtype, right.dtype)
+
+
+@pytest.mark.filterwarnings("ignore:.*is not computed lazily:UserWarning")
+@pytest.mark.parametrize("kind", ["U", "S"])
+def test_texts_of_blocks_have_one_width(kind: str, tmp_path: Path) -> None:
+    """What is computed of them has the width of the first ones: longer ones would be cut."""
+    parts = [np.array(["a", "b"], f"{kind}1"), np.array(["cdef"], f"{kind}4")]
+
+    def named() -> fs.Array:
+        return fs.Array.from_function(3, [0, 2, 3], lambda start, stop: parts[start // 2], name="t")
+
+    assert named().compute().tolist() == np.concatenate(parts).tolist()
+    refused: list[Callable[[], Any]] = [
+        lambda: named().dtype,
+        lambda: np.strings.upper(named()),
+        lambda: np.take(named(), [2]),
+        lambda: named().to_dask(),
+        lambda: np.where(np.arange(3) > 0, named(), "q"),
+        lambda: fs.write(named(), tmp_path / "t.npy"),
+        lambda: fs.write(named(), tmp_path / "t.parquet"),
+        lambda: fs.Array.from_blocks(parts, name="t"),
+    ]
+    for call in refused:
+        with pytest.raises(
+            BlockShapeError, match=r"block 1 of 't' .*4 \(astype\(\) in the function"
+        ):
+            call()
+    wide = named().map_blocks(lambda block: block.astype(f"{kind}4"))
+    assert (
+        np.strings.upper(wide).compute().tolist() == np.char.upper(np.concatenate(parts)).tolist()
+    )

@@ -234,9 +234,14 @@ class Array(Expressions, Collection):
 
     @property
     def dtype(self) -> np.dtype[Any]:
-        """The dtype of the blocks; asks the first one if that is not known."""
+        """The dtype of the blocks; asks the first one if that is not known.
+
+        Texts of all blocks have to be of one width, so that all are asked: BlockShapeError if not.
+        """
         if self._dtype is None:
             first = self._first().dtype if self._live("ask for its dtype") else None
+            if first is not None and np.dtype(first).kind in "US":
+                self._described()
             self._dtype = np.dtype(first or float)
         return self._dtype
 

@@ -199,7 +199,11 @@ def describe(block: Any) -> Meta:
 def _go_together(one: Meta, other: Meta) -> bool:
     if (one.columns, one.sparse) != (other.columns, other.sparse):
         return False
-    return one.dtype == other.dtype or same_dtype(np.dtype(one.dtype), np.dtype(other.dtype))
+    if one.dtype is None or other.dtype is None:
+        return one.dtype is other.dtype
+    ours, theirs = np.dtype(one.dtype), np.dtype(other.dtype)
+    # What is computed of texts has the width of the first ones, and would cut longer ones.
+    return same_dtype(ours, theirs) and ours.itemsize == theirs.itemsize
 
 
 def _described(meta: Meta) -> str:
@@ -213,4 +217,6 @@ def check_blocks(spec: Spec, metas: Sequence[Meta]) -> None:
     for index, meta in enumerate(metas):
         if not _go_together(meta, metas[0]):
             wanted, found = f"like block 0, {_described(metas[0])}", _described(meta)
+            if meta.dtype is not None and np.dtype(meta.dtype).kind in "US":
+                found += " (astype() in the function gives all texts one width)"
             raise BlockShapeError(spec.collection, index, wanted=wanted, found=found)

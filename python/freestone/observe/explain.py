@@ -203,7 +203,8 @@ def _last_worker(explanation: Explanation) -> str:
         return "a worker"
     last = explanation.attempts[-1]
     if last.start_ns:
-        return f"{last.worker} and runs"
+        # A lock counts as well, and a child of the task.
+        return f"{last.worker} and {'runs' if last.ended == 'running' else 'waits for others'}"
     ahead = f" behind {_count(explanation.ahead, 'task')}" if explanation.ahead else ""
     return f"{last.worker} and waits there{ahead}"
 
