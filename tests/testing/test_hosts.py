@@ -107,7 +107,7 @@ def test_a_cluster_does_not_wait_for_workers_that_have_ended() -> None:
     assert host.asked == 3
 
 
-def test_the_kit_waits_as_long_as_it_is_told() -> None:
+def test_the_kit_waits_for_workers_until_its_timeout() -> None:
     with pytest.raises(AssertionError, match=r" within 2\.5 s"):
         check_host(Absent, timeout_s=2.5)
 
