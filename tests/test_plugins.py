@@ -5,14 +5,18 @@ from __future__ import annotations
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from freestone import plugins
-from freestone.errors import PluginError, UsageError
+from freestone.cluster import Cluster
+from freestone.errors import FormatError, PluginError, UsageError
 from freestone.hosts.engine import make_host
-from freestone.io import Format
+from freestone.io import Dataset, Format, open_dataset
 from freestone.io.formats import format_of
+from freestone.io.stores import locate
+from freestone.partitions.placement import placement_of
 from tests.extend.installing import add_metadata
 
 GROUP = "freestone.formats"
@@ -128,3 +132,62 @@ def test_what_makes_no_host_is_refused(site: Path, value: str, problem: str) -> 
     add_metadata(site, "plugin-ten", {"freestone.hosts": {"odd": f"{module}:HOST"}})
     with pytest.raises(PluginError, match=problem):
         make_host("odd", {})
+
+
+def test_a_format_that_opens_nothing_is_named(site: Path) -> None:
+    offer(site, "plugin-empty", loud="LOUD")
+    (site / "x.loud").write_bytes(b"1")
+    with pytest.raises(PluginError, match=r"'loud' of plugin-empty .* has to return a Dataset"):
+        open_dataset(site / "x.loud")
+
+
+def test_what_is_no_name_of_a_format_or_host_is_refused() -> None:
+    with pytest.raises(UsageError, match="format=3: give the name of a format"):
+        format_of("x.npy", 3)  # type: ignore[arg-type]
+    with pytest.raises(UsageError, match=r"Cluster.on\(3\): give the name of a host"):
+        make_host(3, {})  # type: ignore[arg-type]
+
+
+class Deaf:
+    name = "deaf"
+
+    def listen(self) -> Any:
+        return 3
+
+    def start(self, access: Any, config: Any) -> None:
+        raise NotImplementedError
+
+    def joining(self) -> int:
+        return 0
+
+    def close(self) -> None:
+        pass
+
+
+def test_what_is_no_host_is_refused() -> None:
+    with pytest.raises(UsageError, match="is of type object; a host has name, listen"):
+        Cluster(host=object())  # type: ignore[arg-type]
+    with pytest.raises(UsageError, match=r"listen\(\) of the host 'deaf' returns 3; it has to"):
+        Cluster(host=Deaf())
+
+
+def test_a_class_is_no_placement() -> None:
+    class Mine:
+        def place(self, nbytes: Any, holders: Any, slots: Any) -> Any:
+            raise NotImplementedError
+
+    with pytest.raises(TypeError, match="give an object with a method place"):
+        placement_of(Mine)  # type: ignore[arg-type]
+
+
+class Listed(Dataset):
+    def read_rows(self, start: int, stop: int, threads: int) -> Any:
+        return [1.0] * (stop - start)
+
+
+def test_rows_that_are_no_array_are_refused(tmp_path: Path) -> None:
+    (tmp_path / "x").write_bytes(b"1")
+    location = locate(tmp_path / "x")
+    listed = Listed(location=location, kind="array", rows=2, columns=(), stamp=location.stamp())
+    with pytest.raises(FormatError, match="reads rows as what is of type list; an array"):
+        listed.read(0, 2)

@@ -84,6 +84,8 @@ def make_host(name: str, options: Mapping[str, Any]) -> Host:
     PluginError
         When what is offered can't be used.
     """
+    if not isinstance(name, str):
+        raise UsageError(f"Cluster.on({name!r:.80}): give the name of a host, as text")
     make = plugins.load(GROUP, name, object)
     if make is None:
         known = plugins.names(GROUP)
@@ -111,8 +113,20 @@ def _check_options(name: str, make: Callable[..., Any], options: Mapping[str, An
 
 
 def home_of(config: Config, host: Host) -> Config:
-    """Return the settings of the program's own worker, which keeps blocks and runs nothing."""
+    """Return the settings of the program's own worker, which keeps blocks and runs nothing.
+
+    Raises
+    ------
+    UsageError
+        When the host is none, or does not say where to listen.
+    """
+    if not isinstance(host, Host):
+        wanted = "a host has name, listen(), start(), joining() and close()"
+        raise UsageError(f"host={host!r:.80} is of type {type(host).__name__}; {wanted}")
     listen = config.listen or host.listen()
+    if not isinstance(listen, str):
+        problem = f"listen() of the host {host.name!r} returns {listen!r:.80}"
+        raise UsageError(f"{problem}; it has to return an address, such as 'tcp://127.0.0.1:0'")
     return dataclasses.replace(config, workers=1, executors=0, listen=listen)
 
 

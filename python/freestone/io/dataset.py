@@ -123,6 +123,10 @@ class Dataset(ABC):
         if (stop - start) * self.row_nbytes > MAX_NBYTES:
             raise MemoryError(f"{stop - start:,} rows are more than any memory holds")
         rows = self.read_rows(start, stop, threads)
+        if not hasattr(rows, "shape"):
+            wanted = "an array, sparse array or table is wanted"
+            reason = f"its format reads rows as what is of type {type(rows).__name__}; {wanted}"
+            raise FormatError(self.location.url, reason)
         if rows.shape[0] != stop - start:
             reason = (
                 f"it has {rows.shape[0]:,} of rows {start:,} to {stop:,} (truncated, or damaged)"

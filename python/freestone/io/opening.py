@@ -8,11 +8,12 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+from freestone import plugins
 from freestone.errors import FormatError, UsageError, did_you_mean
 from freestone.io.compressed import CompressedLocation
 from freestone.io.dataset import Dataset
 from freestone.io.formats import Format, format_of
-from freestone.io.formats.names import COMPRESSED, is_compressed
+from freestone.io.formats.names import COMPRESSED, GROUP, is_compressed
 from freestone.io.formats.zarr import FolderWriter
 from freestone.io.stores import FileLocation, locate
 from freestone.io.telling import telling
@@ -73,7 +74,8 @@ def open_dataset(
     words = (location, whole) if found.passes > 1 else (location,)
     with telling(location.url):
         dataset = found.open_dataset(*words, **options)
-    assert isinstance(dataset, Dataset)
+    if not isinstance(dataset, Dataset):
+        raise _wrong(found, "open_dataset", dataset, "a Dataset")
     if isinstance(location, CompressedLocation):
         # Whoever reads some rows decompresses them all.
         dataset = replace(dataset, unit_rows=max(dataset.rows, 1))
@@ -148,8 +150,17 @@ def open_writer(
             location=folder, local=local, shape=shape, format=found.name, options=options
         )
     made = found.open_writer(location, shape, **options)
-    assert isinstance(made, Writer | StreamWriter | FolderWriter)
+    if not isinstance(made, Writer | StreamWriter | FolderWriter):
+        raise _wrong(found, "open_writer", made, "a Writer or StreamWriter")
     return made
+
+
+def _wrong(format: Format, function: str, found: object, wanted: str) -> Exception:
+    """Return the error of a format that gives something else than its contract says."""
+    reason = f"{function} returns what is of type {type(found).__name__}; it has to return {wanted}"
+    if format.name in plugins.names(GROUP):
+        return plugins.wrong(GROUP, format.name, reason)
+    return TypeError(f"the format {format.name!r}: {reason}")
 
 
 def _check_dimensions(location: FileLocation, shape: Shape) -> None:

@@ -65,7 +65,7 @@ def placement_of(placement: str | Placement) -> Placement:
         When a package offers it, and it can't be used.
     """
     if not isinstance(placement, str):
-        if not isinstance(placement, Placement):
+        if isinstance(placement, type) or not isinstance(placement, Placement):
             raise TypeError(
                 f"placement={placement!r}: give an object with a method place(nbytes, holders, "
                 "slots), or the name of an entry point in freestone.placements"

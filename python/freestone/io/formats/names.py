@@ -58,6 +58,8 @@ def format_of(name: str, chosen: str | None = None) -> Format:
         lower = _uncompressed(re.sub(r"\.hdfs(_segment_\d+)?$", "", name.lower()))
         fits = [key for key, ends in FORMATS.items() if lower.endswith(ends)]
         return _built_in(fits[0]) if fits else _others_by_suffix(name, lower)
+    if not isinstance(chosen, str):
+        raise UsageError(f"format={chosen!r:.80}: give the name of a format, such as 'npy'")
     if chosen in FORMATS:
         return _built_in(chosen)
     if (found := _others(chosen)) is not None:
