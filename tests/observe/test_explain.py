@@ -112,3 +112,9 @@ def test_what_makes_its_inputs() -> None:
     assert str(second).startswith("fit (11111111), which has been ready for 3.")
     assert str(third) == "22222222, which waits for 2 inputs"
     assert str(explanation).startswith(f"'sum' waits for 3 inputs: {first}; {second}; {third}")
+
+
+def test_where_no_worker_runs_calls_it_says_so() -> None:
+    wanted = "'mass' is ready and waits for a worker to join: there is none that runs calls"
+    assert tell("ready", slots=0, ahead=3) == wanted
+    assert "to join" not in tell("ready", slots=1)

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 import freestone as fs
-from freestone.errors import TaskKilledError
+from freestone.errors import TaskKilledError, UsageError
 from freestone.observe import logs
 from freestone.observe.logs import Collector
 from freestone.units import format_nbytes
@@ -113,6 +113,9 @@ def test_logs_by_worker(two_workers: fs.Cluster) -> None:
     assert sorted(str(two_workers.logs()).splitlines()) == ["at 0", "at 1"]
     with pytest.raises(TypeError, match="a future or a worker, not float"):
         two_workers.logs(0.5)  # type: ignore[arg-type]
+    for unknown in ("worker-7", "nope", 7, -1):
+        with pytest.raises(UsageError, match=r"no worker '.*'; there are: worker-0, worker-1"):
+            two_workers.logs(unknown)
 
 
 def test_a_crash_leaves_its_last_words(cluster: fs.Cluster) -> None:

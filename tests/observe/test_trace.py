@@ -9,7 +9,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from freestone.errors import ConfigurationError
+from freestone.cli import main
+from freestone.errors import ConfigurationError, FormatError
 from freestone.observe import trace
 from freestone.observe.figures import WorkerStatus
 
@@ -141,3 +142,38 @@ def test_a_summary_counts_and_sums() -> None:
 def test_an_empty_trace_sums_up_to_nothing() -> None:
     assert trace.summary([]).seconds == 0
     assert "0 attempts" in str(trace.summary([]))
+
+
+BAD = {
+    "junk.parquet": b"junk",
+    "junk.jsonl": b"junk\n",
+    "bytes.json": b"\xff\xfe",
+    "object.json": b"{}",
+    "rows.json": b"[1, 2]",
+    "other.jsonl": b'{"a": 1}\n',
+    "field.jsonl": b'{"kind": "task", "label": "f"}\n',
+    "type.jsonl": b'{"kind": "left", "at_ns": "x", "worker": "worker-0"}\n',
+    "junk.parquet.partial": b"junk",
+}
+
+
+@pytest.mark.parametrize("name", BAD)
+@pytest.mark.parametrize("command", ["trace", "report"])
+def test_what_is_no_trace_is_refused_in_a_sentence(
+    tmp_path: Path, command: str, name: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / name
+    path.write_bytes(BAD[name])
+    assert main([command, str(path)]) == 2
+    reported = capsys.readouterr().err
+    assert reported.startswith("format: ")
+    assert f"{name} can't be used: it is no trace of a run: " in reported
+    assert "Traceback" not in reported
+
+
+def test_a_table_is_no_trace(tmp_path: Path) -> None:
+    pa = pytest.importorskip("pyarrow")
+    path = tmp_path / "table.parquet"
+    pa.parquet.write_table(pa.table({"x": [1, 2]}), path)
+    with pytest.raises(FormatError, match="record 1 has no kind"):
+        trace.read(path)

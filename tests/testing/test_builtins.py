@@ -55,3 +55,8 @@ def test_an_unknown_function_is_compared_with_those_of_other_packages(site: Path
     add_metadata(site, "plugin-near", {"freestone.builtins": {"twicely": "plugin_twice:TWICE"}})
     with pytest.raises(ScriptSyntaxError, match="no function 'twicel'; did you mean 'twicely'"):
         run_text("print(twicel(1.0));")
+
+
+def test_a_check_without_cases_fails() -> None:
+    with pytest.raises(AssertionError, match="there are no cases to check 'sqrt' with"):
+        check_builtin("sqrt", [])

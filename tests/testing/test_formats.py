@@ -86,3 +86,10 @@ def test_a_mistake_is_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, rig
     monkeypatch.syspath_prepend(tmp_path)
     with pytest.raises(AssertionError, match=problem):
         check_format("grid", tmp_path)
+
+
+def test_a_check_without_values_or_a_format_fails(tmp_path: Path) -> None:
+    with pytest.raises(AssertionError, match="there are no values to check the format with"):
+        check_format("npy", tmp_path, [])
+    with pytest.raises(AssertionError, match="the format 'nonexist': UsageError: "):
+        check_format("nonexist", tmp_path)

@@ -7,7 +7,9 @@ from typing import Any
 
 import pytest
 
+from freestone.cluster import Cluster
 from freestone.config import Config
+from freestone.errors import ClusterStartError
 from freestone.hosts import Access, end, launch, words
 from freestone.testing import check_host
 
@@ -76,6 +78,38 @@ def test_a_host_on_this_machine_passes() -> None:
 def test_a_mistake_is_found(host: type[Here], problem: str) -> None:
     with pytest.raises(AssertionError, match=problem):
         check_host(host)
+
+
+class Stillborn(Here):
+    """Its worker ends while the cluster waits for it."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.asked = 0
+
+    def start(self, access: Access, config: Config) -> None:
+        pass
+
+    def joining(self) -> int:
+        self.asked += 1
+        return int(self.asked < 3)
+
+
+class Absent(Stillborn):
+    def joining(self) -> int:
+        return 1
+
+
+def test_a_cluster_does_not_wait_for_workers_that_have_ended() -> None:
+    host = Stillborn()
+    with pytest.raises(ClusterStartError, match="here said that 1 workers would join, and now"):
+        Cluster(host=host, executors=1, memory="64MiB", disk="64MiB")
+    assert host.asked == 3
+
+
+def test_the_kit_waits_for_workers_until_its_timeout() -> None:
+    with pytest.raises(AssertionError, match=r" within 2\.5 s"):
+        check_host(Absent, timeout_s=2.5)
 
 
 def test_what_is_no_host_is_named() -> None:

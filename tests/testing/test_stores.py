@@ -9,6 +9,7 @@ import pytest
 
 from freestone.errors import PluginError
 from freestone.io.stores import locate
+from freestone.io.stores.posix import PosixLocation
 from freestone.testing import check_store
 from tests.extend.installing import EXAMPLES, add_metadata
 
@@ -73,3 +74,11 @@ def test_what_makes_no_place_is_refused(site: Path, value: Any, problem: str) ->
     add_metadata(site, module, {"freestone.stores": {"odd": f"{module}:STORE"}})
     with pytest.raises(PluginError, match=problem):
         locate("odd://x")
+
+
+def test_a_store_that_removes_nothing_is_found(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(PosixLocation, "remove", lambda self: None)
+    with pytest.raises(AssertionError, match="a file that was removed exists"):
+        check_store(str(tmp_path))

@@ -4,7 +4,7 @@ import subprocess
 from collections.abc import Sequence
 
 from freestone.config import Config
-from freestone.errors import UsageError
+from freestone.errors import ClusterStartError, UsageError
 from freestone.hosts import Access, end, launch, listen_towards, words
 
 
@@ -46,7 +46,11 @@ class SshHost:
 
     def joining(self) -> int:
         """Return how many are sure to join: those that have not ended."""
-        return sum(worker.poll() is None for worker in self._workers)
+        left = [worker for worker in self._workers if worker.poll() is None]
+        if self._workers and not left:
+            ended = [worker.returncode for worker in self._workers]
+            raise ClusterStartError(f"the commands have ended with status {ended}")
+        return len(left)
 
     def close(self) -> None:
         """End the workers: closing their standard input lets them leave in good order."""

@@ -6,7 +6,7 @@ import pytest
 from freestone_ssh import SshHost
 
 import freestone as fs
-from freestone.errors import UsageError
+from freestone.errors import ClusterStartError, UsageError
 from freestone.testing import check_host
 
 # It takes the name of a machine, as ssh does, and runs the command here.
@@ -31,3 +31,9 @@ def test_no_machines_are_refused() -> None:
 def test_unknown_options_are_refused() -> None:
     with pytest.raises(UsageError, match="options: got an unexpected keyword argument 'port'"):
         fs.Cluster.on("ssh", {"machines": ["localhost"], "port": 22})
+
+
+def test_a_command_that_fails_is_no_cluster() -> None:
+    fails = {"machines": ["typo"], "shell": ("sh", "-c", "exit 255", "sh")}
+    with pytest.raises(ClusterStartError, match=r"ended with status \[255\]"):
+        fs.Cluster.on("ssh", fails, executors=1, memory="64MiB", disk="64MiB")

@@ -26,7 +26,9 @@ def execute(arguments: argparse.Namespace, output: Output) -> int:
 
     out = Path(arguments.out or Path(arguments.trace).with_suffix(".html"))
     require_folder(str(out))
-    run = report.load(trace.read(arguments.trace))
+    records = trace.read(arguments.trace)
+    with trace.expecting_trace(arguments.trace):
+        run = report.load(records)
     out.write_text(report.page(run, Path(arguments.trace).stem), "utf-8")
     lines = [*report.summary(run), *(f"Try: {line}" for line in report.advice(run))]
     data = {"page": str(out), "seconds": run.seconds, "says": lines}

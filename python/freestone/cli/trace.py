@@ -28,10 +28,12 @@ def execute(arguments: argparse.Namespace, output: Output) -> int:
     from freestone.observe import perfetto, trace
 
     records = trace.read(arguments.trace)
-    text = str(trace.summary(records))
+    with trace.expecting_trace(arguments.trace):
+        text = str(trace.summary(records))
     data = {"records": len(records), "summary": text}
     if arguments.perfetto is not None:
-        data["events"] = perfetto.write(arguments.perfetto, records)
+        with trace.expecting_trace(arguments.trace):
+            data["events"] = perfetto.write(arguments.perfetto, records)
         text += f"\n{data['events']:,} events are in {arguments.perfetto}"
     output.show(data, lambda: text)
     return 0

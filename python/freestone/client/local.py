@@ -373,4 +373,5 @@ class LocalClient:
 
     def explain_named(self, name: str) -> Explanation:
         """Tell it of a block by its name, which the program need not refer to."""
-        return Explanation.from_dict(self.manager.explain(bytes.fromhex(name)))
+        figures = self.manager.explain(bytes.fromhex(name))
+        return Explanation.from_dict({**figures, "slots": self.slots})

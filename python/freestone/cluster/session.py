@@ -15,6 +15,7 @@ from freestone.client.usage import refuse_ambiguous, rows
 from freestone.client.waiting import AsCompleted, DoneAndNotDone, as_completed, gather, wait
 from freestone.cluster.shared import SharedState
 from freestone.compat.concurrent import Executor
+from freestone.errors import UsageError
 from freestone.events.gang import spmd
 from freestone.observe.reprs import ClusterView, view_html, view_text
 
@@ -530,6 +531,8 @@ class Session(SharedState):
         ------
         TypeError
             For something else than a future or a worker.
+        UsageError
+            When there is no such worker, and none that has left printed anything.
 
         Notes
         -----
@@ -552,8 +555,17 @@ class Session(SharedState):
         if isinstance(of, Future):
             return self.client.logs.logs(name=of.name)
         if isinstance(of, str | int) and not isinstance(of, bool):
-            return self.client.logs.logs(worker=of if isinstance(of, str) else f"worker-{of}")
+            return self._logs_of_worker(of if isinstance(of, str) else f"worker-{of}")
         raise TypeError(f"logs() takes a future or a worker, not {type(of).__name__}")
+
+    def _logs_of_worker(self, worker: str) -> Logs:
+        found = self.client.logs.logs(worker=worker)
+        if not found and not self.client.closed:
+            there = [one["worker"] for one in self.client.workers()]
+            if worker not in there:
+                known = ", ".join(there) or None
+                raise UsageError(f"there is no worker {worker!r:.80}; there are: {known}")
+        return found
 
     @property
     def slots(self) -> int:

@@ -160,10 +160,21 @@ class LocalWorkers:
     def wait_for_any(self, host: Host, slots: Callable[[], int]) -> None:
         """Wait for the first worker of an engine, if one is sure to come."""
         deadline = time.monotonic() + self.config.start_timeout_s
-        while host.joining() and not slots():
+        most = 0
+        while not slots():
+            joining = host.joining()
+            if not joining:
+                # The last may have joined since.
+                if not most or slots():
+                    return
+                raise ClusterStartError(
+                    f"{host.name} said that {most} workers would join, and now that none will; "
+                    "they have ended, and what they printed says why"
+                )
+            most = max(most, joining)
             if time.monotonic() > deadline:
                 raise ClusterStartError(
-                    f"none of the {host.joining()} workers of {host.name} has joined at "
+                    f"none of the {joining} workers of {host.name} has joined at "
                     f"{self.access.address} within {self.config.start_timeout_s} s; look at what "
                     "they printed, try listen= with an address that they reach, or raise "
                     "start_timeout_s"

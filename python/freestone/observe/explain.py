@@ -113,6 +113,8 @@ class Explanation:
         Workers that have its output.
     nbytes : int or None
         Bytes of its output, if known.
+    slots : int or None
+        Calls that the cluster's workers run at once, if known; with none, it waits for a worker.
     """
 
     stage: str
@@ -125,6 +127,7 @@ class Explanation:
     attempted: int = 0
     replicas: tuple[str, ...] = ()
     nbytes: int | None = None
+    slots: int | None = None
 
     @classmethod
     def from_dict(cls, figures: Mapping[str, Any]) -> Explanation:
@@ -184,6 +187,8 @@ def _inputs(explanation: Explanation) -> str:
 
 
 def _room(explanation: Explanation) -> str:
+    if explanation.slots == 0:
+        return "a worker to join: there is none that runs calls"
     needs = ", ".join(
         f"{format_nbytes(amount)} of {key}" if key in ("memory", "disk") else f"{amount} {key}"
         for key, amount in explanation.resources.items()
@@ -198,7 +203,8 @@ def _last_worker(explanation: Explanation) -> str:
         return "a worker"
     last = explanation.attempts[-1]
     if last.start_ns:
-        return f"{last.worker} and runs"
+        # A lock counts as well, and a child of the task.
+        return f"{last.worker} and {'runs' if last.ended == 'running' else 'waits for others'}"
     ahead = f" behind {_count(explanation.ahead, 'task')}" if explanation.ahead else ""
     return f"{last.worker} and waits there{ahead}"
 

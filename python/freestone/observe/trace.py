@@ -10,11 +10,12 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from freestone.errors import ConfigurationError
+from freestone.errors import ConfigurationError, FormatError, FreestoneError
 from freestone.observe.forms import (
     FIELDS,
     PARTIAL,
@@ -31,6 +32,7 @@ __all__ = [
     "LabelFigures",
     "TraceSummary",
     "check",
+    "expecting_trace",
     "read",
     "summary",
     "write",
@@ -83,8 +85,24 @@ def check(path: str | os.PathLike[str] | None) -> bool:
 
 
 def read(path: str | os.PathLike[str]) -> list[dict[str, Any]]:
-    """Read a trace as it was written, or the ``.partial`` one of a run that crashed."""
+    """Read a trace as it was written, or the ``.partial`` one of a run that crashed.
+
+    Raises
+    ------
+    FormatError
+        If the file is something else.
+    """
     path = Path(path)
+    with expecting_trace(path):
+        records = _read(path)
+        for number, record in enumerate(records, 1):
+            kind = record.get("kind") if isinstance(record, dict) else None
+            if not isinstance(kind, str):
+                raise ValueError(f"record {number} has no kind")
+    return records
+
+
+def _read(path: Path) -> list[Any]:
     if path.suffix == PARTIAL:
         return read_partial(path)
     _writer(path)
@@ -93,8 +111,24 @@ def read(path: str | os.PathLike[str]) -> list[dict[str, Any]]:
     text = path.read_text("utf-8")
     if path.suffix == ".jsonl":
         return [json.loads(line) for line in text.splitlines()]
-    found: list[dict[str, Any]] = json.loads(text)
+    found = json.loads(text)
+    if not isinstance(found, list):
+        raise ValueError(f"it is a {type(found).__name__}, and no list of records")
     return found
+
+
+@contextmanager
+def expecting_trace(path: str | os.PathLike[str]) -> Iterator[None]:
+    """Raise `FormatError` if what is done shows that a file is no trace, or a damaged one."""
+    try:
+        yield
+    except FreestoneError:
+        raise
+    except (KeyError, TypeError, ValueError, OSError) as error:
+        if isinstance(error, OSError) and error.errno is not None:
+            raise
+        why = f"a record lacks {error}" if isinstance(error, KeyError) else str(error)
+        raise FormatError(os.fspath(path), f"it is no trace of a run: {why}") from error
 
 
 @dataclass(frozen=True, slots=True)

@@ -49,6 +49,8 @@ def check_builtin(name: str, cases: Iterable[tuple[Sequence[Any], Any]]) -> None
     """
     function = find(name)
     expect(function is not None, f"there is no built-in function {name!r}")
+    cases = list(cases)
+    expect(cases, f"there are no cases to check {name!r} with; give one at least")
     with tempfile.TemporaryDirectory() as folder, Cluster(workers=2, executors=1) as cluster:
         ways = {
             "operation by operation": Settings(),

@@ -64,11 +64,14 @@ def check_format(
     pickled copy, and from a store that only reads at an offset. Then files that were cut, replaced
     or removed have to be noticed: with one of freestone's errors, and never with other rows.
     """
-    format = format_of("", name)
+    with expecting_no_error(f"the format {name!r}"):
+        format = format_of("", name)
     expect(isinstance(format, Format), f"{name!r} is {format!r}, and no Format")
     _check_names(format)
     rows = np.random.default_rng(7).normal(size=(7, 3))
-    for number, value in enumerate([rows] if values is None else values):
+    values = [rows] if values is None else list(values)
+    expect(values, "there are no values to check the format with; give one at least")
+    for number, value in enumerate(values):
         _Check(format, Path(folder), f"value-{number}", value, only_paths, is_text).run()
 
 

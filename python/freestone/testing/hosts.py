@@ -69,7 +69,9 @@ def _check_contract(host: Host) -> None:
 
 def _check_cluster(host: Host, workers: int, timeout_s: float) -> list[tuple[str, int]]:
     """Use the workers, and return the machine and process of an executor of each."""
-    with Cluster(host=host, executors=1, memory="64MiB", disk="64MiB") as cluster:
+    with Cluster(
+        host=host, executors=1, memory="64MiB", disk="64MiB", start_timeout_s=timeout_s
+    ) as cluster:
         joining = host.joining()
         expect(type(joining) is int and joining >= 0, f"joining() says {joining!r}, and no count")
         cluster.wait_for_workers(workers, timeout_s=timeout_s)

@@ -36,7 +36,8 @@ def check_store(folder: str) -> None:
 
     Notes
     -----
-    A store that is only read has no kit.
+    A store that is only read has no kit. Whether `write_bytes` and `upload` put a file there at
+    once is not seen from one process: that a reader never finds half of one is yours to check.
     """
     base = folder.rstrip("/")
     location = locate(f"{base}/file.bin")
@@ -44,6 +45,7 @@ def check_store(folder: str) -> None:
         _check_names(location)
         _check_absence(location)
         _check_content(location)
+        _check_absence(location)
         _check_drafts(location)
         _check_arrays(f"{base}/array.npy")
         location.remove()

@@ -5,7 +5,7 @@ use crate::manager::api::{Attempt, Explanation, Outcome};
 use crate::manager::graph::{Block, Data, Stage, Task};
 use crate::manager::overview::TaskFigures;
 use crate::manager::table::TaskSlot;
-use freestone_base::{Name, Ticket};
+use freestone_base::{Name, TaskId, Ticket, WorkerId};
 use std::borrow::Cow;
 
 /// So many inputs are reported with what makes them.
@@ -43,7 +43,7 @@ impl Manager {
             Some(history) => history.attempts.clone(),
             None => Vec::new(),
         };
-        attempts.extend(last_attempt(task));
+        attempts.extend(self.last_attempt(slot));
         Explanation {
             stage: Cow::Borrowed(match task.stage {
                 Stage::Done(_) if block.is_available() => "done",
@@ -102,20 +102,33 @@ impl Manager {
             _ => 0,
         }
     }
-}
 
-fn last_attempt(task: &Task) -> Option<Attempt> {
-    let (worker, sent_ns) = (task.stage.place()?, task.sent_ns);
-    Some(match task.stage {
-        Stage::Done(_) => Attempt {
-            worker,
-            sent_ns,
-            start_ns: task.ready_ns,
-            duration_ns: task.charged_ns,
-            ended: "done".to_owned(),
-        },
-        _ => Attempt { worker, sent_ns, start_ns: 0, duration_ns: 0, ended: "running".to_owned() },
-    })
+    fn last_attempt(&self, slot: TaskSlot) -> Option<Attempt> {
+        let task = &self.graph.tasks[slot];
+        let (worker, sent_ns) = (task.stage.place()?, task.sent_ns);
+        let (start_ns, duration_ns, ended) = match task.stage {
+            Stage::Done(_) => (task.ready_ns, task.charged_ns, "done"),
+            // A worker says when a call ends, not when it begins: it has had a slot since it was
+            // sent.
+            Stage::Assigned { running: true, .. } if self.has_inputs_at(task, worker) => {
+                let waits = self.is_paused(self.graph.tasks.id(slot), worker);
+                (sent_ns, 0, if waits { "waiting for others" } else { "running" })
+            }
+            _ => (0, 0, "running"),
+        };
+        Some(Attempt { worker, sent_ns, start_ns, duration_ns, ended: ended.to_owned() })
+    }
+
+    /// Whether its call waits for others.
+    fn is_paused(&self, task: TaskId, worker: WorkerId) -> bool {
+        let paused = self.members.workers.get(worker).map(|worker| &worker.paused);
+        paused.is_some_and(|paused| paused.contains(&(task, false)))
+    }
+
+    fn has_inputs_at(&self, task: &Task, worker: WorkerId) -> bool {
+        let mut inputs = task.inputs.iter().map(|input| &self.graph.blocks[*input]);
+        inputs.all(|input| !matches!(input.data, Data::Stored(_)) || input.is_at(worker))
+    }
 }
 
 #[cfg(test)]

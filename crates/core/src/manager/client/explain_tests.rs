@@ -92,3 +92,22 @@ fn what_was_done_after_a_failure_says_how_many_attempts_it_took() {
     assert_eq!((&*explained.stage, explained.attempted), ("done", 2));
     assert_eq!(explained.attempts.last().map(|attempt| attempt.worker), Some(WorkerId(0)));
 }
+
+#[test]
+fn a_call_that_runs_waits_or_has_no_inputs_yet_says_so() {
+    let mut play = play();
+    play.join(0, 1);
+    play.join(1, 1);
+    play.request(Request::Submit(vec![call(1, &[])]));
+    let sent_ns = play.now;
+    let run = play.runs(0).into_iter().chain(play.runs(1)).next().unwrap();
+    let there = u32::from(play.runs(0).is_empty());
+    let last = |play: &mut Play| explain(play, 1).attempts.pop().unwrap();
+    let attempt = last(&mut play);
+    assert_eq!((attempt.start_ns, &*attempt.ended), (sent_ns, "running"));
+    let (task, attempt) = (run.task, run.attempt);
+    play.says(there, FromWorker::Paused { task, attempt });
+    assert_eq!(last(&mut play).ended, "waiting for others");
+    play.says(there, FromWorker::Resumed { task, attempt });
+    assert_eq!(last(&mut play).ended, "running");
+}
