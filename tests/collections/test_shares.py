@@ -72,6 +72,26 @@ def test_sorted_and_unique_values(given: tuple[Any, list[int]], equal_nan: bool)
     check_unique(*given, equal_nan)
 
 
+@pytest.mark.filterwarnings("ignore:unique of an Array is not computed lazily:UserWarning")
+@pytest.mark.parametrize("dtype", ["f8", "M8[s]"])
+@pytest.mark.parametrize("more", [{}, {"return_index": True, "return_counts": True}])
+def test_where_values_that_are_missing_are_among_the_unique(
+    dtype: str, more: dict[str, bool]
+) -> None:
+    array = np.array([1, np.nan, 2, np.nan, 1, 3]).astype(dtype)
+    blocks = fs.Array.from_numpy(array, 2)
+    found = np.unique(blocks, return_inverse=True, **more)
+    for one, expected in zip(found, np.unique(array, return_inverse=True, **more), strict=True):
+        np.testing.assert_array_equal(np.asarray(one), expected)
+
+
+def test_a_kind_of_sort_that_numpy_does_not_know() -> None:
+    with pytest.raises(ValueError, match="nope"):
+        np.sort(fs.Array.from_numpy(np.arange(3), 2), kind="nope")  # type: ignore[call-overload]
+    array = fs.Array.from_numpy(np.array([3, 1, 2]), 2)
+    assert np.asarray(np.sort(array, kind="stable")).tolist() == [1, 2, 3]
+
+
 @settings(PROPERTY, max_examples=15)
 @given(given=cut_arrays(), equal_nan=st.booleans())
 def test_sorted_and_unique_values_on_workers(

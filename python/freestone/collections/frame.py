@@ -377,7 +377,9 @@ class Frame(Collection, Relational):
     if not TYPE_CHECKING:  # else a checker would find no mistake in names
 
         def __getattr__(self, name: str) -> Any:
-            problem = f"a Frame has no {name!r}" if name.startswith("_") else missing(name)
+            known = (each for each in dir(type(self)) if not each.startswith("_"))
+            is_private = name.startswith("_")
+            problem = f"a Frame has no {name!r}" if is_private else missing(name, known)
             raise AttributeError(problem, name=name, obj=self)
 
     def __getitem__(self, rows: slice) -> Self:

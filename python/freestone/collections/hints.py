@@ -2,7 +2,17 @@
 
 from __future__ import annotations
 
-__all__ = ["INSTEAD", "missing"]
+from collections.abc import Iterable
+
+from freestone.errors import did_you_mean
+
+__all__ = ["INSTEAD", "OF_GROUPS", "missing", "missing_of_groups"]
+
+OF_GROUPS = (
+    *("all", "any", "count", "first", "head", "last", "max", "mean", "median", "min", "n_unique"),
+    *("product", "std", "sum", "tail", "var"),
+)
+"""Aggregates of groups that are methods of polars' expressions."""
 
 INSTEAD = {
     **dict.fromkeys(("agg", "aggregate"), 'x.select(pl.col("a").sum(), pl.col("b").max())'),
@@ -56,9 +66,20 @@ INSTEAD = {
 """What does the same, or comes next to it, for a frame `x` of columns ``a`` and ``b``."""
 
 
-def missing(name: str) -> str:
-    """Return what is said of a name that a Frame does not have."""
+def missing(name: str, known: Iterable[str] = ()) -> str:
+    """Return what is said of a name that a Frame does not have, but perhaps one like it."""
     if name in INSTEAD:
         code = INSTEAD[name].replace("{name}", name)
         return f"a Frame has no {name!r}; write, say, {code}"
-    return f"a Frame has no {name!r}; x.select({name!r}) takes a column, x.to_polars() all of it"
+    close = did_you_mean(name, known)
+    return (
+        f"a Frame has no {name!r}{close or ';'} x.select({name!r}) takes a column, x.to_polars() "
+        "all of it"
+    )
+
+
+def missing_of_groups(name: str) -> str:
+    """Return what is said of a name that groups of rows do not have."""
+    if name in OF_GROUPS:
+        return f"group_by() has no {name!r}; write agg(pl.col('b').{name}()) after it, say"
+    return f"group_by() has no {name!r}; agg() takes expressions, and len() counts rows"

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Any, Generic, Self, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, Self, TypeVar
+
+from freestone.collections.hints import missing_of_groups
 
 __all__ = ["GroupBy", "Relational"]
 
@@ -48,6 +50,11 @@ class Relational:
 
     def rename(self, mapping: Mapping[str, str], *, strict: bool = True) -> Self:
         """Give columns other names, as ``LazyFrame.rename``."""
+        if not isinstance(mapping, Mapping):
+            raise TypeError(
+                f"rename() takes a dict of old names to new ones, not {mapping!r}: for a function "
+                "f of names write rename({name: f(name) for name in x.columns})"
+            )
         return self._then("rename", dict(mapping), strict=strict)
 
     def cast(self, dtypes: Any, *, strict: bool = True) -> Self:
@@ -141,6 +148,8 @@ class Relational:
         on, left_on, right_on = (
             None if keys is None else _items(keys) for keys in (on, left_on, right_on)
         )
+        if on == [] or (left_on == [] and right_on == []):
+            raise ValueError("join() by no columns: name one or more, or give how='cross'")
         return self._then(
             "join",
             others=[other],
@@ -170,9 +179,12 @@ class Relational:
         Rows are moved, between workers, so that each part has those between two values of the first
         key, which are found by a sample of it. Rows of the same first key are in one part.
         """
+        keys = [*_items(by), *more_by]
+        if not keys:
+            raise ValueError("sort([]): there is nothing to sort by; name a column or more")
         return self._then(
             "sort",
-            [*_items(by), *more_by],
+            keys,
             descending=descending,
             nulls_last=nulls_last,
             maintain_order=maintain_order,
@@ -247,9 +259,19 @@ class GroupBy(Generic[F]):
 
         return self.agg(pl.len().alias(name))
 
+    if not TYPE_CHECKING:  # else a checker would find no mistake in names
+
+        def __getattr__(self, name: str) -> Any:
+            raise AttributeError(missing_of_groups(name), name=name, obj=self)
+
 
 def _items(value: Any) -> list[Any]:
     """Return one or several of something as a list."""
+    if isinstance(value, Mapping):
+        raise TypeError(
+            f"names of columns or expressions, not a dict, {value!r}: write a list of them; "
+            "what its values say has options, such as descending= or left_on= and right_on="
+        )
     return [value] if isinstance(value, str) or not isinstance(value, Iterable) else list(value)
 
 

@@ -193,17 +193,23 @@ class ExplodingJoinError(TableError, ValueError):
     rows: int
     nbytes: int
 
-    def __init__(self, *, left_rows: int, right_rows: int, rows: int, nbytes: int) -> None:
+    def __init__(
+        self, *, left_rows: int, right_rows: int, rows: int, nbytes: int, how: str = "inner"
+    ) -> None:
+        advice = (
+            ": many rows of both tables have the same keys; join by more columns, group one "
+            "table by its keys first, or leave out keys that stand for a missing value"
+        )
+        if how == "cross":
+            advice = ": how='cross' pairs every row with every row; filter the tables first, or "
+            advice += "join them by columns"
         super().__init__(
             "join",
             reason=(
                 f"of {left_rows:,} and {right_rows:,} rows it would make about {rows:,}, "
                 f"{format_nbytes(nbytes)} at least, which is more than the machine has memory for"
             ),
-            advice=(
-                ": many rows of both tables have the same keys; join by more columns, group one "
-                "table by its keys first, or leave out keys that stand for a missing value"
-            ),
+            advice=advice,
         )
         self.left_rows, self.right_rows = left_rows, right_rows
         self.rows, self.nbytes = rows, nbytes

@@ -173,6 +173,41 @@ def test_types_that_arrow_does_not_have_are_named() -> None:
         frame.cast({"a": pl.Int128}).to_arrow()
 
 
+def test_objects_of_python_are_refused() -> None:
+    """Arrow would get their addresses."""
+    objects = pl.DataFrame({"a": [1], "b": pl.Series([object()], dtype=pl.Object)})
+    with pytest.raises(TypeError, match="column 'b' is of polars' type Object"):
+        fs.Frame.from_polars(objects)
+
+
+def test_a_dict_is_no_list_of_columns() -> None:
+    """Its values would be left out in silence."""
+    frame = fs.Frame.from_polars(pl.DataFrame({"k": [1, 2], "s": ["a", "b"]}))
+    for step in (
+        lambda: frame.group_by("s").agg({"k": "sum"}),
+        lambda: frame.group_by({"s": "k"}).len(),
+        lambda: frame.sort({"k": True}),
+        lambda: frame.unique({"k": True}),
+        lambda: frame.join(frame, on={"k": "k"}),
+    ):
+        with pytest.raises(TypeError, match="not a dict"):
+            step()
+
+
+def test_a_step_without_what_it_needs_is_refused() -> None:
+    frame = fs.Frame.from_polars(pl.DataFrame({"k": [1, 2]}))
+    with pytest.raises(ValueError, match="nothing to sort by"):
+        frame.sort([])
+    with pytest.raises(ValueError, match=r"join.. by no columns: .*how='cross'"):
+        frame.join(frame, on=[])
+    with pytest.raises(TypeError, match=r"rename.. takes a dict of old names"):
+        frame.rename(str.upper)  # type: ignore[arg-type]
+    with pytest.raises(AttributeError, match="has no 'filterr'; did you mean 'filter'"):
+        frame.filterr  # type: ignore[attr-defined]  # noqa: B018
+    with pytest.raises(AttributeError, match=r"write agg\(pl.col\('b'\).sum\(\)\)"):
+        frame.group_by("k").sum()  # type: ignore[attr-defined]
+
+
 def test_a_dropped_frame_says_so(cluster: fs.Cluster) -> None:
     frame = fs.Frame.from_polars(TABLE, 500)
     lazy = frame.filter(pl.col("rain") > 3)

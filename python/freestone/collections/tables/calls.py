@@ -164,12 +164,23 @@ def to_arrow(frame: pl.DataFrame) -> pa.Table:
     """
     if frame.width and frame.n_chunks() > 1 and len(frame) < frame.n_chunks() * _MIN_CHUNK_ROWS:
         frame = frame.rechunk()
+    if pl.Object in frame.dtypes:
+        # Arrow would get the addresses of what only this process has.
+        _refuse_objects(frame)
     try:
         table = frame.to_arrow(compat_level=_OLDEST)
     except ValueError:
         _name_types_without_form(frame)
         raise
     return _compact(table) if _is_slice(table) else table
+
+
+def _refuse_objects(frame: pl.DataFrame) -> None:
+    name = frame.columns[frame.dtypes.index(pl.Object())]
+    raise TypeError(
+        f"column {name!r} is of polars' type Object, any Python objects, for which Arrow has none; "
+        "make it a type of polars', or leave it out"
+    )
 
 
 def _name_types_without_form(frame: pl.DataFrame) -> None:

@@ -26,6 +26,11 @@ def as_expr(value: Any) -> pl.Expr:
 def each_expr(args: Iterable[Any], named: Mapping[str, Any] = {}) -> Iterator[pl.Expr]:
     """Yield the expressions among the arguments of a method, lists of them flattened."""
     for arg in args:
+        if isinstance(arg, Mapping):
+            raise TypeError(
+                f"expressions or names of columns, not a dict, {arg!r}: write "
+                'pl.col("k").sum() for {"k": "sum"}, and list(...) for its keys alone'
+            )
         if isinstance(arg, Iterable) and not isinstance(arg, str | bytes | pl.Series | pl.Expr):
             yield from each_expr(arg)
         else:

@@ -73,7 +73,11 @@ def check_joins(plan: Node, tables: Sequence[pl.DataFrame], limit_nbytes: int = 
                 break
         else:
             raise ExplodingJoinError(
-                left_rows=left, right_rows=right, rows=rows, nbytes=rows * width
+                left_rows=left,
+                right_rows=right,
+                rows=rows,
+                nbytes=rows * width,
+                how=join.options["how"],
             )
 
 

@@ -118,7 +118,9 @@ def _differs(name: str, args: Sequence[Any], options: dict[str, Any]) -> bool:
     takes_elements = name == "take" and len(args) < 3 and "axis" not in options
     # Of whole numbers NumPy's norms are real.
     is_whole = name == "norm" and any(one.dtype.kind in "biu" for one in _arrays(args))
-    return name in _DIFFERENT or takes_elements or is_whole
+    # Of NaNs, Dask's inverse is 0.
+    has_nans = name == "unique" and any(one.dtype.kind in "fcmM" for one in _arrays(args))
+    return name in _DIFFERENT or takes_elements or is_whole or has_nans
 
 
 def _name_of(function: Callable[..., Any]) -> str:

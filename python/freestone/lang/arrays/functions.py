@@ -293,6 +293,7 @@ def _sort(
 ) -> Any:
     if order is not None:
         raise refusal("np.sort", "takes no order= here")
+    np.sort(np.empty(0), kind=kind, stable=stable)  # NumPy's error for what it does not know
     if arg.rows is not None and (axis is None or (arg.ndim == 1 and axis in (0, -1))):
         return shares.sort(arg)
     return _sorted_rows(arg, axis)
