@@ -65,6 +65,10 @@ test-dask: $(NATIVE) $(NEWEST_DASK)/installed
 test-tensors: $(NATIVE) $(TENSORS)/installed
 	PYTHONPATH=python $(TENSORS)/bin/python -m pytest tests/lang/test_tensors.py $(PYTEST)
 
+# What several targets install apart from .venv.
+.PHONY: environments
+environments: $(NEWEST_DASK)/installed $(PARSL)/installed $(TENSORS)/installed target/hdfs/lib
+
 $(NEWEST_DASK)/installed: requirements/dask-newest.txt
 $(PARSL)/installed: requirements/parsl.txt
 $(TENSORS)/installed: requirements/tensors.txt

@@ -8,6 +8,7 @@ does not depend on what else the machine does.
 from __future__ import annotations
 
 import contextlib
+import os
 import subprocess
 import sys
 import tempfile
@@ -22,12 +23,13 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 from benchmarks import common, plots, turns
 from benchmarks.functions import linger
 
-QUESTION = "What does it cost to trace a run, to watch its page, and to report on it?"
+QUESTION = "What does it cost to trace a run, to watch its page, to report on it, to profile it?"
 EXECUTORS = 2
 # Seconds of work in a call, and how many calls; quick ones are fewer.
 CASES = {"0 ms": (0.0, 100_000), "1 ms": (0.001, 10_000), "10 ms": (0.01, 1_000)}
 QUICK = 10
 PLAIN = "not traced"
+PROFILED = "profile=True"
 # The ending of a trace's name, or what else is done.
 SUBJECTS = {
     PLAIN: None,
@@ -35,6 +37,7 @@ SUBJECTS = {
     "traced, .jsonl": ".jsonl",
     "page open": "page",
     "performance_report": "report",
+    PROFILED: "profile",
 }
 # What a browser with the timeline open asks each second.
 WATCHER = """
@@ -57,6 +60,21 @@ def work(seconds: float) -> None:
         pass
 
 
+def used(seconds: float) -> tuple[int, float]:
+    """Wait, and return which process this is and its processor time so far."""
+    linger(seconds)
+    return os.getpid(), time.process_time()
+
+
+def executors_cpu_s(cluster: Any) -> float:
+    """Return the processor time of all executors so far."""
+    found: dict[int, float] = {}
+    while len(found) < EXECUTORS:
+        asked = [cluster.submit(used, 0.1, pure=False) for _ in range(2 * EXECUTORS)]
+        found.update(cluster.gather(asked))
+    return sum(found.values())
+
+
 @contextlib.contextmanager
 def watched(link: str | None) -> Iterator[None]:
     """Have another process watch a page."""
@@ -74,18 +92,18 @@ def watched(link: str | None) -> Iterator[None]:
 def calls(how: str | None, share: int) -> dict[str, Any]:
     """Run each case in a cluster of its own, from the first call to the closed cluster.
 
-    The seconds that this takes, and those of this process's processor time.
+    The seconds that this takes, those of this process's processor time, and of its executors'.
     """
     import freestone as fs
 
-    seconds, cpu_s = {}, {}
+    seconds, cpu_s, executors_s = {}, {}, {}
     with tempfile.TemporaryDirectory() as folder:
         for case, (work_s, count) in CASES.items():
             trace = f"{folder}/{case}{how}" if how is not None and how[0] == "." else None
             # Threads that look for work before they sleep would count as working.
-            with fs.Cluster(workers=1, executors=EXECUTORS, trace=trace, spin_us=0) as cluster:
-                warm = [cluster.submit(linger, 0.1, pure=False) for _ in range(2 * EXECUTORS)]
-                cluster.gather(warm)
+            options: dict[str, Any] = {"trace": trace, "profile": how == "profile"}
+            with fs.Cluster(workers=1, executors=EXECUTORS, spin_us=0, **options) as cluster:
+                before_s = executors_cpu_s(cluster)
                 with contextlib.ExitStack() as stack:
                     if how == "page":
                         stack.enter_context(watched(cluster.dashboard_link))
@@ -93,29 +111,43 @@ def calls(how: str | None, share: int) -> dict[str, Any]:
                     if how == "report":
                         stack.enter_context(fs.performance_report(f"{folder}/{case}.html"))
                     cluster.gather(cluster.map(work, [work_s] * (count // share), pure=False))
+                asked, cpu_asked = time.perf_counter(), time.process_time()
+                executors_s[case] = executors_cpu_s(cluster) - before_s
+                start += time.perf_counter() - asked
+                cpu_start += time.process_time() - cpu_asked
             seconds[case] = time.perf_counter() - start
             cpu_s[case] = time.process_time() - cpu_start
-    return {"seconds": seconds, "cpu_s": cpu_s}
+    return {"seconds": seconds, "cpu_s": cpu_s, "executors_s": executors_s}
 
 
 def claims(report: common.Report) -> list[common.Claim]:
     """Compare with what was wanted: what a call costs more, by the time of calls that do something.
 
-    For traces that shows best where there are most records, in calls that do nothing; a page costs
-    by the second, and is compared in calls of the same duration.
+    For traces that shows best where there are most records, in calls that do nothing; a page and a
+    profile cost by the second, and are compared in calls of the same duration. A profile costs the
+    executors' time, too.
     """
     found = []
     for subject in list(SUBJECTS)[1:]:
         for case in ("1 ms", "10 ms"):
-            measured = case if subject == "page open" else "0 ms"
-            seen = report.median(subject, f"{measured}, program")
-            plain = report.median(PLAIN, f"{measured}, program")
-            cost_us = None if seen is None or plain is None else seen - plain
+            measured = case if subject in ("page open", PROFILED) else "0 ms"
+            cost_us = added(report, subject, f"{measured}, program")
             share = common.ratio(cost_us, CASES[case][0] * 1e6 / EXECUTORS)
             percent = None if share is None else 100 * share
             what = f"{subject}, calls of {case}"
             found.append(common.at_most(what, percent, 2, "% of the time"))
+    cost_us = added(report, PROFILED, "10 ms, executors")
+    share = common.ratio(cost_us, CASES["10 ms"][0] * 1e6)
+    percent = None if share is None else 100 * share
+    what = f"{PROFILED}, executors, calls of 10 ms"
+    found.append(common.at_most(what, percent, 2, "% of the time"))
     return found
+
+
+def added(report: common.Report, subject: str, case: str) -> float | None:
+    """Return what a call takes more than when nothing is seen of it, in microseconds."""
+    seen, plain = report.median(subject, case), report.median(PLAIN, case)
+    return None if seen is None or plain is None else seen - plain
 
 
 def main() -> None:
@@ -137,6 +169,8 @@ def main() -> None:
             report.add(subject, case, per_call_us, "µs/call")
             cpu_us = found["cpu_s"][case] / (CASES[case][1] // share) * 1e6
             report.add(subject, f"{case}, program", cpu_us, "µs/call")
+            executors_us = found["executors_s"][case] / (CASES[case][1] // share) * 1e6
+            report.add(subject, f"{case}, executors", executors_us, "µs/call")
 
     report.go_on(options)
     common.interleave(options.rounds, asked, measure)

@@ -45,6 +45,8 @@ EXAMPLES: list[FreestoneError] = [
     errors.SharedKindError(name="db", wanted="a lock", found="a semaphore of 4"),
     errors.LockHeldError(name="db"),
     errors.LockTimeoutError(name="db", timeout_s=2.0, holders=["a program"]),
+    errors.SharedTimeoutError(name="q", wanted="an item of the queue 'q'", timeout_s=2.0),
+    errors.QueueClosedError(name="q"),
     errors.LockLostError(name="db", reason="the connection was lost"),
     errors.WaitTimeoutError(timeout_s=1.5),
     errors.WorkersMissingError(wanted=5, there=3, timeout_s=60.0),
@@ -145,9 +147,11 @@ def test_slugs_are_unique_and_never_change() -> None:
         "input-lost input-unknown irreproducible join joining lock-held lock-lost lock-not-held "
         "lock-timeout malleable memory-exceeded message-too-large missing-column missing-key "
         "name-taken no-spawn no-threads not-associative not-published not-serializable "
-        "packages-missing plugin query rank-failed rank-lost registration resize-timeout run-over "
+        "packages-missing plugin query queue-closed rank-failed rank-lost registration "
+        "resize-timeout run-over "
         "run-stuck samples-missing schema script script-compile script-run script-stopped "
-        "script-syntax shared-kind spawn-failed storage-full table task task-cancelled "
+        "script-syntax shared-kind shared-timeout spawn-failed storage-full table task "
+        "task-cancelled "
         "task-exited task-killed task-raised task-timeout transport unschedulable usage "
         "wait-timeout worker-absent worker-lost workers-missing"
     )

@@ -4,18 +4,22 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+import pyarrow as pa
 import pytest
 
+import freestone as fs
 from freestone import plugins
 from freestone.cluster import Cluster
 from freestone.errors import FormatError, PluginError, UsageError
 from freestone.hosts.engine import make_host
-from freestone.io import Dataset, Format, open_dataset
+from freestone.io import Dataset, Format, Shape, Writer, open_dataset
 from freestone.io.formats import format_of
-from freestone.io.stores import locate
+from freestone.io.stores import FileLocation, locate
 from freestone.partitions.placement import placement_of
 from tests.extend.installing import add_metadata
 
@@ -191,3 +195,97 @@ def test_rows_that_are_no_array_are_refused(tmp_path: Path) -> None:
     listed = Listed(location=location, kind="array", rows=2, columns=(), stamp=location.stamp())
     with pytest.raises(FormatError, match="reads rows as what is of type list; an array"):
         listed.read(0, 2)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Bytes(Writer):
+    promised: Any = None
+    given: Any = (b"12345678",)
+    begin: Any = b"head"
+
+    def sizes(self, rows: int) -> Any:
+        return self.promised
+
+    def encode(self, block: Any, start: int) -> Any:
+        return list(self.given)
+
+    def head(self, nbytes: Any) -> Any:
+        return self.begin(nbytes) if callable(self.begin) else self.begin
+
+
+WRONG = [
+    (
+        Bytes,
+        {"promised": [7]},
+        r"encode\(\) of 1 rows .* gives \[8\] .* sizes\(1\) says \[7\]",
+    ),
+    (Bytes, {"promised": [4, 4]}, r"Bytes.sizes\(1\) gives \[4, 4\]; .* a list of 1 section, or"),
+    (Bytes, {"promised": 8}, r"Bytes.sizes\(1\) gives 8; it has to be a list of 1 section"),
+    (Bytes, {"given": (b"1", b"2")}, r"Bytes.encode\(\) .* gives 2 pieces; there are 1 section"),
+    (Bytes, {"given": ("text",)}, r"Bytes.encode\(\) .* gives what is of type str, and no bytes"),
+    (Bytes, {"begin": "head"}, r"Bytes.head\(\) gives what is of type str, and no bytes"),
+]
+
+
+@pytest.mark.parametrize(("kind", "given", "problem"), WRONG)
+def test_a_writer_that_contradicts_itself_writes_no_file(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    kind: Any,
+    given: dict[str, Any],
+    problem: str,
+) -> None:
+    def make(location: FileLocation, shape: Shape) -> Writer:
+        made: Writer = kind(location=location, shape=shape, **given)
+        return made
+
+    odd = Format(name="odd", suffixes=(".odd",), open_dataset=print, open_writer=make)
+    monkeypatch.setattr("freestone.io.opening.format_of", lambda *_: odd)
+    path = tmp_path / "x.odd"
+    path.write_bytes(b"kept")
+    with pytest.raises(FormatError, match=problem):
+        fs.write(fs.Array.from_numpy(np.arange(2.0), 1), path)
+    assert path.read_bytes() == b"kept"
+    assert [each.name for each in tmp_path.iterdir()] == ["x.odd"]
+
+
+def test_a_head_that_grows_is_refused_where_workers_have_written_behind_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, cluster: fs.Cluster
+) -> None:
+    def make(location: FileLocation, shape: Shape) -> Writer:
+        return Bytes(location=location, shape=shape, begin=lambda nbytes: b"h" * (1 + len(nbytes)))
+
+    odd = Format(name="odd", suffixes=(".odd",), open_dataset=print, open_writer=make)
+    monkeypatch.setattr("freestone.io.opening.format_of", lambda *_: odd)
+    with pytest.raises(FormatError, match=r"head\(\[16\]\) has 2 bytes, and head\(\[\]\) had 1"):
+        fs.write(fs.Array.from_numpy(np.arange(2.0), 1), tmp_path / "x.odd")
+    assert not any(tmp_path.iterdir())
+
+
+class Given(Dataset):
+    def read_rows(self, start: int, stop: int, threads: int) -> Any:
+        table = pa.table({"b": np.zeros(stop - start)})
+        return table if self.kind == "frame" else np.zeros((stop - start, 3), "f4")
+
+
+@pytest.mark.parametrize(
+    ("declared", "problem"),
+    [
+        (
+            {"kind": "frame", "columns": ("a",)},
+            r"Given.read_rows\(\) gives Table of columns \('b',\); .* columns \('a',\)",
+        ),
+        ({"kind": "array", "columns": (2,)}, r"columns \(3,\) .*; .* columns \(2,\)"),
+        (
+            {"kind": "array", "columns": (3,), "dtype": "<f8"},
+            r"dtype float32; .* dtype float64",
+        ),
+    ],
+)
+def test_rows_that_are_not_as_their_dataset_says_are_refused(
+    tmp_path: Path, declared: dict[str, Any], problem: str
+) -> None:
+    (tmp_path / "x").write_bytes(b"1")
+    location = locate(tmp_path / "x")
+    with pytest.raises(FormatError, match=problem):
+        Given(location=location, rows=2, stamp=location.stamp(), **declared).read(0, 2)

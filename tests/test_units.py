@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from freestone.units import format_nbytes, format_seconds, parse_nbytes
+from freestone.units import format_nbytes, format_seconds, parse_nbytes, parse_resources
 
 
 @pytest.mark.parametrize(
@@ -61,3 +61,8 @@ def test_format_nbytes(nbytes: int, text: str) -> None:
 )
 def test_format_seconds(seconds: float, text: str) -> None:
     assert format_seconds(seconds) == text
+
+
+def test_a_resource_with_two_amounts_is_refused() -> None:
+    with pytest.raises(ValueError, match="'tape' has two amounts in 'tape=1,tape=2'"):
+        parse_resources("tape=1,tape=2")

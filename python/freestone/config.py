@@ -18,7 +18,13 @@ from pathlib import Path
 from typing import Any, NamedTuple, TypedDict
 
 from freestone.errors import ConfigurationError, did_you_mean
-from freestone.units import format_nbytes, format_seconds, parse_nbytes
+from freestone.units import (
+    format_nbytes,
+    format_resources,
+    format_seconds,
+    parse_nbytes,
+    parse_resources,
+)
 
 __all__ = ["Config", "Setting", "Settings", "format_nbytes", "format_seconds", "parse_nbytes"]
 
@@ -26,6 +32,8 @@ PREFIX = "FREESTONE_"
 _OTHERS = (f"{PREFIX}_", f"{PREFIX}EVENTS_")
 BY_OPTION = f"{PREFIX}_SET"
 """Which variables of the environment the option ``--set`` has set."""
+_PROFILE_S = 0.02
+_MIN_PROFILE_S = 0.001
 _MAX_INLINE_NBYTES = 16 << 20
 _TRUE, _FALSE = ("1", "true", "yes", "on"), ("0", "false", "no", "off")
 
@@ -52,6 +60,7 @@ class Settings(TypedDict, total=False):
     memory: _Amount
     disk: _Amount
     gpus: int | None
+    resources: str | Mapping[str, int] | None
     listen: str | None
     access_days: int | None
     reconnect_s: float | None
@@ -73,6 +82,7 @@ class Settings(TypedDict, total=False):
     dashboard: bool | None
     dashboard_hosts: str | Sequence[str] | None
     logs: str | None
+    profile: float | str | bool | None
     numpy_fallback: str | None
 
 
@@ -129,6 +139,21 @@ def _seconds(least: float) -> Callable[[_Given], float]:
     return parse
 
 
+def _interval(given: _Given) -> float:
+    """Parse seconds, or whether it is the default number of them."""
+    value = given.value
+    text = str(value).strip().lower()
+    if text in ("true", "yes", "on"):
+        return _PROFILE_S
+    if text in ("false", "no", "off"):
+        return 0.0
+    with contextlib.suppress(ValueError):
+        seconds = _positive(given)
+        if seconds == 0 or seconds >= _MIN_PROFILE_S:
+            return seconds
+    raise ValueError(f"true, false, or a number of seconds of at least {_MIN_PROFILE_S:g}")
+
+
 def _flag(given: _Given) -> bool:
     text = str(given.value).strip().lower()
     if text not in _TRUE + _FALSE:
@@ -170,6 +195,13 @@ def _modules(given: _Given) -> str:
     return ",".join(found)
 
 
+def _resources(given: _Given) -> str:
+    try:
+        return format_resources(parse_resources(given.value))
+    except ValueError as error:
+        raise ValueError(f"amounts by name: {error}") from None
+
+
 def _hosts(given: _Given) -> str:
     value = given.value
     names = value.split(",") if isinstance(value, str) else value
@@ -195,6 +227,7 @@ class Config:
     memory: int | None = _setting(None, _amount, "bytes", "memory tier of each worker")
     disk: int | None = _setting(None, _amount, "bytes", "disk tier of each worker")
     gpus: int | None = _setting(None, _count(0), "", "graphics processors of each worker")
+    resources: str = _setting("", _resources, "", "custom resources of each worker: a=1,b=2")
     listen: str | None = _setting(None, _place, "", "where workers of other machines join")
     access_days: int = _setting(30, _count(0), "days", "days that a certificate is valid")
     reconnect_s: float = _setting(30.0, _positive, "s", "how long a worker tries to reconnect")
@@ -219,6 +252,9 @@ class Config:
     dashboard_hosts: str = _setting("", _hosts, "", "proxies through which the page may be asked")
     logs: str = _setting(
         "all", _choice("all", "errors", "none"), "", "what of the tasks' prints the program shows"
+    )
+    profile: float = _setting(
+        0.0, _interval, "s", "how often a call that runs is sampled; true: each 20 ms, 0: never"
     )
     numpy_fallback: str = _setting(
         "dask", _choice("dask", "error"), "", "who computes what arrays lack: dask, or error"

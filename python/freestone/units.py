@@ -1,13 +1,28 @@
-"""Bytes and seconds, as people write and read them."""
+"""Bytes, seconds and resources, as people write and read them."""
 
 from __future__ import annotations
 
 import os
 import re
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
-__all__ = ["format_nbytes", "format_seconds", "machine_nbytes", "parse_nbytes"]
+__all__ = [
+    "COUNTED",
+    "custom_resources",
+    "format_nbytes",
+    "format_resources",
+    "format_seconds",
+    "machine_nbytes",
+    "parse_nbytes",
+    "parse_resources",
+]
 
+COUNTED = ("cores", "gpus", "memory", "disk")
+"""The resources that every worker has; others are custom."""
+
+_RESOURCE = re.compile(r"[A-Za-z][\w.-]{0,63}")
 _STEPS = {"k": 1, "m": 2, "g": 3, "t": 4, "p": 5}
 _NBYTES = re.compile(r"\s*(\d+(?:\.\d*)?|\.\d+)\s*(?:([kmgtp])(i?))?b?\s*", re.IGNORECASE)
 
@@ -64,6 +79,67 @@ def format_nbytes(nbytes: int) -> str:
         if abs(size) < 999.5 or unit == "PiB":
             break
     return f"{_three_digits(size)} {unit}"
+
+
+def parse_resources(given: Any) -> dict[str, int]:
+    """Check custom resources, and return them by name.
+
+    Parameters
+    ----------
+    given : mapping of str to int, or str
+        ``{"licence": 1}``, or ``"licence=1,tape=2"``.
+
+    Raises
+    ------
+    ValueError
+        If a name is that of a resource that every worker has, is no name, or has two amounts, or
+        an amount is not a whole number from 0 to 4,294,967,295.
+
+    Examples
+    --------
+    >>> parse_resources("licence=1, tape=2")
+    {'licence': 1, 'tape': 2}
+    """
+    if isinstance(given, str):
+        pairs = [part.partition("=") for part in given.split(",") if part.strip()]
+        names = [name.strip() for name, _, _ in pairs]
+        twice = next((name for name in names if names.count(name) > 1), None)
+        if twice is not None:
+            raise ValueError(f"resources: {twice!r} has two amounts in {given!r}")
+        given = {name.strip(): amount.strip() for name, _, amount in pairs}
+    if not isinstance(given, Mapping):
+        raise ValueError("resources: give {'licence': 1} or 'licence=1,tape=2'")
+    return {name: _resource(name, amount) for name, amount in given.items()}
+
+
+def _resource(name: Any, amount: Any) -> int:
+    if isinstance(amount, str) and amount.isdecimal():
+        amount = int(amount)
+    if not isinstance(name, str) or not _RESOURCE.fullmatch(name):
+        problem = f"{name!r} can't be its name: a letter, then letters, digits, '_', '.' and '-'"
+    elif name in COUNTED or name.lower().rstrip("s") in ("core", "cpu", "gpu", "mem", "memory"):
+        problem = f"{name!r} is no custom resource: every worker has {', '.join(COUNTED)}"
+    elif not isinstance(amount, int) or isinstance(amount, bool) or not 0 <= amount < 2**32:
+        problem = f"{name}={amount!r}: give a whole number from 0 to {2**32 - 1:,}"
+    else:
+        return amount
+    raise ValueError(f"resources: {problem}")
+
+
+def format_resources(resources: Mapping[str, int]) -> str:
+    """Write resources as `parse_resources` reads them.
+
+    Examples
+    --------
+    >>> format_resources({"licence": 1, "tape": 2})
+    'licence=1,tape=2'
+    """
+    return ",".join(f"{name}={amount}" for name, amount in resources.items())
+
+
+def custom_resources(resources: Mapping[str, int]) -> dict[str, int]:
+    """Return those that only some workers have."""
+    return {name: amount for name, amount in resources.items() if name not in COUNTED}
 
 
 def format_seconds(seconds: float) -> str:

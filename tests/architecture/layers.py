@@ -12,12 +12,15 @@ LAYERS: tuple[frozenset[str], ...] = (
             "observe.control",
             "observe.explain",
             "observe.figures",
+            "observe.flame",
             "observe.forms",
             "observe.html",
             "observe.journal",
             "observe.logs",
+            "observe.profile",
             "observe.recorder",
             "observe.reprs",
+            "observe.samples",
             "observe.trace",
         }
     ),
@@ -81,7 +84,7 @@ CRATES: dict[str, frozenset[str]] = {
 MANAGER = ("data", "graph", "members", "transfer", "schedule", "client", "shared")
 """The folders of the manager, from the bottom up; each may also extend `Manager` itself."""
 
-MANAGER_DATA = frozenset({"api", "locking", "order", "overview", "shapes", "table"})
+MANAGER_DATA = frozenset({"api", "order", "overview", "shapes", "sharing", "table"})
 """Files of the manager that know nothing of its folders: together they count as the lowest."""
 
 ROOMS: dict[str, frozenset[str]] = {

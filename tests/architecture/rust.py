@@ -100,3 +100,21 @@ def imported(path: Path, source_folder: Path, source: str) -> Iterator[tuple[int
                 full = resolved(names, crate, inside) if names else None
                 if full is not None:
                     yield line, full
+
+
+def files_imported(sources: dict[Path, str], source_folder: Path) -> dict[Path, set[Path]]:
+    """Return which files of a crate each of them imports from."""
+    files = {(source_folder.parent.name, *module_of(path, source_folder)): path for path in sources}
+
+    def file_of(names: list[str]) -> Path | None:
+        known = (names[:length] for length in range(len(names), 0, -1))
+        return next((files[tuple(name)] for name in known if tuple(name) in files), None)
+
+    return {
+        path: {
+            other
+            for _, names in imported(path, source_folder, source)
+            if (other := file_of(names)) not in (None, path)
+        }
+        for path, source in sources.items()
+    }

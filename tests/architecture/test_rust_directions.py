@@ -1,6 +1,7 @@
 """Modules of Rust import one way: crates, the folders of the core, and those of the manager."""
 
 from collections.abc import Iterator
+from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 
 import pytest
@@ -68,10 +69,41 @@ def violations(path: Path, source: str) -> list[str]:
     ]
 
 
-@pytest.mark.parametrize("crate", sorted({path.relative_to(CRATES).parts[0] for path in SOURCES}))
+def files_of(crate: str) -> dict[Path, str]:
+    """Return the files of a crate that are built without tests, and what is in them."""
+    return {path: source for path, source in SOURCES.items() if CRATES / crate in path.parents}
+
+
+NAMES = sorted({path.relative_to(CRATES).parts[0] for path in SOURCES})
+
+
+def circle(files: dict[Path, str], crate: str) -> list[Path]:
+    """Return files of a crate that import each other in a circle; none if there are none."""
+    try:
+        TopologicalSorter(rust.files_imported(files, CRATES / crate / "src")).prepare()
+    except CycleError as error:
+        return list(error.args[1])
+    return []
+
+
+@pytest.mark.parametrize("crate", NAMES)
+def test_no_files_import_each_other(crate: str) -> None:
+    assert circle(files_of(crate), crate) == []
+
+
+def test_a_planted_circle_is_found() -> None:
+    files = files_of("events")
+    payload = CRATES / "events/src/payload.rs"
+    planted = {**files, payload: f"use crate::rank::task::Label;\n{files[payload]}"}
+    found = circle(planted, "events")
+    assert {payload, CRATES / "events/src/rank/task.rs"} <= {*found}
+
+
+@pytest.mark.parametrize("crate", NAMES)
 def test_a_module_imports_only_downward(crate: str) -> None:
-    files = {path: source for path, source in SOURCES.items() if CRATES / crate in path.parents}
-    assert [one for path, source in files.items() for one in violations(path, source)] == []
+    assert [
+        one for path, source in files_of(crate).items() for one in violations(path, source)
+    ] == []
 
 
 def forms(path: Path, target: str) -> Iterator[str]:

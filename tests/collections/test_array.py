@@ -119,7 +119,7 @@ def test_numpy_takes_an_array_for_its_rows(two_workers: fs.Cluster) -> None:
 def test_map_blocks_and_reduce(two_workers: fs.Cluster) -> None:
     x = fs.Array.from_function((50, 3), 8, numbers)
     y = fs.Array.from_numpy(np.arange(50.0), 8)
-    z = x.map_blocks(lambda a, b, k: a * b[:, None] + k, y, 1.0, dtype="f4")
+    z = x.map_blocks(lambda a, b, k: (a * b[:, None] + k).astype("f4"), y, 1.0, dtype="f4")
     assert (z.shape, z.dtype) == ((50, 3), np.dtype("f4"))
     expected = (numbers(0, 50) * np.arange(50.0)[:, None] + 1).astype("f4")
     np.testing.assert_array_equal(z.compute(), expected)

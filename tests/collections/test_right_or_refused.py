@@ -108,6 +108,43 @@ def test_blocks_of_other_types_are_named() -> None:
             compute()
 
 
+ANY_BLOCKS: dict[str, Callable[[Any], Any]] = {
+    "to_dask": lambda array: array.to_dask().compute(),
+    "take": lambda array: np.take(array, [0, 5], axis=0).compute(),
+    "median": np.median,
+    "einsum": lambda array: np.einsum("i->", array),
+    "slice": lambda array: np.median(array[1:5]),
+}
+
+
+@pytest.mark.filterwarnings("ignore:.* is not computed lazily")
+@pytest.mark.parametrize("name", ANY_BLOCKS)
+def test_no_block_is_cut_to_the_dtype_of_the_first(name: str) -> None:
+    def narrow(start: int, stop: int) -> Any:
+        rows = np.arange(start, stop)
+        return rows * 100_000 if start else rows.astype("i2")
+
+    mixed = fs.Array.from_function(6, 3, narrow, name="m")
+    with pytest.raises(BlockShapeError, match=r"block 1 of 'm.*<i2.*<i8"):
+        np.asarray(ANY_BLOCKS[name](mixed))
+    # Asked for its dtype before, it is what the first block says.
+    assert mixed.dtype == np.int16
+    with pytest.raises(BlockShapeError, match=r"block 1 of 'm.*<i2.*<i8"):
+        np.asarray(ANY_BLOCKS[name](mixed))
+    alike = fs.Array.from_function(6, 3, narrow, dtype="i8", name="m")
+    whole = ANY_BLOCKS[name](fs.Array.from_numpy(alike.compute(), 3))
+    np.testing.assert_array_equal(np.asarray(ANY_BLOCKS[name](alike)), np.asarray(whole))
+
+
+def test_blocks_of_other_columns_are_no_array() -> None:
+    ragged = fs.Array.from_futures([np.ones((2, 2)), np.ones((2, 3))], rows=[2, 2], name="m")
+    for compute in (np.sum, np.max, np.mean, lambda array: array + 1):
+        with pytest.raises(TypeError, match=r"block 1 of 'm' is .*2, 3\).*columns \(2,\)"):
+            compute(ragged).compute()
+    with pytest.raises(BlockShapeError, match="block 1 of 'm'"):
+        ragged.to_dask()
+
+
 def test_columns_of_tables_go_by_name() -> None:
     joined = fs.Frame.from_blocks([{"a": [1], "b": [2]}, {"b": [4], "a": [None]}]).compute()
     assert joined.to_pylist() == [{"a": 1, "b": 2}, {"a": None, "b": 4}]
@@ -274,10 +311,59 @@ def test_texts_of_blocks_have_one_width(kind: str, tmp_path: Path) -> None:
     ]
     for call in refused:
         with pytest.raises(
-            BlockShapeError, match=r"block 1 of 't' .*4 \(astype\(\) in the function"
+            BlockShapeError, match=r"block 1 of 't' .*4; astype\(\) where the blocks"
         ):
             call()
     wide = named().map_blocks(lambda block: block.astype(f"{kind}4"))
     assert (
         np.strings.upper(wide).compute().tolist() == np.char.upper(np.concatenate(parts)).tolist()
     )
+
+
+GIVEN: dict[str, tuple[Any, Callable[[Any], Any]]] = {
+    "longer": ("i2", lambda b: b + 2**40),
+    "fractions": ("i8", lambda b: b + 0.5),
+    "negative": ("u8", lambda b: -b),
+    "complex": ("f8", lambda b: b + 1j),
+    "texts": ("U2", lambda b: np.array(["abcdef"] * len(b))),
+    "digits": ("f8", lambda b: b + 2**53 + 1),
+    "numbers": ("U9", lambda b: b),
+    "years": ("M8[ns]", lambda b: b.astype("M8[Y]") + 9000),
+}
+
+
+@pytest.mark.parametrize("name", GIVEN)
+def test_map_blocks_checks_the_dtype_that_is_given(name: str) -> None:
+    dtype, function = GIVEN[name]
+    array = fs.Array.from_numpy(np.arange(6), 3)
+    with pytest.raises(BlockTypeError, match=r"block 0 of 'm' is .*dtype= says; call \.astype"):
+        array.map_blocks(function, dtype=dtype, name="m").compute()
+
+
+def test_map_blocks_converts_what_loses_nothing() -> None:
+    array = fs.Array.from_numpy(np.arange(6, dtype="i4"), 3)
+    for dtype, function in (
+        ("f8", lambda b: b),
+        ("i8", lambda b: b > 2),
+        (">i4", lambda b: b),
+        ("U3", lambda b: b.astype("U2")),
+    ):
+        found = array.map_blocks(function, dtype=dtype).compute()
+        assert found.dtype == np.dtype(dtype)
+        np.testing.assert_array_equal(found, function(np.arange(6, dtype="i4")).astype(dtype))
+
+
+NOT_ALIKE: dict[str, tuple[Any, Any, str]] = {
+    "dtypes": (np.arange(2, dtype="i2"), np.arange(2), r"made: \.astype\(\) gives all blocks one"),
+    "texts": (np.array(["a"]), np.array(["bb"]), r"made gives all texts one width"),
+    "forms": (sp.csr_array(np.eye(2)), np.eye(2), r"make all blocks sparse or, with \.toarray"),
+    "columns": (np.ones((2, 2)), np.ones((2, 3)), "give all blocks the same columns"),
+}
+
+
+@pytest.mark.parametrize("name", NOT_ALIKE)
+def test_blocks_that_are_not_alike_say_what_helps(name: str) -> None:
+    one, other, advice = NOT_ALIKE[name]
+    for make in (fs.Array.from_blocks, fs.Array.from_futures):
+        with pytest.raises(BlockShapeError, match=rf"block 1 of 'm'.*{advice}"):
+            make([one, other], name="m").to_dask()

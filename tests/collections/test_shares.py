@@ -118,6 +118,7 @@ def test_counts(values: list[int], dtype: str, cuts: list[int], minlength: int, 
     weights = np.array([dice.randrange(-64, 64) / 4 for _ in array])
     expected = np.bincount(array, weights, minlength)
     same(np.bincount(blocks, weights, minlength), expected)
+    assert np.bincount(blocks, weights, minlength).dtype == expected.dtype
     same(np.bincount(blocks, fs.Array.from_numpy(weights, offsets), minlength), expected)
 
 

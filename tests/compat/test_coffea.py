@@ -117,6 +117,24 @@ def test_others_than_a_chunk_that_fails_are_recovered(
     assert rest.partial_output["count"] == {"signal": 2 * (ROWS - 100), "background": ROWS - 100}
 
 
+class Broken(processor.ProcessorABC):  # type: ignore[misc]
+    """Fails with every chunk."""
+
+    def process(self, events: Any) -> Any:
+        raise LookupError(f"no muons in {events.metadata['dataset']}")
+
+    def postprocess(self, accumulator: Any) -> Any:
+        return accumulator
+
+
+def test_what_fails_with_every_chunk_is_not_hidden(
+    cluster: fs.Cluster, fileset: dict[str, Any]
+) -> None:
+    run = runner(FreestoneExecutor(retries=0, recoverable=True))
+    with pytest.raises(Exception, match="no muons in"):
+        run(fileset, Broken(), treename="Events")
+
+
 def test_a_later_run_finds_the_results_of_chunks(
     cluster: fs.Cluster, fileset: dict[str, Any], expected: Any
 ) -> None:

@@ -143,9 +143,11 @@ def test_a_rank_that_asked_for_lost_ranks_goes_on(
         assert cluster.spmd(goes_on, 2) == [[1], None]
 
 
-def test_more_ranks_than_executors_are_refused() -> None:
+def test_what_makes_no_sense_is_refused() -> None:
     with fs.Cluster(workers=1) as cluster:
         with pytest.raises(ConfigurationError, match=r"ranks=99: .* the cluster has"):
             cluster.spmd(fails, 99)
         with pytest.raises(ConfigurationError, match="each has arguments for 2 ranks"):
             cluster.spmd(fails, 1, each=[[], []])
+        with pytest.raises(ConfigurationError, match="no setting 'stuck'; did you mean 'stuck_s'"):
+            cluster.spmd(fails, 1, stuck=3)

@@ -181,7 +181,10 @@ def test_damage_is_reported_with_its_place(tmp_path: Path) -> None:
     [
         ({"a b": [1]}, "'a b' is none; rename it"),
         ({"a": pa.array([1], pa.uint64())}, "column 'a' has type uint64.*cast it"),
-        ({"a": pa.array([1], pa.timestamp("us", "Europe/Berlin"))}, "cast it to UTC"),
+        (
+            {"a": pa.array([1], pa.timestamp("us", "Europe/Berlin"))},
+            r"cast it to timestamp\[us, tz=UTC\]",
+        ),
         ({"a": [{"b": {"c d": 1}}]}, "'c d' is none"),
     ],
 )
@@ -195,3 +198,47 @@ def test_what_avro_has_no_form_for_is_refused_before_anything_is_written(
     with pytest.raises(UsageError, match=r"a\.avro can't be written: .*[Cc]odec"):
         fs.write(fs.Frame.from_table({"a": [1]}, 1), path, compression="zip")
     assert path.read_bytes() == b"kept"
+
+
+EMPTY = {
+    "null": pa.array([None, None], pa.null()),
+    "nulls": pa.array([[None], []], pa.list_(pa.null())),
+    "fixed": pa.array([b"", None], pa.binary(0)),
+    "row": pa.array([{}, None], pa.struct([])),
+    "rows": pa.array([[{}], []], pa.list_(pa.struct([]))),
+    "nested": pa.array([{"x": None}, None], pa.struct([("x", pa.null())])),
+    "map": pa.array([[("k", None)], []], pa.map_(pa.string(), pa.null())),
+}
+
+
+@pytest.mark.parametrize("name", EMPTY)
+def test_values_without_bytes_are_read_again(tmp_path: Path, name: str) -> None:
+    table = pa.table({"a": EMPTY[name]})
+    fs.write(table, tmp_path / "a.avro")
+    assert fs.read(tmp_path / "a.avro").compute().equals(table)
+    with (tmp_path / "a.avro").open("rb") as file:
+        assert len(list(fastavro.reader(file))) == 2
+
+
+@pytest.mark.parametrize(
+    ("kind", "to"),
+    [
+        (pa.timestamp("s", "UTC"), "timestamp[ms, tz=UTC]"),
+        (pa.timestamp("ns", "Europe/Berlin"), "timestamp[ns, tz=UTC]"),
+        (pa.date64(), "date32[day]"),
+        (pa.uint64(), "decimal128(20, 0)"),
+        (pa.list_(pa.int8(), 2), "list<item: int8>"),
+    ],
+)
+def test_a_type_that_avro_lacks_names_one_that_it_has(tmp_path: Path, kind: Any, to: str) -> None:
+    table = pa.table({"when": pa.nulls(2, kind)})
+    with pytest.raises(UsageError) as caught:
+        fs.write(table, tmp_path / "a.avro")
+    assert str(caught.value).endswith(
+        f"a.avro: column 'when' has type {kind}, for which Avro has no form; cast it to {to}"
+    )
+
+
+def test_two_columns_of_one_name_are_refused(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="two columns are called 'a', and one would be lost"):
+        fs.write(pa.table([[1], [2]], names=["a", "a"]), tmp_path / "a.avro")

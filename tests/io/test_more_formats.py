@@ -159,3 +159,42 @@ def test_parts_of_any_size_hold_the_same_rows(
     for start in range(len(rows) + 1):
         for stop in range(start, len(rows) + 1):
             assert dataset.read(start, stop).to_pylist() == rows[start:stop]
+
+
+@pytest.mark.parametrize(
+    "kind",
+    [
+        pa.date32(),
+        pa.timestamp("s", "UTC"),
+        pa.time32("s"),
+        pa.duration("s"),
+        pa.binary(),
+        pa.decimal128(9, 2),
+        pa.list_(pa.date32()),
+        pa.map_(pa.string(), pa.int64()),
+        pa.month_day_nano_interval(),
+    ],
+    ids=str,
+)
+def test_types_that_json_lacks_are_named(tmp_path: Path, kind: pa.DataType) -> None:
+    inner = kind.value_type if pa.types.is_list(kind) else kind
+    with pytest.raises(UsageError) as caught:
+        fs.write(pa.table({"n": [1], "day": pa.nulls(1, kind)}), tmp_path / "a.jsonl")
+    assert str(caught.value).endswith(
+        f"a.jsonl: column 'day' has type {inner}, for which JSON has no form; make texts or "
+        "numbers of it, or write parquet"
+    )
+    assert not any(tmp_path.iterdir())
+
+
+def test_values_that_json_would_change_are_named(tmp_path: Path) -> None:
+    path = tmp_path / "a.jsonl"
+    with pytest.raises(UsageError, match="column 'x' has inf, and JSON neither NaN nor infinity"):
+        fs.write(pa.table({"n": [1, 2], "x": [0.5, float("inf")]}), path)
+    largest = pa.array([None, 2**63 - 1], pa.uint64())
+    fs.write(pa.table({"n": largest}), path)
+    assert fs.read(path).compute()["n"].to_pylist() == largest.to_pylist()
+    with pytest.raises(UsageError, match=r"column 'n' has 9223372036854775808, .* float64"):
+        fs.write(pa.table({"n": pa.array([2**63, 1], pa.uint64())}), path)
+    with pytest.raises(UsageError, match="two columns are called 'a', and one would be lost"):
+        fs.write(pa.table([[1], [2]], names=["a", "a"]), path)

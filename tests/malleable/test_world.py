@@ -31,9 +31,10 @@ def walk(methods: list[str], seed: int, most: int) -> list[tuple[int, str]]:
     return found
 
 
+@pytest.mark.parametrize("third", range(3))
 @pytest.mark.parametrize("processes", ["merge", "baseline"])
-def test_data_is_the_same_bit_for_bit_after_any_sequence(processes: str) -> None:
-    methods = [str(method) for method in METHODS if method.processes == processes]
+def test_data_is_the_same_bit_for_bit_after_any_sequence(processes: str, third: int) -> None:
+    methods = [str(method) for method in METHODS if method.processes == processes][third::3]
     resizes = walk(methods, seed=7, most=6)
     words = {"resizes": resizes, "rows": 131, "seed": 3, "share": False, "entries": True}
     outcome = run("program.py", json.dumps(words))
@@ -42,7 +43,8 @@ def test_data_is_the_same_bit_for_bit_after_any_sequence(processes: str) -> None
     assert [(r["after"], r["method"], r["error"]) for r in records] == [
         (size, method, "") for size, method in resizes
     ]
-    assert outcome.data["sizes"] == [size for size, _ in resizes]
+    # Steps are made while processes start for the first resize, unless its method holds them up.
+    assert outcome.data["sizes"][-len(resizes) :] == [size for size, _ in resizes]
     whole = max(record["moved_nbytes"] for record in records)
     if processes == "baseline":
         assert {record["moved_nbytes"] for record in records} == {whole}

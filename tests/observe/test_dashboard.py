@@ -78,7 +78,16 @@ def test_the_page_and_all_that_it_needs_are_served(link: str) -> None:
     assert page.headers["Content-Type"] == "text/html; charset=utf-8"
     policy = page.headers["Content-Security-Policy"]
     assert policy.startswith("default-src 'none'; script-src 'self'; style-src 'self'")
-    for name in ("app.js", "views.js", "timeline.js", "dom.js", "net.js", "style.css", "icon.svg"):
+    for name in (
+        "app.js",
+        "views.js",
+        "timeline.js",
+        "dom.js",
+        "net.js",
+        "profile.js",
+        "style.css",
+        "icon.svg",
+    ):
         assert ask(link, name).status == 200, name
 
 

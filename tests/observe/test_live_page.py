@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -16,7 +17,17 @@ from tests import waiting
 sync_api: Any = pytest.importorskip("playwright.sync_api", reason="no Playwright: not tested")
 
 EVIL = "<img src=x onerror=\"document.title='owned'\">"
-VIEWS = ("overview", "timeline", "tasks", "workers", "blocks", "transfers", "failures", "logs")
+VIEWS = (
+    "overview",
+    "timeline",
+    "tasks",
+    "workers",
+    "blocks",
+    "transfers",
+    "failures",
+    "logs",
+    "profile",
+)
 TIMEOUT_MS = 60_000
 
 
@@ -36,6 +47,16 @@ def die(x: int) -> None:
     os._exit(3)
 
 
+def compute(seconds: float) -> None:
+    end = time.thread_time() + seconds
+    while time.thread_time() < end:
+        inside()
+
+
+def inside() -> int:
+    return sum(range(10_000))
+
+
 def wait_for_file(path: str) -> bool:
     return waiting.until(lambda: os.path.exists(path))
 
@@ -48,8 +69,9 @@ def gate(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="module")
 def run(gate: Path) -> Iterator[fs.Cluster]:
     """A run with 1,000 tasks, failures, kills, and some that wait."""
-    options = {"workers": 2, "executors": 1, "memory": "64MiB", "disk": "1GiB"}
+    options = {"workers": 2, "executors": 1, "memory": "64MiB", "disk": "1GiB", "profile": 0.005}
     with fs.Cluster(trace=str(gate.with_name("run.jsonl")), **options) as cluster:
+        cluster.submit(compute, 0.5, name=f"compute {EVIL}").result()
         cluster.gather(cluster.map(square, range(1000)))
         kept = [cluster.submit(np.full, 5000, 1.0, worker=0), cluster.submit(square, 7, name=EVIL)]
         cluster.submit(np.sum, kept[0], worker=1).result()
@@ -92,7 +114,7 @@ def test_the_overview_counts_by_function(page: Any, run: fs.Cluster) -> None:
     main = show(page, run, "overview")
     row = main.locator("tr", has=page.get_by_role("rowheader", name="square", exact=True))
     assert "1,000 / 1,005" in row.inner_text()
-    assert main.locator("tr", has_text=EVIL).count() == 1
+    assert main.locator("tr", has_text=EVIL).count() == 2
     assert page.locator("nav .count").inner_text() == "11"
 
 
@@ -158,6 +180,21 @@ def test_logs_show_what_tasks_printed_last(page: Any, run: fs.Cluster) -> None:
     dialog.get_by_text("What it printed").wait_for()
     assert f"59: {EVIL}" in dialog.inner_text()
     assert page.title() == "Logs · freestone"
+
+
+def test_the_flame_graph_is_of_a_function_and_zooms(page: Any, run: fs.Cluster) -> None:
+    main = show(page, run, "profile")
+    label = f"compute {EVIL}"
+    page.get_by_label("function", exact=True).select_option(label)
+    outer = main.get_by_role("button", name="compute (test_live_page.py:").first
+    inner = main.get_by_role("button", name="inside (test_live_page.py:").first
+    inner.wait_for()
+    assert outer.bounding_box()["y"] < inner.bounding_box()["y"]
+    assert main.locator("pre").inner_text().startswith(f"{label}: ")
+    inner.press("Enter")
+    page.get_by_role("button", name="Zoom out").press("Enter")
+    assert page.get_by_role("button", name="Zoom out").is_disabled()
+    inner.wait_for()
 
 
 def test_workers_blocks_and_transfers(page: Any, run: fs.Cluster) -> None:

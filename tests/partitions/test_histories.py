@@ -81,7 +81,7 @@ def check(cluster: fs.Cluster, x: fs.Array, parts: list[fs.Partition], salt: int
 
 
 @settings(
-    max_examples=8, deadline=None, suppress_health_check=[HealthCheck.too_slow], print_blob=True
+    max_examples=5, deadline=None, suppress_health_check=[HealthCheck.too_slow], print_blob=True
 )
 @given(
     rows=st.integers(1, 400),

@@ -109,11 +109,20 @@ def test_larger_priority_runs_first() -> None:
         assert order[-1] != 7
 
 
-def test_calls_go_where_their_blocks_are(two_workers: fs.Cluster) -> None:
+def wait_for(gate: Path, worker: int) -> None:
+    assert until(gate.exists)
+
+
+def test_calls_go_where_their_blocks_are(two_workers: fs.Cluster, tmp_path: Path) -> None:
     blocks = [two_workers.submit(ones, 300_000 + i, worker=i % 2) for i in range(8)]
     two_workers.wait(blocks)
     before = two_workers.statistics()
+    # Both have as much to do. One that had less would get calls of the other, with their blocks.
+    gate = tmp_path / "gate"
+    gates = [two_workers.submit(wait_for, gate, index, worker=index) for index in range(2)]
     sums = [two_workers.submit(np.sum, block) for block in blocks]
+    gate.touch()
+    two_workers.wait(gates)
     assert two_workers.gather(sums) == [300_000 + i for i in range(8)]
     after = two_workers.statistics()
     # Only an idle worker fetches what it takes over from a busy one.

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import copyreg
 import os
 import signal
 import sys
 import threading
 import time
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -41,6 +43,63 @@ def test_the_original_exception_comes_back_with_its_place(cluster: fs.Cluster) -
     assert "x / 0" in notes
     assert isinstance(future.exception(), ZeroDivisionError)
     assert future.status == "failed"
+
+
+def reduce_without_init(error: np.exceptions.AxisError) -> tuple[Any, ...]:
+    return np.exceptions.AxisError.__new__, (np.exceptions.AxisError,)
+
+
+def sum_along_axis(axis: int) -> float:
+    # As tblib does it, when Dask is imported.
+    copyreg.pickle(np.exceptions.AxisError, reduce_without_init)  # type: ignore[arg-type]
+    return float(np.ones((2, 2)).sum(axis))
+
+
+def test_reducers_that_a_task_registers_do_not_spoil_its_exception(cluster: fs.Cluster) -> None:
+    with pytest.raises(np.exceptions.AxisError, match="axis 7 is out of bounds") as caught:
+        cluster.submit(sum_along_axis, 7).result()
+    assert (caught.value.axis, caught.value.ndim) == (7, 2)
+
+
+class Http(Exception):  # noqa: N818
+    def __init__(self, status: int, url: str) -> None:
+        super().__init__(f"{status} for {url}")
+        self.status = status
+
+
+def fetch() -> None:
+    raise Http(404, "u")
+
+
+@pytest.mark.parametrize("isolation", ["shared", "fork", "process"])
+def test_an_exception_with_a_constructor_of_its_own_comes_back(
+    cluster: fs.Cluster, isolation: str
+) -> None:
+    with pytest.raises(Http, match=r"^404 for u") as caught:
+        cluster.submit(fetch, isolation=isolation).result()
+    assert caught.value.status == 404
+    assert any("in fetch" in note for note in caught.value.__notes__)
+
+
+def fail_with(size: int | None) -> None:
+    error = ValueError("with more")
+    error.more = threading.Lock() if size is None else bytes(size)  # type: ignore[attr-defined]
+    raise error
+
+
+@pytest.mark.parametrize(
+    ("size", "why"),
+    [
+        (None, r"can't be sent: TypeError: cannot pickle '_thread.lock' object"),
+        (20 << 20, r"is too large to be sent: it takes 20(.0)? MiB, and may take 8(.00)? MiB"),
+    ],
+)
+def test_what_is_raised_in_its_place_says_why(
+    cluster: fs.Cluster, size: int | None, why: str
+) -> None:
+    with pytest.raises(errors.TaskRaisedError, match=why) as caught:
+        cluster.submit(fail_with, size).result()
+    assert (caught.value.kind, caught.value.text) == ("ValueError", "with more")
 
 
 def test_what_depends_on_a_failure_fails_with_it(cluster: fs.Cluster) -> None:

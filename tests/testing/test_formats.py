@@ -63,7 +63,7 @@ MISTAKES = {
     "location.source(stamp), 0": ("location.path, 0", "from a store with no paths: "),
     "return [8 * rows * self.shape.width]": (
         "return [8 * rows]",
-        "2 rows from 0 says .16., and encode.. gives .48. bytes",
+        "7 rows from row 0 gives .168. bytes, and sizes.7. says .56.",
     ),
     'reshape(-1).view("u1")]': ('T.reshape(-1).view("u1")]', "one block: rows 0:7"),
     'raise FormatError(location.url, f"it': (

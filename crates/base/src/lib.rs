@@ -11,4 +11,4 @@ pub mod task_sizes;
 
 pub use ids::{FunctionId, TaskId, Ticket, WorkerId};
 pub use names::{Name, NameError, NameHasher};
-pub use resources::Resources;
+pub use resources::{Custom, Resources};

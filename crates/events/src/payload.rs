@@ -1,6 +1,7 @@
 //! What events carry.
 
-use crate::transport::Block;
+use crate::event::Event;
+use crate::transport::arena::Block;
 use smallvec::SmallVec;
 use std::any::Any;
 use std::fmt;
@@ -30,6 +31,9 @@ pub enum Data {
     /// A value of this process, passed by reference.
     Value(Arc<dyn Any + Send + Sync>),
 }
+
+/// The events that a task is given.
+pub type Events = Vec<Event<Payload>>;
 
 impl Payload {
     /// A copy of these bytes.

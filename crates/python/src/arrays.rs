@@ -5,7 +5,7 @@
 //!
 //! See docs/decisions/032-array-blocks-are-unpickled-once-per-shape.md
 
-use crate::blocks::MappedBuffer;
+use crate::mapped::MappedBuffer;
 use freestone_executor::codec::direct::DTYPES;
 use pyo3::intern;
 use pyo3::prelude::*;

@@ -1,12 +1,12 @@
 //! Between Python values and the files of a node's cache.
 
 use crate::arrays;
-use crate::codec::{Block, load_with_buffers};
 use crate::io::values;
-use crate::view::buffer_class;
+use crate::mapped::view;
+use crate::pickling::{Block, load_with_buffers};
 use freestone_base::{Name, WorkerId};
 use freestone_core::net::HomeWorker;
-use freestone_core::store::{Folder, Mapping, StoreError, put_named};
+use freestone_core::store::{Folder, StoreError, put_named};
 use freestone_core::wire::{BlockDesc, Form};
 use freestone_executor::block::{Mapped, Opened, Use};
 use pyo3::buffer::PyBuffer;
@@ -14,7 +14,6 @@ use pyo3::exceptions::{PyOSError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyList, PyType};
-use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -28,21 +27,6 @@ pub fn open_folder([memory, disk]: [(&str, u64); 2]) -> PyResult<Folder> {
     let folder = Folder::open(Path::new(memory.0), Path::new(disk.0)).map_err(store_error)?;
     Ok(folder.with_quotas(memory.1, disk.1))
 }
-
-/// Some bytes of a mapped block, as a read-only buffer.
-#[pyclass(frozen, module = "freestone._native.blocks")]
-pub struct MappedBuffer {
-    // Dropped in this order: the mapping goes before the file may be used again.
-    mapping: Arc<Mapping>,
-    range: Range<usize>,
-    _mapped: Arc<Mapped>,
-}
-
-buffer_class!(
-    MappedBuffer,
-    read_only: "blocks are immutable: copy to change",
-    |this| this.mapping[this.range.clone()]
-);
 
 /// Holds a file block in place while a `freestone.File` lives.
 #[pyclass(frozen, module = "freestone._native.blocks")]
@@ -110,11 +94,6 @@ pub fn value(py: Python<'_>, opened: &Opened) -> PyResult<Py<PyAny>> {
         arrays::learn(&value, &mapping[parsed.pickle], &mapping[buffer.clone()])?;
     }
     Ok(value.unbind())
-}
-
-fn view(py: Python<'_>, opened: &Opened, range: Range<usize>) -> PyResult<Py<MappedBuffer>> {
-    let (mapping, mapped) = (Arc::clone(opened.mapping()), Arc::clone(opened.mapped()));
-    Py::new(py, MappedBuffer { mapping, range, _mapped: mapped })
 }
 
 /// Writes a value into a cache under the name of its content, or another; the block, and where it

@@ -1,10 +1,12 @@
 //! Python as the interpreter of an executor.
 
 use crate::blocks::{self, Stored};
-use crate::codec::{self, Encoded};
+use crate::decoding::{self, Decoded};
 use crate::durations::microseconds;
+use crate::encoding::{self, Encoded};
 use crate::filled::{self, Filled};
 use crate::groups::{self, Group};
+use crate::pickling::{self, Block};
 use freestone_core::store::ledger;
 use freestone_core::wire::RaisedException;
 use freestone_core::wire::frame::FrameError;
@@ -52,7 +54,9 @@ pub fn run_executor(
     filled::set_cache(&folder);
     let spin = microseconds(spin_us);
     let options = Options { socket, claims, grants, printing, folder, inline_nbytes, spin };
-    let interpreter = PythonInterpreter { py, hooks: hooks.into_bound(py) };
+    let hooks = hooks.into_bound(py);
+    let sampler: Option<Bound<'_, PyAny>> = hooks.getattr("sampler")?.extract()?;
+    let interpreter = PythonInterpreter { py, hooks, sampler };
     let executor = Executor::new(interpreter, options).map_err(PyOSError::new_err)?;
     let _ = OUTBOX.set(executor.outbox());
     executor.run().map_err(|raised| raised.0)
@@ -62,6 +66,13 @@ pub fn run_executor(
 #[pyfunction]
 pub fn note_printed() {
     printing::note_printed();
+}
+
+/// Passes on where the call that runs has spent its time; while its function runs.
+#[pyfunction]
+pub fn report_profile(py: Python<'_>, samples: &[u8]) -> PyResult<()> {
+    let Some(outbox) = OUTBOX.get() else { return Ok(()) };
+    py.detach(|| outbox.report_profile(samples.into())).map_err(PyOSError::new_err)
 }
 
 /// That of this process, if it is an executor.
@@ -98,6 +109,8 @@ struct PythonInterpreter<'py> {
     py: Python<'py>,
     /// `freestone.node.executor.Hooks`.
     hooks: Bound<'py, PyAny>,
+    /// `freestone.node.sampler.Sampler`, if calls are profiled.
+    sampler: Option<Bound<'py, PyAny>>,
 }
 
 /// An exception, or what becomes one.
@@ -129,8 +142,8 @@ impl From<ExecutorError> for Raised {
 impl<'py> Interpreter for PythonInterpreter<'py> {
     type Value = Py<PyAny>;
     type Function = Bound<'py, PyAny>;
-    type Arguments = codec::Decoded<'py>;
-    type Block = codec::Block;
+    type Arguments = Decoded<'py>;
+    type Block = Block;
     type Error = Raised;
 
     fn detach<T: Send>(&self, work: impl FnOnce() -> T + Send) -> T {
@@ -147,7 +160,7 @@ impl<'py> Interpreter for PythonInterpreter<'py> {
     }
 
     fn inline_value(&self, bytes: &[u8]) -> Result<Py<PyAny>, Raised> {
-        Ok(codec::decode_inline(self.py, bytes)?.unbind())
+        Ok(decoding::decode_inline(self.py, bytes)?.unbind())
     }
 
     fn block_value(&self, block: &Opened) -> Result<Py<PyAny>, Raised> {
@@ -167,20 +180,23 @@ impl<'py> Interpreter for PythonInterpreter<'py> {
         Ok(groups::make(self.py, make, arguments, members)?)
     }
 
-    fn arguments(
-        &self,
-        encoded: &[u8],
-        inputs: Vec<Py<PyAny>>,
-    ) -> Result<codec::Decoded<'py>, Raised> {
-        Ok(codec::decode_arguments(self.py, encoded, inputs)?)
+    fn arguments(&self, encoded: &[u8], inputs: Vec<Py<PyAny>>) -> Result<Decoded<'py>, Raised> {
+        Ok(decoding::decode_arguments(self.py, encoded, inputs)?)
     }
 
     fn call(
         &self,
         function: &Bound<'py, PyAny>,
-        (arguments, keywords): codec::Decoded<'py>,
+        (arguments, keywords): Decoded<'py>,
     ) -> Result<Py<PyAny>, Raised> {
-        Ok(function.call(arguments, keywords.as_ref())?.unbind())
+        if let Some(sampler) = &self.sampler {
+            sampler.call_method0("begin")?;
+        }
+        let value = function.call(arguments, keywords.as_ref());
+        if let Some(sampler) = &self.sampler {
+            sampler.call_method0("end")?;
+        }
+        Ok(value?.unbind())
     }
 
     fn split(&self, value: &Py<PyAny>, count: usize) -> Option<Vec<Py<PyAny>>> {
@@ -192,13 +208,13 @@ impl<'py> Interpreter for PythonInterpreter<'py> {
         &self,
         value: &Py<PyAny>,
         inline_nbytes: Option<usize>,
-    ) -> Result<Returned<Py<PyAny>, codec::Block>, Raised> {
+    ) -> Result<Returned<Py<PyAny>, Block>, Raised> {
         Ok(returned(value.bind(self.py), inline_nbytes)?)
     }
 
     fn with_block<T: Send>(
         &self,
-        block: &codec::Block,
+        block: &Block,
         write: impl FnOnce(&[u8], &[&[u8]]) -> T + Send,
     ) -> T {
         block.with_bytes(self.py, write)
@@ -222,7 +238,7 @@ impl<'py> Interpreter for PythonInterpreter<'py> {
     }
 
     fn refuse_result(&self, value: &Py<PyAny>, label: &str, error: Raised) -> Raised {
-        Raised(codec::refusal(self.py, "result", value, label, &error.0))
+        Raised(pickling::refusal(self.py, "result", value, label, &error.0))
     }
 
     fn fork(&self, first_input: Option<&Py<PyAny>>) -> Result<i32, Raised> {
@@ -255,11 +271,11 @@ impl<'py> Interpreter for PythonInterpreter<'py> {
 fn returned(
     value: &Bound<'_, PyAny>,
     inline_nbytes: Option<usize>,
-) -> PyResult<Returned<Py<PyAny>, codec::Block>> {
+) -> PyResult<Returned<Py<PyAny>, Block>> {
     let py = value.py();
     if let Ok(group) = value.cast_exact::<Group>() {
         let group = group.get();
-        let make = codec::pickled(group.make.bind(py))?;
+        let make = pickling::pickled(group.make.bind(py))?;
         return Ok(Returned::Group { value: group.value.clone_ref(py), make });
     }
     if let Some(path) = blocks::path_of_file(value)? {
@@ -273,9 +289,9 @@ fn returned(
         Err(_) => (value, inline_nbytes),
     };
     let Some(inline_nbytes) = inline_nbytes else {
-        return Ok(Returned::Block(codec::encode_block(value)?));
+        return Ok(Returned::Block(pickling::encode_block(value)?));
     };
-    Ok(match codec::encode_value(value, inline_nbytes)? {
+    Ok(match encoding::encode_value(value, inline_nbytes)? {
         Encoded::Inline(bytes) => Returned::Inline(bytes),
         Encoded::Block(block) => Returned::Block(block),
     })

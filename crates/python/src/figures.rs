@@ -132,12 +132,16 @@ fn attempt_failure(dict: &Bound<'_, PyDict>, failure: &TaskFailure) -> PyResult<
 }
 
 fn resources<'py>(py: Python<'py>, resources: &Resources) -> PyResult<Bound<'py, PyDict>> {
-    Ok(dict!(py, {
+    let dict = dict!(py, {
         "cores": resources.cores,
         "gpus": resources.gpus,
         "memory": resources.memory,
         "disk": resources.disk,
-    }))
+    });
+    for (name, amount) in &resources.custom {
+        dict.set_item(&**name, amount)?;
+    }
+    Ok(dict)
 }
 
 fn status<'py>(py: Python<'py>, status: &WorkerStatus) -> PyResult<Bound<'py, PyDict>> {
@@ -244,6 +248,7 @@ pub fn explanation(py: Python<'_>, explanation: &Explanation) -> PyResult<Py<PyA
         "awaited": list(py, &explanation.awaited, task)?,
         "ahead": explanation.ahead,
         "resources": resources(py, &explanation.resources)?,
+        "lacking": &explanation.lacking,
         "attempts": attempts,
         "attempted": explanation.attempted,
         "replicas": labels(&explanation.replicas),

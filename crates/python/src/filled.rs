@@ -6,7 +6,7 @@
 //! See docs/decisions/062-readers-fill-blocks-in-the-cache-directly.md
 
 use crate::blocks::store_error;
-use crate::codec::buffer_bytes;
+use crate::pickling::buffer_bytes;
 use freestone_core::store::{Folder, Segment};
 use freestone_executor::block::{fill, fill_from_file};
 use pyo3::buffer::PyBuffer;

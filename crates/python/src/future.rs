@@ -1,7 +1,8 @@
 //! The base of `freestone.Future`: a reference to a block and the cell that says how it fares.
 
 use crate::link::Link;
-use crate::{codec, figures};
+use crate::waiting::wait;
+use crate::{decoding, figures, pickling};
 use freestone_base::{FunctionId, Name};
 use freestone_core::manager::{Failure, Outcome, Why};
 use freestone_core::net::Cell;
@@ -11,10 +12,6 @@ use pyo3::prelude::*;
 use pyo3::types::{PyList, PyType};
 use smallvec::SmallVec;
 use std::sync::{Arc, OnceLock};
-use std::time::{Duration, Instant};
-
-/// How often a wait looks for Ctrl-C.
-const SIGNALS: Duration = Duration::from_millis(50);
 
 /// A reference to a block; the block is needed for as long as it lives.
 pub struct Reference {
@@ -84,37 +81,6 @@ impl FutureBase {
         self.reference
             .get()
             .ok_or_else(|| PyRuntimeError::new_err("a Future is made by a cluster, not by hand"))
-    }
-}
-
-/// Waits for a cell with the interpreter released, looking for Ctrl-C. False on timeout.
-pub fn wait(py: Python<'_>, cell: &Cell, spin: Duration, timeout_s: Option<f64>) -> PyResult<bool> {
-    if cell.is_resolved() {
-        return Ok(true);
-    }
-    wait_until(py, timeout_s, |timeout| cell.wait(spin, timeout))
-}
-
-/// Calls what waits for up to a while, with the interpreter released, until it has come to its end,
-/// and looks for Ctrl-C between. False on timeout.
-pub fn wait_until(
-    py: Python<'_>,
-    timeout_s: Option<f64>,
-    wait: impl Fn(Duration) -> bool + Sync,
-) -> PyResult<bool> {
-    let end = timeout_s.map(|timeout_s| {
-        Instant::now() + Duration::try_from_secs_f64(timeout_s.clamp(0.0, 1e9)).unwrap_or_default()
-    });
-    loop {
-        let left =
-            end.map_or(SIGNALS, |end| end.saturating_duration_since(Instant::now()).min(SIGNALS));
-        if py.detach(|| wait(left)) {
-            return Ok(true);
-        }
-        py.check_signals()?;
-        if end.is_some_and(|end| Instant::now() >= end) {
-            return Ok(false);
-        }
     }
 }
 
@@ -188,7 +154,7 @@ impl FutureBase {
             _ => None,
         });
         match inline.flatten() {
-            Some(bytes) => Ok(codec::decode_inline(py, bytes.as_slice())?.unbind()),
+            Some(bytes) => Ok(decoding::decode_inline(py, bytes.as_slice())?.unbind()),
             None => reference.link.gather(py, reference.name, timeout_s),
         }
     }
@@ -207,11 +173,11 @@ impl FutureBase {
     /// Inside the arguments of a call: the position of the block among its inputs.
     fn __reduce__(&self, py: Python<'_>) -> PyResult<Py<PyAny>> {
         let reference = self.reference()?;
-        let owner = codec::encoding_owner(py);
+        let owner = pickling::encoding_owner(py);
         if owner.is_some_and(|owner| owner.is(&reference.link.owner)) {
-            return codec::reference(py, reference.name);
+            return pickling::reference(py, reference.name);
         }
-        let in_call = codec::encoding_owner(py).is_some();
+        let in_call = pickling::encoding_owner(py).is_some();
         Err(figures::foreign(py, &reference.label, &reference.name.to_string(), in_call)?)
     }
 }

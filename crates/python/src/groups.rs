@@ -1,6 +1,6 @@
 //! Results that are kept as the names of a call's inputs.
 
-use crate::codec;
+use crate::{decoding, pickling};
 use pyo3::prelude::*;
 
 /// A result that is kept as the names of the call's inputs, not as their bytes.
@@ -29,7 +29,7 @@ pub fn make(
     arguments: &[u8],
     members: Vec<Py<PyAny>>,
 ) -> PyResult<Py<PyAny>> {
-    let make = codec::unpickled(py, make)?;
-    let (arguments, keywords) = codec::decode_arguments(py, arguments, members)?;
+    let make = pickling::unpickled(py, make)?;
+    let (arguments, keywords) = decoding::decode_arguments(py, arguments, members)?;
     Ok(make.call(arguments, keywords.as_ref())?.unbind())
 }

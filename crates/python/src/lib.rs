@@ -5,10 +5,10 @@ use pyo3::prelude::*;
 mod access;
 mod arrays;
 mod blocks;
-mod codec;
 mod columns;
-mod direct;
+mod decoding;
 mod durations;
+mod encoding;
 mod enumerations;
 mod events;
 mod executor;
@@ -21,10 +21,13 @@ mod io;
 mod layout;
 mod link;
 mod manager;
+mod mapped;
 mod options;
+mod pickling;
 mod simulation;
 mod vector;
 mod view;
+mod waiting;
 mod watch;
 mod worker;
 
@@ -39,11 +42,13 @@ mod _native {
     #[pymodule]
     mod blocks {
         #[pymodule_export]
-        use crate::blocks::{Hold, MappedBuffer, Stored, checksum, name_file};
+        use crate::blocks::{Hold, Stored, checksum, name_file};
         #[pymodule_export]
         use crate::filled::{Filled, fill_block};
         #[pymodule_export]
         use crate::groups::Group;
+        #[pymodule_export]
+        use crate::mapped::MappedBuffer;
     }
 
     /// Ranks and the events that they exchange.
@@ -60,11 +65,12 @@ mod _native {
     #[pymodule]
     mod executor {
         #[pymodule_export]
-        use crate::codec::{encoding_owner, encoding_place, load_input};
-        #[pymodule_export]
         use crate::executor::{
-            begin_wait, end_wait, initial_claims, note_printed, priority, run_executor,
+            begin_wait, end_wait, initial_claims, note_printed, priority, report_profile,
+            run_executor,
         };
+        #[pymodule_export]
+        use crate::pickling::{encoding_owner, encoding_place, load_input};
     }
 
     /// Folders that are removed with the process that made them.
@@ -104,6 +110,12 @@ mod _native {
         use crate::manager::LockHold;
         #[pymodule_export]
         use crate::manager::Manager;
+        #[pymodule_export]
+        use crate::manager::SharedItem;
+        #[pymodule_export]
+        use crate::manager::shared::{
+            close_queue, count_queue, delete_queue, delete_variable, set_variable,
+        };
         #[pymodule_export]
         use crate::options::Options;
         #[pymodule_export]

@@ -1,8 +1,8 @@
 //! What futures hold of their cluster.
 
 use crate::blocks;
-use crate::future::{wait, wait_until};
-use crate::{codec, figures};
+use crate::waiting::{wait, wait_until};
+use crate::{decoding, figures};
 use freestone_base::{Name, WorkerId};
 use freestone_core::manager::{Outcome, Request};
 use freestone_core::net::{Client, CurrentHome, HomeWorker};
@@ -100,7 +100,7 @@ impl Link {
     ) -> PyResult<Py<PyAny>> {
         match outcome {
             Some(Outcome::Ready(Output::Inline(bytes))) => {
-                Ok(codec::decode_inline(py, bytes.as_slice())?.unbind())
+                Ok(decoding::decode_inline(py, bytes.as_slice())?.unbind())
             }
             Some(Outcome::Pinned { block, path }) => {
                 let client = self.client.clone();

@@ -1,10 +1,11 @@
 //! How a call is to be run, checked once and shared by all calls of a function.
 
-use freestone_base::{Resources, WorkerId};
+use freestone_base::{Custom, Resources, WorkerId};
 use freestone_core::manager::Near;
 use freestone_core::wire::{CallOptions, Isolation, Keep};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 /// Each output has a name and a future, made when the call is submitted.
@@ -50,6 +51,12 @@ pub fn keep_of(text: &str) -> PyResult<Keep> {
     named(&KEEPS, "keep", text)
 }
 
+/// What users count by names of their own; none of something is as if it were not named.
+pub fn custom(amounts: BTreeMap<String, u32>) -> Custom {
+    let some = amounts.into_iter().filter(|(_, amount)| *amount > 0);
+    some.map(|(name, amount)| (name.into_boxed_str(), amount)).collect()
+}
+
 fn named<T: Copy>(table: &[(&str, T)], option: &str, text: &str) -> PyResult<T> {
     if let Some((_, found)) = table.iter().find(|(name, _)| *name == text) {
         return Ok(*found);
@@ -76,7 +83,7 @@ fn near_of(near: &Bound<'_, PyAny>) -> PyResult<Near> {
 #[pymethods]
 impl Options {
     #[new]
-    #[pyo3(signature = (*, cores=1, gpus=0, memory=0, disk=0, isolation="shared", keep="task",
+    #[pyo3(signature = (*, cores=1, gpus=0, memory=0, disk=0, custom=BTreeMap::new(), isolation="shared", keep="task",
         timeout_s=None, retries=0, priority=0, worker=None, near=None, pure=true, outputs=1,
         replicas=1, category=0))]
     #[allow(clippy::too_many_arguments)]
@@ -85,6 +92,7 @@ impl Options {
         gpus: u32,
         memory: u64,
         disk: u64,
+        custom: BTreeMap<String, u32>,
         isolation: &str,
         keep: &str,
         timeout_s: Option<f64>,
@@ -112,7 +120,7 @@ impl Options {
         }
         Ok(Self {
             call: Arc::new(CallOptions {
-                resources: Resources { cores, gpus, memory, disk },
+                resources: Resources { cores, gpus, memory, disk, custom: self::custom(custom) },
                 isolation: isolation_of(isolation)?,
                 keep: keep_of(keep)?,
                 timeout_ns: timeout_s.map(|timeout_s| (timeout_s * 1e9) as u64),

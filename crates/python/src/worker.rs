@@ -2,17 +2,19 @@
 
 use crate::access;
 use crate::durations::seconds;
+use crate::options::custom;
 use freestone_base::Resources;
 use freestone_core::net::worker::{self, WorkerOptions};
 use freestone_core::wire::{Address, AddressError};
 use pyo3::exceptions::{PyOSError, PyValueError};
 use pyo3::prelude::*;
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 /// Runs a worker until its manager ends.
 #[pyfunction]
 #[pyo3(signature = (*, manager, key, identity, listen, reconnect_s, folder, memory_dir, disk_dir, cache, executors, ram, memory,
-    disk, gpus, spin_us, stopped_s, transfers_in, transfers_out, scrub_nbytes_s, links,
+    disk, gpus, resources, spin_us, stopped_s, transfers_in, transfers_out, scrub_nbytes_s, links,
     executor_command))]
 #[allow(clippy::too_many_arguments, clippy::needless_pass_by_value)] // as PyO3 extracts them
 pub fn run_worker(
@@ -31,6 +33,7 @@ pub fn run_worker(
     memory: u64,
     disk: u64,
     gpus: u32,
+    resources: BTreeMap<String, u32>,
     spin_us: u64,
     stopped_s: f64,
     transfers_in: u32,
@@ -48,7 +51,13 @@ pub fn run_worker(
         listen,
         reconnect: seconds(reconnect_s)?,
         socket: folder.join(format!("worker-{}.sock", std::process::id())),
-        resources: Resources { cores: executors, gpus, memory: ram, disk },
+        resources: Resources {
+            cores: executors,
+            gpus,
+            memory: ram,
+            disk,
+            custom: custom(resources),
+        },
         slots: executors,
         memory_dir,
         disk_dir,

@@ -70,7 +70,8 @@ fn bytes_of(graph: &Graph, workers: u32, cores: u32) -> (usize, usize) {
     }
     let resources = Resources { cores, ..Resources::default() };
     for id in (0..workers).map(WorkerId) {
-        let hello = SimulatedWorker::new(id, resources, cores, 0, Vec::new()).hello("", None);
+        let hello =
+            SimulatedWorker::new(id, resources.clone(), cores, 0, Vec::new()).hello("", None);
         manager.handle(Event::Worker(id, hello), 0, &mut out);
     }
     let options = Arc::new(CallOptions::default());

@@ -136,7 +136,9 @@ impl Calls {
         self.serial += 1;
         let run = self.serial;
         let call = self.held.get_mut(&task)?;
-        self.free = self.free.checked_sub(&call.assignment.options.resources)?;
+        if !self.free.take(&call.assignment.options.resources) {
+            return None;
+        }
         self.ready.remove(&call.order());
         call.stage = Stage::Running { run, start_ns: now };
         self.runs.insert(run, task);
@@ -164,7 +166,7 @@ impl Calls {
             }
             Stage::Running { run, .. } => {
                 self.runs.remove(&run);
-                self.free = self.free.plus(&call.assignment.options.resources);
+                self.free.give_back(&call.assignment.options.resources);
             }
         }
         Some(call)
@@ -232,12 +234,13 @@ impl Calls {
     }
 
     /// Counts again what the running calls take out of `resources` and `slots`.
-    pub fn check(&self, resources: Resources, slots: u32) -> Option<Resources> {
+    pub fn check(&self, resources: &Resources, slots: u32) -> Option<Resources> {
         if self.runs.len() > slots as usize {
             return None;
         }
-        let running = self.runs.values().map(|task| self.held[task].assignment.options.resources);
-        let free = running.into_iter().try_fold(resources, |free, taken| free.checked_sub(&taken));
-        free.filter(|free| *free == self.free)
+        let mut free = resources.clone();
+        let mut running = self.runs.values().map(|task| &self.held[task].assignment.options);
+        let fits = running.all(|options| free.take(&options.resources));
+        (fits && free == self.free).then_some(free)
     }
 }

@@ -4,6 +4,7 @@
 mod calls;
 mod cluster;
 mod dispatcher;
+mod dispatching;
 mod faults;
 mod graph;
 mod meter;

@@ -214,7 +214,7 @@ impl<'a> Run<'a> {
         let resources =
             Resources { cores: self.config.cores, memory: u64::MAX / 2, ..Resources::default() };
         for _ in 0..self.config.workers {
-            self.cluster.join(resources, self.config.cores, Vec::new());
+            self.cluster.join(resources.clone(), self.config.cores, Vec::new());
         }
         while !self.cluster.is_quiet() {
             self.cluster.step();

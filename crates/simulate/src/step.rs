@@ -81,7 +81,7 @@ impl Cluster {
     /// What is kept on the disk of a worker's machine is there again when it comes back.
     fn replace(&mut self, worker: WorkerId) {
         let former = &self.links[worker.0 as usize].worker;
-        let (resources, slots) = (former.resources, former.slots);
+        let (resources, slots) = (former.resources.clone(), former.slots);
         let kept = |held: &&HeldBlock| held.keep == Keep::Forever;
         let blocks = former.blocks().filter(kept).filter_map(HeldBlock::as_announced).collect();
         self.join(resources, slots, blocks);
@@ -90,7 +90,7 @@ impl Cluster {
     /// A worker that was out of reach announces its whole cache.
     fn come_back(&mut self, worker: WorkerId) {
         let former = &self.links[worker.0 as usize].worker;
-        let (resources, slots) = (former.resources, former.slots);
+        let (resources, slots) = (former.resources.clone(), former.slots);
         let blocks = former.blocks().filter_map(HeldBlock::as_announced).collect();
         self.join_as(Some(worker), resources, slots, blocks);
     }

@@ -116,7 +116,7 @@ fn start(trial: &Trial, cluster: &mut Cluster) {
     }
     let resources = Resources { cores: trial.slots, memory: u64::MAX / 2, ..Resources::default() };
     for _ in 0..trial.workers {
-        cluster.join(resources, trial.slots, Vec::new());
+        cluster.join(resources.clone(), trial.slots, Vec::new());
     }
     while !cluster.is_quiet() {
         cluster.step();

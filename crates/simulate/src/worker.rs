@@ -11,6 +11,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 /// What a simulated worker wants done.
 #[derive(Debug)]
+#[allow(clippy::large_enum_variant)] // it lives for one event
 pub enum Effect {
     /// Tell the manager.
     Tell(FromWorker),
@@ -95,12 +96,12 @@ impl SimulatedWorker {
     ) -> Self {
         Self {
             id,
+            calls: Calls::new(resources.clone(), slots),
             resources,
             slots,
             violations: Vec::new(),
             quota: None,
             blocks: blocks.into_iter().map(|held| (held.desc.name, held)).collect(),
-            calls: Calls::new(resources, slots),
             functions: BTreeSet::new(),
             incoming: BTreeMap::new(),
             inline_nbytes,
@@ -116,7 +117,7 @@ impl SimulatedWorker {
             now_ns: 0,
             protocol: PROTOCOL,
             key: key.to_owned(),
-            resources: self.resources,
+            resources: self.resources.clone(),
             slots: self.slots,
             address: Address::Unix(self.id.to_string()),
             pid: self.id.0 + 1,
@@ -488,6 +489,6 @@ impl SimulatedWorker {
 
     /// What the running calls leave free; `None` if they take more than there is.
     pub fn free(&self) -> Option<Resources> {
-        self.calls.check(self.resources, self.slots)
+        self.calls.check(&self.resources, self.slots)
     }
 }

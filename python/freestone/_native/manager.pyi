@@ -1,6 +1,6 @@
 """The manager of a cluster, and the futures of its calls."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any, Literal, final
 
 from typing_extensions import disjoint_base
@@ -10,7 +10,13 @@ __all__ = [
     "LockHold",
     "Manager",
     "Options",
+    "SharedItem",
     "Watch",
+    "close_queue",
+    "count_queue",
+    "delete_queue",
+    "delete_variable",
+    "set_variable",
 ]
 
 @disjoint_base
@@ -54,6 +60,29 @@ class LockHold:
     def leave(self) -> None: ...
 
 @final
+class SharedItem:
+    """An item to be put, taken or read, which ends at the latest with its task or program."""
+
+    @staticmethod
+    def put(
+        manager: Manager, title: str, capacity: int, future: FutureBase, worker: int | None
+    ) -> SharedItem: ...
+    @staticmethod
+    def take(manager: Manager, title: str, capacity: int, worker: int | None) -> SharedItem: ...
+    @staticmethod
+    def read(manager: Manager, title: str, waits: bool, worker: int | None) -> SharedItem: ...
+    @property
+    def state(self) -> tuple[str, int]: ...
+    @property
+    def item(self) -> tuple[bytes, str] | None: ...
+    @property
+    def is_calls(self) -> bool: ...
+    def wait(self, timeout_s: float | None = None) -> bool: ...
+    def withdraw(self) -> None: ...
+    def finish(self) -> None: ...
+    def leave(self) -> None: ...
+
+@final
 class Options:
     """How a call is to be run, in the form in which it travels."""
 
@@ -64,6 +93,7 @@ class Options:
         gpus: int = 0,
         memory: int = 0,
         disk: int = 0,
+        custom: Mapping[str, int] = ...,
         isolation: str = "shared",
         keep: str = "task",
         timeout_s: float | None = None,
@@ -160,7 +190,7 @@ class Manager:
     def wait_printed(self, timeout_s: float) -> bool: ...
     def take_printed(
         self,
-    ) -> tuple[list[tuple[str | None, str, int, bool, bool, bytes, int]], int]: ...
+    ) -> tuple[list[tuple[str | None, str, int, bool, str, bytes, int]], int]: ...
     def close(self) -> None: ...
     def forget(self) -> None: ...
 
@@ -172,3 +202,11 @@ class Watch:
     def add(self, future: FutureBase, key: int) -> None: ...
     def push(self, key: int) -> None: ...
     def take(self, timeout_s: float) -> list[int]: ...
+
+def set_variable(
+    manager: Manager, title: str, future: FutureBase, expected: int | None = None
+) -> tuple[str, int]: ...
+def delete_variable(manager: Manager, title: str) -> tuple[str, int]: ...
+def close_queue(manager: Manager, title: str, capacity: int) -> tuple[str, int]: ...
+def delete_queue(manager: Manager, title: str) -> tuple[str, int]: ...
+def count_queue(manager: Manager, title: str) -> tuple[str, int]: ...

@@ -1,5 +1,7 @@
 """A worker of a cluster."""
 
+from collections.abc import Mapping
+
 __all__ = [
     "run_worker",
 ]
@@ -20,6 +22,7 @@ def run_worker(
     memory: int,
     disk: int,
     gpus: int,
+    resources: Mapping[str, int],
     spin_us: int,
     stopped_s: float,
     transfers_in: int,

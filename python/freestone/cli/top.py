@@ -150,13 +150,16 @@ def screen(
     peers = _by(before, "workers", "worker")
     rows = [_function(one, former.get(one["label"]), seconds) for one in functions]
     machines = [_worker(one, peers.get(one["worker"]), seconds) for one in workers]
+    has_custom = any(one.get("resources") for one in workers)
+    if has_custom:
+        machines = [[*row, _resources(one)] for row, one in zip(machines, workers, strict=True)]
     laid_out = [
         _head(now),
         _tasks(now, before, seconds),
         "",
         *_listed(_FUNCTIONS, rows, now["functions_in_all"]),
         "",
-        *_listed(_WORKERS, machines, len(now["workers"])),
+        *_listed([*_WORKERS, *["resources"] * has_custom], machines, len(now["workers"])),
         *(f"{failure['label']} {failure['ended']}: {failure['message']}" for failure in failures),
     ]
     return [_printable(line)[:columns] for line in laid_out[:lines]]
@@ -236,6 +239,12 @@ def _worker(now: Figures, before: Figures | None, seconds: float) -> list[object
         _byte_rate(now, before, "received_nbytes", seconds),
         _byte_rate(now, before, "sent_nbytes", seconds),
     ]
+
+
+def _resources(now: Figures) -> str:
+    from freestone.units import format_resources
+
+    return format_resources(now.get("resources", {}))
 
 
 def _listed(head: Sequence[str], rows: Sequence[Sequence[object]], in_all: int) -> list[str]:

@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 
 __all__ = ["configure", "execute"]
 
+_SETTINGS = ("executors", "memory", "disk", "resources", "profile")
+
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Describe the words of this command."""
@@ -37,6 +39,10 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--executors", type=int, help="calls that run at once; all cores")
     parser.add_argument("--memory", help="of the memory tier, such as 2GiB")
     parser.add_argument("--disk", help="of the disk tier")
+    parser.add_argument(
+        "--resources", metavar="NAME=AMOUNT,...", help="custom resources that its calls share"
+    )
+    parser.add_argument("--profile", help="sample what calls do: true, or each so many seconds")
 
 
 def execute(arguments: argparse.Namespace, output: Output) -> int:
@@ -45,7 +51,7 @@ def execute(arguments: argparse.Namespace, output: Output) -> int:
 
     access = _read(arguments.access)
     manager = arguments.manager or access.address
-    keywords = {key: getattr(arguments, key) for key in ("executors", "memory", "disk")}
+    keywords = {key: getattr(arguments, key) for key in _SETTINGS}
     config = Config.load(keywords)
     data = {"pid": os.getpid(), "manager": manager}
     output.show(data, lambda: f"worker {os.getpid()} joins {manager}")

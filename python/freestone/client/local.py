@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 import weakref
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from pickle import PicklingError
 from typing import Any
 
 from freestone import _native, functions
@@ -25,6 +26,7 @@ from freestone.errors import (
     NameTakenError,
     NotPublishedError,
 )
+from freestone.functions.serializing import not_serializable
 from freestone.hosts.node import hostname
 from freestone.observe.explain import Explanation
 from freestone.observe.figures import Statistics
@@ -281,7 +283,10 @@ class LocalClient:
         self._require_cache(keep)
         if isinstance(value, File):
             return self.put_file(value)
-        future: Future = self.manager.put(value, keep)
+        try:
+            future: Future = self.manager.put(value, keep)
+        except (TypeError, AttributeError, PicklingError) as error:
+            raise not_serializable("value", value, "", error) from None
         return future
 
     def put_file(self, file: File) -> Future:

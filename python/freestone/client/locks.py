@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import logging
 import threading
-import time
 import weakref
 from contextlib import nullcontext
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
 from freestone import _native
-from freestone.client import nested
+from freestone.client.named import Named, check_timeout, end_of, left
 from freestone.client.pausing import IN_TASK, paused
 from freestone.errors import (
     ClosedError,
@@ -39,7 +38,7 @@ _held: weakref.WeakValueDictionary[_Key, _native.manager.LockHold] = weakref.Wea
 """The locks that threads of this process have: of which client, the name, and the thread."""
 
 
-class Lock:
+class Lock(Named):
     """A lock or semaphore of a cluster, from `Cluster.lock` or `Cluster.semaphore`.
 
     Used in ``with``, by any number of threads. Sent to a task it is the same lock there.
@@ -48,18 +47,14 @@ class Lock:
     def __init__(
         self, client: LocalClient | None, name: str, limit: int | None, timeout_s: float | None
     ) -> None:
-        if not isinstance(name, str):
-            raise TypeError(f"the name of a lock is text, not {name!r:.80}")
-        _check_timeout(timeout_s)
-        self.name = name
+        super().__init__(client, name)
+        check_timeout(timeout_s)
         self.limit = limit
         self.timeout_s = timeout_s
-        self._client = client
         self._holds: list[tuple[_native.manager.LockHold, LocalClient, _Key]] = []
 
     def __enter__(self) -> Lock:
-        client = self._where()
-        client.require_open(f"enter {self.name!r}")
+        client = self._open("enter")
         key = (id(client), self.name, threading.get_ident()) if self.limit is None else None
         mine = _held.get(key)
         if mine is not None and not mine.has_left:
@@ -91,18 +86,10 @@ class Lock:
         if error is None and client.manager.lost is not None:
             raise LockLostError(name=self.name, reason=client.manager.lost)
 
-    def _where(self) -> LocalClient:
-        """Return the client of the cluster: in a task that it was sent to, of the task's."""
-        client = self._client or nested.client()
-        if client is None:
-            problem = f"{self!r} was sent to a process that is no task of its cluster"
-            raise UsageError(f"{problem}; ask for it by its name there: fs.connect(...)")
-        return client
-
     def _wait_for(self, hold: _native.manager.LockHold, client: LocalClient) -> None:
         state, limit, holders = hold.entry
         if state == "other":
-            raise SharedKindError(name=self.name, wanted=_kind(self.limit), found=_kind(limit))
+            raise SharedKindError(name=self.name, wanted=self._kind(), found=_kind(limit))
         if state == "queued":
             with paused() if IN_TASK else nullcontext():
                 state = self._wait(hold, holders)
@@ -117,11 +104,13 @@ class Lock:
             raise ClosedError(action)
 
     def _wait(self, hold: _native.manager.LockHold, holders: list[str]) -> str:
-        end = None if self.timeout_s is None else time.monotonic() + self.timeout_s
+        end = end_of(self.timeout_s)
         while True:
-            left = REPORT_INTERVAL_S if end is None else max(end - time.monotonic(), 0.0)
-            state = hold.wait(min(left, REPORT_INTERVAL_S))
-            if state != "waiting" or (left <= REPORT_INTERVAL_S and end is not None):
+            rest_s = left(end)
+            if rest_s is not None and rest_s <= REPORT_INTERVAL_S:
+                return hold.wait(rest_s)
+            state = hold.wait(REPORT_INTERVAL_S)
+            if state != "waiting":
                 return state
             logging.getLogger("freestone").warning(
                 "%r has been waited for for a minute; when the wait began it was held by %s",
@@ -132,8 +121,11 @@ class Lock:
     def __reduce__(self) -> tuple[Any, ...]:
         return Lock, (None, self.name, self.limit, self.timeout_s)
 
+    def _kind(self) -> str:
+        return _kind(self.limit)
+
     def __repr__(self) -> str:
-        return f"<{_kind(self.limit)[2:]} {self.name!r}>"
+        return f"<{self._kind()[2:]} {self.name!r}>"
 
 
 def semaphore(client: LocalClient, name: str, n: int, timeout_s: float | None) -> Lock:
@@ -142,12 +134,6 @@ def semaphore(client: LocalClient, name: str, n: int, timeout_s: float | None) -
         problem = f"semaphore({name!r:.80}, {n!r:.80}): n is a whole number"
         raise ValueError(f"{problem} from 1 to {MAX_HOLDERS:,}")
     return Lock(client, name, n, timeout_s)
-
-
-def _check_timeout(timeout_s: object) -> None:
-    is_number = isinstance(timeout_s, int | float) and not isinstance(timeout_s, bool)
-    if timeout_s is not None and not (is_number and timeout_s >= 0):  # type: ignore[operator]
-        raise ValueError(f"timeout_s={timeout_s!r:.80}: give seconds, or None to wait")
 
 
 def _kind(limit: int | None) -> str:

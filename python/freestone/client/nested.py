@@ -60,8 +60,8 @@ def client() -> NestedClient | None:
     if not functions.in_executor():
         return None
     if "FREESTONE__APART" in os.environ:
-        problem = "a call with isolation='process' can't submit calls"
-        raise UsageError(f"{problem}; with isolation='fork', or the default, it can")
+        problem = "a call with isolation='process' can't submit calls, nor use queues, variables"
+        raise UsageError(f"{problem} and locks; with isolation='fork', or the default, it can")
     with _lock:
         if _client is None or _client.closed:
             _client = _connect()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from freestone.client.interface import Client
 
-__all__ = ["current", "enter", "leave"]
+__all__ = ["count", "current", "enter", "leave", "only"]
 
 _open: list[Client] = []
 
@@ -12,6 +12,16 @@ _open: list[Client] = []
 def current() -> Client | None:
     """Return the client of the cluster that was opened last and is still open, or None."""
     return _open[-1] if _open else None
+
+
+def count() -> int:
+    """Count the clusters that are open."""
+    return len(_open)
+
+
+def only() -> Client | None:
+    """Return the client of the cluster that is open, if there is one and no other."""
+    return _open[0] if len(_open) == 1 else None
 
 
 def enter(client: Client) -> None:

@@ -10,6 +10,7 @@ from freestone import _native
 from freestone.config import parse_nbytes
 from freestone.enumerations import Isolation, Keep
 from freestone.errors import did_you_mean
+from freestone.units import COUNTED, parse_resources
 
 if TYPE_CHECKING:
     from freestone.client.environments import Prepared
@@ -111,12 +112,10 @@ def native_options(amounts: _Amounts, outputs: int, options: _Options) -> _nativ
 
 @lru_cache(maxsize=1024)
 def _checked(amounts: _Amounts, outputs: int, options: _Options) -> _native.manager.Options:
-    known = {"cores", "gpus", "memory", "disk"}
-    unknown = [key for key, _ in amounts if key not in known]
-    if unknown:
-        raise ValueError(f"unknown resources {unknown}: there are {sorted(known)}")
     _check_names(key for key, _ in options if key not in _INTERNAL)
-    parsed: dict[str, Any] = {key: _amount(key, amount) for key, amount in amounts}
+    known = {key: amount for key, amount in amounts if key in COUNTED}
+    parsed: dict[str, Any] = {key: _amount(key, amount) for key, amount in known.items()}
+    parsed["custom"] = parse_resources({key: n for key, n in amounts if key not in known})
     for key, value in options:
         try:
             _native.manager.Options(**{key: value})

@@ -48,6 +48,11 @@ class Task(Generic[P, T]):
         return future
 
     @property
+    def label(self) -> str:
+        """The name of its calls, for people."""
+        return self._options.get("name") or functions.label_of(self.function)
+
+    @property
     def is_coroutine_function(self) -> bool:
         """Whether the function is async: without a cluster its call makes a coroutine."""
         return functions.is_coroutine_function(self.function)

@@ -13,9 +13,9 @@ from freestone.client.graphs import offer_scheduler
 from freestone.client.options import DEFAULTS, CallOptions, Isolation, Keep, changed
 from freestone.client.usage import refuse_ambiguous, rows
 from freestone.client.waiting import AsCompleted, DoneAndNotDone, as_completed, gather, wait
+from freestone.cluster.observed import Observed
 from freestone.cluster.shared import SharedState
 from freestone.compat.concurrent import Executor
-from freestone.errors import UsageError
 from freestone.events.gang import spmd
 from freestone.observe.reprs import ClusterView, view_html, view_text
 
@@ -25,9 +25,6 @@ if TYPE_CHECKING:
     from freestone.client.interface import Client
     from freestone.client.local import LocalClient
     from freestone.config import Config
-    from freestone.observe.explain import Explanation
-    from freestone.observe.figures import Statistics
-    from freestone.observe.logs import Logs
 
 __all__ = ["Session"]
 
@@ -45,7 +42,7 @@ def _get(client: Client, graph: Any, keys: Any, **options: Any) -> Any:
 offer_scheduler(_get)
 
 
-class Session(SharedState):
+class Session(SharedState, Observed):
     """Submits calls to a cluster, holds blocks there, and asks about them.
 
     Parameters
@@ -100,9 +97,11 @@ class Session(SharedState):
             Calls of larger priority run first.
         resources
             What it takes while it runs: ``cores`` (1 by default), ``gpus``, ``memory``, ``disk``
-            (bytes, or a text such as ``"1GiB"``). One that takes more memory than it says, besides
-            what its executor had before, is ended: `MemoryExceededError`. So is one whose temporary
-            files take more of the disk: `DiskExceededError`.
+            (bytes, or a text such as ``"1GiB"``), and custom resources of workers by their names,
+            such as ``{"licence": 1}``, which it holds also while it waits for other calls; if no
+            worker has them, it fails with `UnschedulableError`. One that takes more memory than it
+            says, besides what its executor had before, is ended: `MemoryExceededError`. So is one
+            whose temporary files take more of the disk: `DiskExceededError`.
         retries
             How often it may raise or time out before it fails for good.
         timeout_s
@@ -501,71 +500,6 @@ class Session(SharedState):
     def __getitem__(self, name: str) -> Future:
         """Return a future of a published block; raises `NotPublishedError`, a `KeyError`."""
         return self.client.find(name)
-
-    # -- figures ----------------------------------------------------------------------------
-
-    def statistics(self) -> Statistics:
-        """Return the run's figures so far."""
-        return self.client.statistics()
-
-    def explain(self, future: Future) -> Explanation:
-        """Tell why a task waits, or where and when it ran; print it to read it."""
-        return self.client.explain(future)
-
-    def logs(self, of: Future | str | int | None = None) -> Logs:
-        """Return what tasks printed and logged; print it to read it.
-
-        Parameters
-        ----------
-        of
-            A future, or a worker: ``"worker-1"`` or its number. By default all of this program's
-            tasks, in the order in which they printed last.
-
-        Returns
-        -------
-        freestone.observe.logs.Logs
-            Pieces of text with their task, worker and stream; `str` joins them. What a task has
-            printed is there when its result is, and when it has crashed.
-
-        Raises
-        ------
-        TypeError
-            For something else than a future or a worker.
-        UsageError
-            When there is no such worker, and none that has left printed anything.
-
-        Notes
-        -----
-        That is what went to standard output and standard error, also by C code and child processes.
-        Of each task the first 32 KiB and the last 96 KiB are kept, of all together 16 MiB; each
-        executor may print 256 KiB at once and 64 KiB per second, and the last 16 KiB of what a task
-        prints beyond that. A line says what is missing, and where.
-
-        Examples
-        --------
-        >>> import freestone as fs
-        >>> with fs.Cluster(executors=1, logs="none") as cluster:
-        ...     future = cluster.submit(print, "hello")
-        ...     future.result()
-        ...     print(cluster.logs(future), end="")
-        hello
-        """
-        if of is None:
-            return self.client.logs.logs()
-        if isinstance(of, Future):
-            return self.client.logs.logs(name=of.name)
-        if isinstance(of, str | int) and not isinstance(of, bool):
-            return self._logs_of_worker(of if isinstance(of, str) else f"worker-{of}")
-        raise TypeError(f"logs() takes a future or a worker, not {type(of).__name__}")
-
-    def _logs_of_worker(self, worker: str) -> Logs:
-        found = self.client.logs.logs(worker=worker)
-        if not found and not self.client.closed:
-            there = [one["worker"] for one in self.client.workers()]
-            if worker not in there:
-                known = ", ".join(there) or None
-                raise UsageError(f"there is no worker {worker!r:.80}; there are: {known}")
-        return found
 
     @property
     def slots(self) -> int:

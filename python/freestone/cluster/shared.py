@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, overload
 
 from freestone.client.locks import Lock, semaphore
+from freestone.client.queues import Queue
+from freestone.client.variables import UNSET, Variable
 
 if TYPE_CHECKING:
+    from typing import TypeVar
+
     from freestone.client.local import LocalClient
+
+    T = TypeVar("T")
 
 __all__ = ["SharedState"]
 
@@ -81,3 +87,84 @@ class SharedState:
         [0, 2, 4]
         """
         return semaphore(self.client, name, n, timeout_s)
+
+    @overload
+    def variable(self, name: str) -> Variable[Any]: ...
+    @overload
+    def variable(self, name: str, *, default: T) -> Variable[T]: ...
+    def variable(self, name: str, *, default: Any = UNSET) -> Variable[Any]:
+        """Return a variable that all programs and tasks of the cluster read and set.
+
+        Parameters
+        ----------
+        name
+            By which all of them mean the same one. Locks and queues have names of their own.
+        default
+            What it is while nobody has set it. Without one, who reads it then waits.
+
+        Returns
+        -------
+        Variable
+            With `get`, `set`, `update` and `delete`. As an argument of a task, or in its function,
+            it is the same variable there.
+
+        Notes
+        -----
+        It keeps its value until `delete`, or the end of the cluster, also after the program that
+        has set it. The value outlives any worker, see `Variable.set`.
+
+        Examples
+        --------
+        >>> import freestone as fs
+        >>> def add(k):
+        ...     fs.current().variable("sum", default=0).update(lambda sum: sum + k)
+        >>> with fs.Cluster(executors=2) as cluster:
+        ...     _ = cluster.gather(cluster.map(add, range(10)))
+        ...     cluster.variable("sum").get()
+        45
+        """
+        return Variable(self.client, name, default)
+
+    def queue(self, name: str, maxsize: int = 0) -> Queue[Any]:
+        """Return a queue into which all programs and tasks of the cluster put, and take from.
+
+        Parameters
+        ----------
+        name
+            By which all of them mean the same one. Locks and variables have names of their own.
+        maxsize
+            How many items it has room for, the same everywhere; 0 for any number.
+
+        Returns
+        -------
+        Queue
+            With `put`, `get`, `qsize`, `close`, `delete`, and ``for item in queue``. As an argument
+            of a task, or in its function, it is the same queue there.
+
+        Raises
+        ------
+        ValueError
+            If `maxsize` is no whole number from 0 to 4,294,967,295.
+
+        Notes
+        -----
+        What is put first is taken first, by who has waited for longest. What a task has taken goes
+        back to its place if the task does not come to its end, see `Queue.get`. Items stay until
+        they are taken, `delete`, or the end of the cluster, also after the program that has put
+        them.
+
+        Examples
+        --------
+        >>> import freestone as fs
+        >>> def total(queue):
+        ...     return sum(queue)
+        >>> with fs.Cluster(executors=2) as cluster:
+        ...     queue = cluster.queue("numbers")
+        ...     future = cluster.submit(total, queue, pure=False)
+        ...     for k in range(10):
+        ...         queue.put(k)
+        ...     queue.close()
+        ...     future.result()
+        45
+        """
+        return Queue(self.client, name, maxsize)

@@ -11,7 +11,7 @@ from numpy.typing import DTypeLike, NDArray
 
 from freestone.collections.base import Collection
 from freestone.collections.blocking import cuts_of, offsets_of
-from freestone.collections.making import Meta, Spec
+from freestone.collections.making import Meta, Spec, check_dtype, describe
 from freestone.collections.protocols import Expressions, expression_of
 from freestone.collections.rows import is_sparse, split_rows
 from freestone.collections.sources import made, name_of, put_all
@@ -51,6 +51,8 @@ class Array(Expressions, Collection):
         super().__init__(pieces, offsets, name=name, metas=metas)
         self._columns = columns
         self._dtype = None if dtype is None else np.dtype(dtype)
+        # What its first block is; columns and dtype above hold of every block.
+        self._head: Meta | None = None
 
     # -- making -------------------------------------------------------------------------------
 
@@ -146,7 +148,8 @@ class Array(Expressions, Collection):
         Raises
         ------
         BlockTypeError
-            For blocks that hold Python objects, and for masked arrays.
+            For blocks that hold Python objects, and for masked arrays; when it is computed or
+            written, for blocks of another dtype than ``x.dtype``, which Dask does not check.
 
         Notes
         -----
@@ -187,10 +190,17 @@ class Array(Expressions, Collection):
         Notes
         -----
         Nothing moves when ``scheduler=cluster.get`` computes it. Other schedulers fetch the blocks
-        into this program.
+        into this program. An array that was made without ``dtype=`` waits for its blocks, since
+        Dask makes all of them the type of the first.
+
+        Raises
+        ------
+        BlockShapeError
+            For the first block of another dtype or other columns than block 0.
         """
         from freestone.collections.dask import to_array
 
+        self._require_alike()
         return to_array(self)
 
     def to_zarr(self, url: str) -> None:
@@ -217,9 +227,31 @@ class Array(Expressions, Collection):
     # -- what it knows ------------------------------------------------------------------------
 
     def _first(self) -> Meta:
-        if self._offsets is None:
-            return self._described()[0]
-        return self._slice_blocks(0, 1)._described()[0]
+        if self._head is None:
+            asked = self if self._offsets is None else self._slice_blocks(0, 1)
+            self._head = asked._described()[0]
+        return self._head
+
+    def _require_alike(self) -> None:
+        """Raise the error for the first block that does not go with block 0."""
+        if self._pieces and (self._columns is None or self._dtype is None):
+            first = self._described()[0]
+            self._columns, self._dtype = first.columns, np.dtype(first.dtype)
+
+    def _described(self) -> list[Meta]:
+        metas = super()._described()
+        check_dtype(self.name, self._dtype, metas)
+        return metas
+
+    def _joined(self, blocks: Sequence[Any]) -> Any:
+        whole = super()._joined(blocks)
+        check_dtype(self.name, self._dtype, [describe(block) for block in blocks])
+        return whole
+
+    def _row_shape(self) -> tuple[int, ...]:
+        if self._columns is not None:
+            return self._columns
+        return self._first().columns if self._live("ask for its shape") else ()
 
     def _slice_blocks(self, start: int, stop: int) -> Array:
         pieces = self._live("look at its blocks")[start:stop]
@@ -228,22 +260,21 @@ class Array(Expressions, Collection):
     @property
     def shape(self) -> tuple[int, ...]:
         """``(n, ...)``; asks the first block for the shape of a row if that is not known."""
-        if self._columns is None:
-            self._columns = self._first().columns if self._live("ask for its shape") else ()
-        return (len(self), *self._columns)
+        return (len(self), *self._row_shape())
 
     @property
     def dtype(self) -> np.dtype[Any]:
         """The dtype of the blocks; asks the first one if that is not known.
 
         Texts of all blocks have to be of one width, so that all are asked: BlockShapeError if not.
+        Blocks of other dtypes are refused where the array is computed.
         """
-        if self._dtype is None:
-            first = self._first().dtype if self._live("ask for its dtype") else None
-            if first is not None and np.dtype(first).kind in "US":
-                self._described()
-            self._dtype = np.dtype(first or float)
-        return self._dtype
+        if self._dtype is not None:
+            return self._dtype
+        first = np.dtype(self._first().dtype if self._live("ask for its dtype") else float)
+        if first.kind in "US":
+            self._require_alike()
+        return first
 
     @property
     def ndim(self) -> int:
@@ -259,7 +290,7 @@ class Array(Expressions, Collection):
         if not isinstance(rows, slice) or rows.step not in (None, 1):
             return expression_of(self)[rows]
         part = self._slice(rows)
-        part._columns, part._dtype = self._columns, self._dtype
+        part._columns, part._dtype, part._head = self._columns, self._dtype, self._head
         return part
 
     def __contains__(self, value: object) -> bool:
@@ -268,7 +299,9 @@ class Array(Expressions, Collection):
 
     def _alike(self, pieces: Sequence[Any], offsets: NDArray[np.int64]) -> Self:
         columns, dtype = self._columns, self._dtype
-        return type(self)(pieces, offsets, name=self.name, columns=columns, dtype=dtype)
+        alike = type(self)(pieces, offsets, name=self.name, columns=columns, dtype=dtype)
+        alike._head = self._head
+        return alike
 
     def __array__(self, dtype: DTypeLike | None = None, copy: bool | None = None) -> NDArray[Any]:
         """Return all rows as one NumPy array, here."""
@@ -298,7 +331,8 @@ class Array(Expressions, Collection):
             which it gets as they are.
         dtype, shape
             Those of the result, checked; asked of its first block by default. `shape` is that
-            of the whole: ``(n, ...)``.
+            of the whole: ``(n, ...)``. Blocks of a narrower dtype, which loses nothing, are
+            converted.
         name
             What the result is called; the function's name by default.
         **options
@@ -308,12 +342,15 @@ class Array(Expressions, Collection):
         ------
         BlockingError
             When an array among `more` is cut into blocks differently.
+        BlockTypeError
+            When the result is computed, for a block of a dtype that `dtype` can't hold.
         """
         spec = Spec(
             collection=name or name_of(function),
             kind=self.kind,
             columns=None if shape is None else tuple(shape[1:]),
             dtype=None if dtype is None else np.dtype(dtype).str,
+            converts=False,
         )
         rows = np.diff(self.offsets).tolist()
         pieces = self._map(spec, function, more, rows, options)

@@ -295,6 +295,9 @@ class Collection(Sources):
             raise EmptyCollectionError(self.name, "compute")
         with self._waiting():
             blocks = [value_of(piece) for piece in pieces]
+        return self._joined(blocks)
+
+    def _joined(self, blocks: Sequence[Any]) -> Any:
         return concatenate(blocks, self.name)
 
     def drop(self) -> None:

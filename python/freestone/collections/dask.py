@@ -17,6 +17,7 @@ from freestone.collections.pieces import future_of
 if TYPE_CHECKING:
     from freestone.collections.array import Array
     from freestone.collections.base import Collection
+    from freestone.collections.frame import Frame
 
 __all__ = [
     "are_held",
@@ -161,20 +162,33 @@ def _meta_of(array: Array) -> Any:
     return np.empty((0,) * array.ndim, array.dtype)
 
 
-def to_frame(frame: Collection) -> Any:
+def to_frame(frame: Frame) -> Any:
     """Return a ``dask.dataframe`` whose partitions are the blocks, as tables of pandas'."""
-    import dask
     import dask.dataframe as dd
-    from dask.delayed import Delayed
+    from dask._task_spec import Task, TaskRef
 
-    _, graph = _graph("frame", frame.blocks)
-    tables = [Delayed(key, {key: node}) for key, node in graph.items()]
-    to_pandas = dask.delayed(_to_pandas, pure=True)
-    meta = to_pandas(dask.delayed(_no_rows, pure=True)(tables[0]))
-    client = frame.client
-    get = "sync" if client is None else scheduler_of(client)
-    meta = meta.compute(scheduler=get)
-    return dd.from_delayed([to_pandas(table) for table in tables], meta, verify_meta=False)
+    name, graph = _graph("frame", frame.blocks)
+    # Of the aliases that from_delayed() makes nothing is left where a frame becomes an array.
+    tables = [
+        Task((f"{name}-pandas", at), _to_pandas, TaskRef(key)) for at, key in enumerate(graph)
+    ]
+    keys = [table.key for table in tables]
+    layer = graph | dict(zip(keys, tables, strict=True))
+    meta = _to_pandas(frame.schema.empty_table())
+    return _with_texts(dd.from_graph(layer, meta, (None,) * (len(keys) + 1), keys, "freestone"))
+
+
+def _with_texts(frame: Any) -> Any:
+    """Have Arrow's texts in place of objects, as Dask's own frames do if they are so configured."""
+    from dask.dataframe.dask_expr import new_collection
+    from dask.dataframe.dask_expr._expr import ArrowStringConversion
+    from dask.dataframe.utils import pyarrow_strings_enabled
+    from pandas.api.types import is_object_dtype
+
+    has_objects = any(map(is_object_dtype, frame.dtypes))
+    if not (has_objects and pyarrow_strings_enabled()):
+        return frame
+    return new_collection(ArrowStringConversion(frame.expr))
 
 
 def to_bag(bag: Collection) -> Any:
@@ -196,7 +210,3 @@ def _graph(kind: str, blocks: Sequence[Any], rest: tuple[int, ...] = ()) -> tupl
 
 def _to_pandas(table: Any) -> Any:
     return table.to_pandas()
-
-
-def _no_rows(table: Any) -> Any:
-    return table.slice(0, 0)

@@ -203,7 +203,18 @@ class Frame(Collection, Relational):
         return collection_of(cls, blocks, name)
 
     def to_dask(self) -> Any:
-        """Return a ``dask.dataframe`` whose partitions are the blocks, where they are."""
+        """Return a ``dask.dataframe`` whose partitions are the blocks, where they are.
+
+        Raises
+        ------
+        BlockTypeError, BlockShapeError
+            For the first block whose columns are of other types, or others.
+
+        Notes
+        -----
+        Waits for its blocks, whose types it asks, unless they are known: Dask takes all blocks for
+        what the first is.
+        """
         from freestone.collections.dask import to_frame
 
         return to_frame(self)

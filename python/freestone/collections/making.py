@@ -13,6 +13,7 @@ from freestone.collections.opaque import is_opaque
 from freestone.collections.rows import (
     count_rows,
     describe_type,
+    holds,
     is_sparse,
     is_table,
     nbytes_of,
@@ -21,7 +22,15 @@ from freestone.collections.rows import (
 )
 from freestone.errors import BlockShapeError, BlockTypeError
 
-__all__ = ["Meta", "Spec", "describe", "make_block", "map_block"]
+__all__ = [
+    "Meta",
+    "Spec",
+    "check_blocks",
+    "check_dtype",
+    "describe",
+    "make_block",
+    "map_block",
+]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -38,12 +47,15 @@ class Spec:
         The shape of a row of an array; None when the blocks say it.
     dtype : str or None
         The dtype of an array; None when the blocks say it.
+    converts : bool
+        Whether blocks of any dtype are converted to it; otherwise only those that lose nothing.
     """
 
     collection: str
     kind: str
     columns: tuple[int, ...] | None = None
     dtype: str | None = None
+    converts: bool = True
 
     def check(self, block: Any, index: int, rows: int | None) -> Any:
         """Return a block in the form in which it is kept, or say clearly what is wrong."""
@@ -75,8 +87,23 @@ def _array(spec: Spec, block: Any, index: int) -> Any:
         wanted = f"of shape {('n', *spec.columns)}".replace("'", "")
         raise BlockShapeError(spec.collection, index, wanted=wanted, found=describe_type(block))
     if spec.dtype is not None and block.dtype != np.dtype(spec.dtype):
+        _require_held(spec, block, index)
         block = block.astype(spec.dtype)
     return portable(block)
+
+
+def _require_held(spec: Spec, block: Any, index: int) -> None:
+    """Raise the error for a block that would lose something in the dtype that was said."""
+    if spec.converts or not block.shape[0] or holds(np.dtype(spec.dtype), block.dtype):
+        return
+    wanted, advice = f"of dtype {np.dtype(spec.dtype)}, as dtype= says", "or give the right dtype="
+    raise BlockTypeError(
+        spec.collection,
+        index,
+        wanted=wanted,
+        found=describe_type(block),
+        advice=f"call .astype() in the function, {advice}",
+    )
 
 
 def _frame(spec: Spec, block: Any, index: int) -> Any:
@@ -217,6 +244,37 @@ def check_blocks(spec: Spec, metas: Sequence[Meta]) -> None:
     for index, meta in enumerate(metas):
         if not _go_together(meta, metas[0]):
             wanted, found = f"like block 0, {_described(metas[0])}", _described(meta)
-            if meta.dtype is not None and np.dtype(meta.dtype).kind in "US":
-                found += " (astype() in the function gives all texts one width)"
-            raise BlockShapeError(spec.collection, index, wanted=wanted, found=found)
+            raise BlockShapeError(
+                spec.collection, index, wanted=wanted, found=found, advice=_advice(meta, metas[0])
+            )
+
+
+def _advice(meta: Meta, first: Meta) -> str:
+    """Say how blocks can be made to go together."""
+    if meta.columns != first.columns:
+        return "give all blocks the same columns, or use freestone.Bag, which holds any values"
+    if meta.sparse != first.sparse:
+        return "make all blocks sparse or, with .toarray(), dense"
+    if meta.dtype is not None and np.dtype(meta.dtype).kind in "US":
+        return "astype() where the blocks are made gives all texts one width"
+    return "convert them where they are made: .astype() gives all blocks one dtype"
+
+
+def check_dtype(collection: str, dtype: np.dtype[Any] | None, metas: Sequence[Meta]) -> None:
+    """Say which of some blocks, all alike, is not of the dtype that the collection says.
+
+    Only those that another library made may be: Dask believes ``dtype=`` and ``meta=``.
+    """
+    index, meta = next(((at, one) for at, one in enumerate(metas) if one.rows), (0, None))
+    if dtype is None or meta is None or meta.dtype is None:
+        return
+    found = np.dtype(meta.dtype)
+    if same_dtype(found, dtype) and found.itemsize == dtype.itemsize:
+        return
+    raise BlockTypeError(
+        collection,
+        index,
+        wanted=f"of dtype {dtype}, as the array says",
+        found=f"of dtype {found}",
+        advice="call .astype() in the function that makes it, or give the right dtype= there",
+    )

@@ -69,9 +69,24 @@ class Relational:
         """Make columns of the fields of structs, as ``LazyFrame.unnest``."""
         return self._then("unnest", *map(_listed, columns))
 
-    def fill_null(self, value: Any) -> Self:
-        """Replace nulls by a value or an expression, as ``LazyFrame.fill_null``."""
-        return self._then("fill_null", value)
+    def fill_null(self, value: Any = None, strategy: Any = None, limit: int | None = None) -> Self:
+        """Replace nulls by a value or an expression, or by a strategy, as ``LazyFrame.fill_null``.
+
+        Parameters
+        ----------
+        value
+            What takes their place, in columns that hold such values.
+        strategy
+            ``"forward"``, ``"backward"``, ``"min"``, ``"max"``, ``"mean"``, ``"zero"`` or
+            ``"one"``, instead of a value; computed by one call that gets all rows.
+        limit
+            How many nulls in a row ``"forward"`` and ``"backward"`` replace; all by default.
+        """
+        if strategy is None and limit is None and value is not None:
+            return self._then("fill_null", value)
+        import polars as pl
+
+        return self.with_columns(pl.all().fill_null(value, strategy, limit))
 
     def fill_nan(self, value: Any) -> Self:
         """Replace NaNs by a value or an expression, as ``LazyFrame.fill_nan``."""

@@ -87,13 +87,12 @@ def stripes(parts: Sequence[tuple[str, int, bool]]) -> str:
 def _facts(collection: Collection) -> list[str]:
     pieces = collection._live("show it")
     facts = []
-    columns = getattr(collection, "_columns", None)
+    columns, dtype = _row_of(collection)
     if collection._offsets is not None:
         rows = len(collection)
         noun = "item" if collection.kind == "bag" else "row"
         plain = f"{rows:,} {noun}{'' if rows == 1 else 's'}"
         facts.append(plain if columns is None else str((rows, *columns)))
-    dtype = getattr(collection, "_dtype", None)
     facts += [] if dtype is None else [str(dtype)]
     facts.append(f"{len(pieces):,} block{'' if len(pieces) == 1 else 's'}")
     sizes = [piece.nbytes for piece in pieces if type(piece) is Future]
@@ -101,6 +100,15 @@ def _facts(collection: Collection) -> list[str]:
     if known and len(known) == len(pieces):
         facts.append(format_nbytes(sum(known)))
     return facts
+
+
+def _row_of(collection: Collection) -> tuple[Any, Any]:
+    """Return the shape of a row of an array, and its dtype, each None if it is not known yet."""
+    head = getattr(collection, "_head", None)
+    columns, dtype = getattr(collection, "_columns", None), getattr(collection, "_dtype", None)
+    if head is None:
+        return columns, dtype
+    return head.columns if columns is None else columns, np.dtype(head.dtype)
 
 
 def _runs(collection: Collection) -> list[tuple[str, int, float]]:

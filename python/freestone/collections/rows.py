@@ -21,6 +21,7 @@ __all__ = [
     "concatenate",
     "count_rows",
     "describe_type",
+    "holds",
     "nbytes_of",
     "one_schema",
     "portable",
@@ -209,6 +210,20 @@ def same_dtype(one: Any, other: Any) -> bool:
     if one is None or other is None or one.kind != other.kind:
         return one is other
     return one.kind in "US" or bool(one.newbyteorder("=") == other.newbyteorder("="))
+
+
+def holds(wanted: np.dtype[Any], found: np.dtype[Any]) -> bool:
+    """Tell whether a dtype has all values of another, which may be converted without a loss.
+
+    NumPy calls more than that safe: float64 of int64, texts of numbers, nanoseconds of years.
+    """
+    numbers = "biufc"
+    if found.kind in numbers and wanted.kind in numbers:
+        loses_digits = found.kind in "iu" and found.itemsize == 8 and wanted.kind in "fc"
+        return np.can_cast(found, wanted, "safe") and not loses_digits
+    if found.kind in "US":
+        return found.kind == wanted.kind and found.itemsize <= wanted.itemsize
+    return same_dtype(found, wanted)
 
 
 def portable(block: Any) -> Any:

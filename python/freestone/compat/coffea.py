@@ -83,7 +83,8 @@ class FreestoneExecutor(ExecutorBase):  # type: ignore[misc]
         UsageError
             When no cluster is open.
         Exception
-            That of an item, unless `recoverable`. The other calls are cancelled.
+            That of an item, unless `recoverable`; the other calls are cancelled then. If each item
+            fails, the first error.
         """
         items = list(items)
         if not items:
@@ -94,10 +95,9 @@ class FreestoneExecutor(ExecutorBase):  # type: ignore[misc]
         merged = self._merge(client, futures)
         good, error = self._follow(client, futures, merged)
         if error is not None:
-            if not self.recoverable:
+            # Of results that are none `Runner` says only that there are none.
+            if not self.recoverable or not good:
                 raise error
-            if not good:
-                return accumulator, error
             merged = self._merge(client, good)
         value = copy.deepcopy(merged.result())
         return accumulate([value, accumulator]), error or 0

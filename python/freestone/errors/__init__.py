@@ -29,6 +29,8 @@
     │           └── QueryError (ValueError)             a query in SQL is wrong
     ├── WaitTimeoutError (TimeoutError)     the wait ended before the task did
     ├── LockTimeoutError (TimeoutError)     others had a lock for all the time
+    ├── SharedTimeoutError (TimeoutError)   a queue or variable had nothing for all the time
+    ├── QueueClosedError (EOFError)         a queue has come to its end
     ├── WorkersMissingError (TimeoutError)  fewer had joined than were waited for
     ├── TaskError                           a task failed for good
     │   ├── TaskRaisedError (RuntimeError)      it raised what can't be raised again here
@@ -167,7 +169,9 @@ from freestone.errors.shared import (
     LockHeldError,
     LockLostError,
     LockTimeoutError,
+    QueueClosedError,
     SharedKindError,
+    SharedTimeoutError,
 )
 from freestone.errors.usage import (
     ClosedError,
@@ -257,6 +261,7 @@ __all__ = [
     "PackagesMissingError",
     "PluginError",
     "QueryError",
+    "QueueClosedError",
     "RankFailedError",
     "RankLostError",
     "RegistrationError",
@@ -271,6 +276,7 @@ __all__ = [
     "ScriptStoppedError",
     "ScriptSyntaxError",
     "SharedKindError",
+    "SharedTimeoutError",
     "SpawnFailedError",
     "StorageFullError",
     "TableError",

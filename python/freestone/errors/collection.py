@@ -81,10 +81,17 @@ class BlockShapeError(CollectionError, ValueError):
     slug = "block-shape"
     block: int
 
-    def __init__(self, collection: str, block: int, *, wanted: str, found: str) -> None:
+    def __init__(
+        self,
+        collection: str,
+        block: int,
+        *,
+        wanted: str,
+        found: str,
+        advice: str = "return what fits, or give shape= and dtype= as they are",
+    ) -> None:
         super().__init__(
-            f"block {block} of {collection!r} should be {wanted} and is {found}; return what fits, "
-            "or give shape= and dtype= as they are",
+            f"block {block} of {collection!r} should be {wanted} and is {found}; {advice}",
             collection=collection,
             block=block,
         )

@@ -117,18 +117,13 @@ def error_of(failure: dict[str, Any]) -> BaseException:
 
 def _raised(failure: dict[str, Any]) -> BaseException:
     label, worker = failure["label"], failure["worker"]
-    error: BaseException | None = None
-    if failure["pickled"]:
-        try:
-            error = pickle.loads(failure["pickled"])
-        except Exception:
-            error = None
+    error, why = _unpickled(failure["pickled"])
     if failure["type"] == "ModuleNotFoundError" and failure["in_encoding"]:
         module = getattr(error, "name", None) or failure["message"]
         error = FunctionLoadError(label=label, module=module, reason="is missing", worker=worker)
     if not isinstance(error, BaseException):
         kind, text = failure["type"], failure["message"]
-        error = TaskRaisedError(label=label, kind=kind, text=text, worker=worker)
+        error = TaskRaisedError(label=label, kind=kind, text=text, why=why, worker=worker)
     if isinstance(error, SystemExit):
         error = _exited(error, label, worker)
     elif isinstance(error, _CONTROL):
@@ -136,6 +131,20 @@ def _raised(failure: dict[str, Any]) -> BaseException:
         why = "raised here, that would end or cancel what waits for the result; raise an Exception"
         error = TaskRaisedError(label=label, kind=kind, text=text, why=why, worker=worker)
     return attach_remote(error, failure["traceback"], label, worker, failure["attempts"])
+
+
+def _unpickled(data: bytes) -> tuple[BaseException | None, str]:
+    """Return what a task raised, or why there is only what is said of it."""
+    if not data:
+        return None, "the exception itself was not sent"
+    try:
+        error: Any = pickle.loads(data)
+    except Exception as problem:
+        reason = f"{type(problem).__name__}: {problem!s:.300}"
+        return None, f"the exception itself can't be unpickled here: {reason}"
+    if isinstance(error, BaseException):
+        return error, ""
+    return None, error if isinstance(error, str) else "the exception itself was not sent"
 
 
 def _exited(error: SystemExit, label: str, worker: str | None) -> TaskExitedError:

@@ -9,7 +9,14 @@ from freestone.errors.data import ClusterError
 from freestone.errors.usage import UsageError
 from freestone.units import format_seconds
 
-__all__ = ["LockHeldError", "LockLostError", "LockTimeoutError", "SharedKindError"]
+__all__ = [
+    "LockHeldError",
+    "LockLostError",
+    "LockTimeoutError",
+    "QueueClosedError",
+    "SharedKindError",
+    "SharedTimeoutError",
+]
 
 
 class SharedKindError(UsageError, ValueError):
@@ -83,6 +90,55 @@ class LockTimeoutError(FreestoneError, TimeoutError):
             name=name,
             timeout_s=timeout_s,
             holders=tuple(holders),
+        )
+
+
+class SharedTimeoutError(FreestoneError, TimeoutError):
+    """A queue had no item or no room, or a variable no value, for as long as was waited.
+
+    Attributes
+    ----------
+    name : str
+        Which queue or variable.
+    wanted : str
+        What was waited for, such as ``"an item of the queue 'files'"``.
+    timeout_s : float
+        For how long, in seconds.
+    """
+
+    slug = "shared-timeout"
+    name: str
+    wanted: str
+    timeout_s: float
+
+    def __init__(self, *, name: str, wanted: str, timeout_s: float) -> None:
+        super().__init__(
+            f"there was no sign of {wanted} within {format_seconds(timeout_s)}; give a longer "
+            "timeout_s, or none to wait without end",
+            name=name,
+            wanted=wanted,
+            timeout_s=timeout_s,
+        )
+
+
+class QueueClosedError(FreestoneError, EOFError):
+    """A queue was closed, or deleted during a wait: nothing can be put, and nothing is left.
+
+    Attributes
+    ----------
+    name : str
+        The queue.
+    """
+
+    slug = "queue-closed"
+    name: str
+
+    def __init__(self, *, name: str) -> None:
+        super().__init__(
+            f"the queue {name!r} is closed, or was deleted during the wait: nothing can be put "
+            "into it, and nothing is left to be taken; 'for item in queue' ends there, and after "
+            "delete() the name can be used anew",
+            name=name,
         )
 
 

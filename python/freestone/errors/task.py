@@ -7,8 +7,8 @@ from collections.abc import Iterable, Mapping
 from concurrent.futures import CancelledError
 from typing import Any, Self
 
-from freestone.errors.base import FreestoneError, on_worker
-from freestone.units import format_nbytes, format_seconds
+from freestone.errors.base import FreestoneError, did_you_mean, on_worker
+from freestone.units import COUNTED, format_nbytes, format_seconds
 
 
 class TaskError(FreestoneError):
@@ -51,7 +51,7 @@ class TaskRaisedError(TaskError, RuntimeError):
         label: str,
         kind: str,
         text: str,
-        why: str = "the exception itself can't be unpickled here",
+        why: str = "the exception itself was not sent",
         worker: str | None = None,
     ) -> None:
         detail = f": {text}" if text else ""
@@ -227,8 +227,8 @@ class UnschedulableError(TaskError):
     Attributes
     ----------
     needs, largest : mapping of str to int
-        What it asks for and the most that any worker has: ``cores``, ``gpus``, and ``memory`` and
-        ``disk`` in bytes.
+        What it asks for and the most that any worker has: ``cores``, ``gpus``, ``memory`` and
+        ``disk`` in bytes, and custom resources by their names.
     """
 
     slug = "unschedulable"
@@ -239,10 +239,11 @@ class UnschedulableError(TaskError):
         short = {key: amount for key, amount in needs.items() if amount > largest.get(key, 0)}
         have = {key: largest.get(key, 0) for key in short}
         have_text = f"at most {_amounts(have)}" if short else "all of that at once"
+        absent = next((key for key in short if key not in COUNTED and key not in largest), None)
         super().__init__(
             f"task {label!r} needs {_amounts(short or needs)} on one worker, and "
-            f"{'each has' if short else 'none has'} {have_text}; ask for less in resources=, or "
-            "open the cluster with fewer, larger workers",
+            f"{'each has' if short else 'none has'} {have_text}; "
+            + (_larger() if absent is None else _unknown(absent, largest)),
             label=label,
             needs=dict(needs),
             largest=dict(largest),
@@ -366,6 +367,16 @@ class FunctionLoadError(TaskError, ImportError):
             worker=worker,
             name=module,
         )
+
+
+def _larger() -> str:
+    return "ask for less in resources=, or open the cluster with fewer, larger workers"
+
+
+def _unknown(name: str, largest: Mapping[str, int]) -> str:
+    given = f"give workers some by Cluster(resources={{{name!r}: 1}})"
+    hint = did_you_mean(name, largest) or f"; {given}"
+    return f"no worker that it may run on has a resource {name!r}{hint}"
 
 
 def _amounts(resources: Mapping[str, int]) -> str:

@@ -6,17 +6,15 @@ import pickle
 import traceback
 from typing import Any
 
-import cloudpickle
-
 from freestone.errors.events import RankFailedError
+from freestone.functions import dumps_failure
 
 
 def encode(error: BaseException, label: str) -> bytes:
     """Encode an exception with its traceback and the task that raised it."""
     text = "".join(traceback.format_exception(error))
     try:
-        pickled = cloudpickle.dumps(error)
-        pickle.loads(pickled)
+        pickled = dumps_failure(error)
     except Exception:
         pickled = b""
     return pickle.dumps((pickled, f"{type(error).__name__}: {error}", text, label))

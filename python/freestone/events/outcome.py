@@ -9,12 +9,11 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
-import cloudpickle
-
 from freestone import _native
 from freestone.errors.events import EventsError, RankFailedError
 from freestone.events.failing import add_origin
 from freestone.events.rank import Rank
+from freestone.functions import dumps_failure
 
 
 @dataclass
@@ -70,9 +69,7 @@ def _is_remote(error: BaseException) -> bool:
 def pickled(outcome: Outcome, rank: int) -> bytes:
     """Pickle how a rank ended; if that can't be, say so instead."""
     try:
-        stream = cloudpickle.dumps(outcome)
-        pickle.loads(stream)
-        return bytes(stream)
+        return dumps_failure(outcome)
     except Exception as error:
         problem = outcome.error or error
         text = f"what rank {rank} ended with can't be sent: {type(problem).__name__}: {problem}"

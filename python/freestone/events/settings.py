@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from freestone.errors import ConfigurationError
+from freestone.errors import ConfigurationError, did_you_mean
 from freestone.units import parse_nbytes
 
 PREFIX = "FREESTONE_EVENTS_"
@@ -40,7 +40,17 @@ class Settings:
 def resolve(
     given: Mapping[str, Any], ranks: int, environment: Mapping[str, str] = os.environ
 ) -> Settings:
-    """Return settings: what was given, then the environment, then what suits the machine."""
+    """Return settings: what was given, then the environment, then what suits the machine.
+
+    Raises
+    ------
+    ConfigurationError
+        For a value that makes no sense, and for a setting that there is not.
+    """
+    for key in given:
+        if key not in _PARSERS:
+            hint = did_you_mean(key, _PARSERS) or f"; there are {', '.join(_PARSERS)}"
+            raise ConfigurationError(f"there is no setting {key!r}{hint}", key=key, origin=key)
     cores = len(os.sched_getaffinity(0))
     found: dict[str, Any] = {"spin_us": 50 if ranks <= cores else 0}
     for key, parse in _PARSERS.items():

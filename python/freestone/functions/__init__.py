@@ -15,6 +15,7 @@ from freestone.functions.loading import (
     load,
     python_path,
 )
+from freestone.functions.raised import dumps_failure
 
 __all__ = [
     "LARGE_NBYTES",
@@ -23,6 +24,7 @@ __all__ = [
     "apply_python_path",
     "call_large",
     "digest",
+    "dumps_failure",
     "encode",
     "enter_executor",
     "in_executor",

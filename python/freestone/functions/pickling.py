@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import io
+import pickle
 from collections.abc import Callable
 from typing import Any
 
@@ -11,7 +12,7 @@ import cloudpickle
 
 from freestone.functions.modules import is_importable
 
-__all__ = ["Pickler", "dumps"]
+__all__ = ["Pickler", "dumps", "pickled_by"]
 
 
 class Pickler(cloudpickle.Pickler):  # type: ignore[misc]
@@ -31,8 +32,13 @@ class Pickler(cloudpickle.Pickler):  # type: ignore[misc]
 
 def dumps(value: object) -> bytes:
     """Pickle a value, its functions and classes by value if they can't be imported elsewhere."""
+    return pickled_by(Pickler, value)
+
+
+def pickled_by(pickler: type[pickle.Pickler], value: object) -> bytes:
+    """Pickle a value with a pickler of this kind."""
     with io.BytesIO() as file:
-        Pickler(file, protocol=5).dump(value)
+        pickler(file, protocol=5).dump(value)
         return file.getvalue()
 
 

@@ -136,6 +136,8 @@ def words(config: Config, executors: int | None = None) -> list[str]:
         "executors": config.executors or executors,
         "memory": config.memory,
         "disk": config.disk,
+        "resources": config.resources or None,
+        "profile": config.profile or None,
     }
     known = {key: value for key, value in given.items() if value is not None}
     return [word for key, value in known.items() for word in (f"--{key}", str(value))]

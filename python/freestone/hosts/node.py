@@ -49,6 +49,10 @@ class Node:
         Bytes of memory that its calls may take together.
     memory, disk : int
         Bytes of its cache's tiers.
+    gpus : int
+        Its graphics processors.
+    resources : str
+        Its custom resources: ``name=amount,...``.
     """
 
     name: str
@@ -59,6 +63,7 @@ class Node:
     memory: int
     disk: int
     gpus: int
+    resources: str = ""
 
 
 def node(
@@ -99,6 +104,7 @@ def node(
         memory=memory,
         disk=disk,
         gpus=config.gpus or 0,
+        resources=config.resources,
     )
 
 
@@ -122,6 +128,7 @@ def worker_words(
         "memory": node.memory,
         "disk": node.disk,
         "gpus": node.gpus,
+        "resources": node.resources or None,
         "memory-dir": node.memory_dir,
         "disk-dir": node.disk_dir,
         "cache": config.cache,
@@ -133,6 +140,7 @@ def worker_words(
         "spin-us": int(config.spin_us),
         "inline-nbytes": config.inline_nbytes,
         "preload": config.preload or None,
+        "profile": config.profile or None,
     }
     given = {key: value for key, value in settings.items() if value is not None}
     return [word for key, value in given.items() for word in (f"--{key}", str(value))]

@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Literal, Self
 
 from freestone.errors import FileChangedError, FormatError
+from freestone.io.contract import check_rows
 from freestone.io.stores import FileLocation
 from freestone.io.telling import telling
 
@@ -132,6 +133,7 @@ class Dataset(ABC):
                 f"it has {rows.shape[0]:,} of rows {start:,} to {stop:,} (truncated, or damaged)"
             )
             raise FormatError(self.location.url, reason)
+        check_rows(rows, self)
         return rows
 
     def _fill(self, start: int, stop: int) -> Any:

@@ -12,6 +12,7 @@ from typing import Any
 
 from freestone import _native
 from freestone.errors import FormatError, UsageError
+from freestone.io.contract import encoded, head_of
 from freestone.io.formats import format_of
 from freestone.io.formats.csv_writing import column_type
 from freestone.io.formats.meta import Meta, value_type_of
@@ -133,9 +134,9 @@ class SegmentWriter:
         writer = None if open_writer is None else open_writer(location, shape, **self.options)
         if not isinstance(writer, Writer):
             raise UsageError(f"segments are written as csv, dbdf, mtx or npy, not as {self.format}")
-        pieces = writer.encode(block, 0)
+        pieces = encoded(writer, block, 0)
         sizes = [memoryview(piece).nbytes for piece in pieces]
-        yield location, [writer.head(sizes), *writer.shift(pieces, [0] * len(pieces))]
+        yield location, [head_of(writer, sizes), *writer.shift(pieces, [0] * len(pieces))]
         for suffix, text in writer.beside(sizes).items():
             if text is not None:
                 yield location.beside(suffix), [text]

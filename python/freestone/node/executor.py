@@ -15,11 +15,13 @@ import sys
 import traceback
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Any, TextIO
-
-import cloudpickle
+from typing import TYPE_CHECKING, Any, TextIO
 
 from freestone import _native, functions
+from freestone.units import format_nbytes
+
+if TYPE_CHECKING:
+    from freestone.node.sampler import Sampler
 
 __all__ = ["Hooks", "main"]
 
@@ -30,9 +32,16 @@ _TEXT_LENGTH = 100_000
 
 
 class Hooks:
-    """What the native loop asks of Python."""
+    """What the native loop asks of Python.
 
-    def __init__(self) -> None:
+    Attributes
+    ----------
+    sampler : Sampler or None
+        Told when a call begins and ends, if calls are profiled.
+    """
+
+    def __init__(self, sampler: Sampler | None = None) -> None:
+        self.sampler = sampler
         self._has_loaded = False
 
     def load(self, definition: bytes, label: str) -> Callable[..., Any]:
@@ -134,15 +143,17 @@ def _exchange(connection: socket.socket, messages: bytes) -> bytes:
 
 
 def _pickled(error: BaseException) -> bytes:
-    """Pickle an exception so that it can be unpickled; empty if that can't be."""
+    """Pickle an exception so that it can be unpickled; if that can't be, say why in its place."""
     try:
-        pickled = pickle.dumps(error)
-        if b"__main__" in pickled:
-            pickled = cloudpickle.dumps(error)
-        pickle.loads(pickled)
-    except Exception:
-        return b""
-    return pickled if len(pickled) <= _PICKLED_NBYTES else b""
+        pickled = functions.dumps_failure(error)
+    except Exception as problem:
+        reason = f"can't be sent: {type(problem).__name__}: {problem!s:.300}"
+    else:
+        if len(pickled) <= _PICKLED_NBYTES:
+            return pickled
+        nbytes, limit = format_nbytes(len(pickled)), format_nbytes(_PICKLED_NBYTES)
+        reason = f"is too large to be sent: it takes {nbytes}, and may take {limit}"
+    return pickle.dumps(f"the exception itself {reason}")
 
 
 def _shortened(text: str) -> str:
@@ -190,6 +201,14 @@ def _prints_to_worker() -> bool:
     return "FREESTONE__APART" not in os.environ
 
 
+def _sampler(interval_s: float) -> Sampler | None:
+    if interval_s <= 0:
+        return None
+    from freestone.node.sampler import Sampler
+
+    return Sampler(interval_s, main.__code__)
+
+
 def main() -> None:
     """Run calls until the worker ends."""
     env = os.environ
@@ -205,7 +224,7 @@ def main() -> None:
         inline_nbytes=int(env["FREESTONE__INLINE_NBYTES"]),
         spin_us=int(env["FREESTONE__SPIN_US"]),
         prints=_prints_to_worker(),
-        hooks=Hooks(),
+        hooks=Hooks(_sampler(float(env["FREESTONE__PROFILE"]))),
     )
 
 

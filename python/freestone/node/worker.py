@@ -9,6 +9,7 @@ from collections.abc import Sequence
 
 from freestone import _native
 from freestone.hosts.access import Access
+from freestone.units import parse_resources
 
 __all__ = ["main"]
 
@@ -28,6 +29,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--memory", type=int, required=True, help="bytes of the memory tier")
     parser.add_argument("--disk", type=int, required=True, help="bytes of the disk tier")
     parser.add_argument("--gpus", type=int, default=0)
+    parser.add_argument("--resources", default="", help="custom ones: name=amount,...")
     parser.add_argument("--transfers-in", type=int, default=4)
     parser.add_argument("--transfers-out", type=int, default=4)
     parser.add_argument("--scrub-nbytes-s", type=int, default=32 << 20)
@@ -36,6 +38,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--spin-us", type=int, default=50)
     parser.add_argument("--inline-nbytes", type=int, default=8192)
     parser.add_argument("--preload", default="")
+    parser.add_argument("--profile", type=float, default=0.0, help="seconds between samples")
     return parser
 
 
@@ -44,7 +47,7 @@ def main(argv: Sequence[str] | None = None) -> None:
     options = _parser().parse_args(argv)
     access = Access.read(options.access)
     # Executors inherit these.
-    for name in ("inline_nbytes", "spin_us", "memory", "disk", "preload"):
+    for name in ("inline_nbytes", "spin_us", "memory", "disk", "preload", "profile"):
         os.environ[f"FREESTONE__{name.upper()}"] = str(getattr(options, name))
     # Tasks that submit tasks reach the manager as the worker does.
     os.environ["FREESTONE__MANAGER"] = options.manager
@@ -78,6 +81,7 @@ def _run(options: argparse.Namespace, access: Access) -> None:
         memory=options.memory,
         disk=options.disk,
         gpus=options.gpus,
+        resources=parse_resources(options.resources),
         spin_us=options.spin_us,
         stopped_s=options.stopped_s,
         transfers_in=options.transfers_in,

@@ -105,6 +105,8 @@ class Explanation:
         Tasks that run before it.
     resources : mapping of str to int
         What it asks for.
+    lacking : tuple of str
+        Custom resources that others hold, so that it waits.
     attempts : tuple of Attempt
         The last attempts, in order; of a task that failed, up to four.
     attempted : int
@@ -123,6 +125,7 @@ class Explanation:
     awaited: tuple[Awaited, ...] = ()
     ahead: int = 0
     resources: Mapping[str, int] = field(default_factory=dict)
+    lacking: tuple[str, ...] = ()
     attempts: tuple[Attempt, ...] = ()
     attempted: int = 0
     replicas: tuple[str, ...] = ()
@@ -133,7 +136,7 @@ class Explanation:
     def from_dict(cls, figures: Mapping[str, Any]) -> Explanation:
         """Make it from the manager's figures, attempts nested as mappings."""
         attempts = tuple(Attempt.from_dict(attempt) for attempt in figures.get("attempts", ()))
-        lists = {key: tuple(figures.get(key, ())) for key in ("waits_for", "replicas")}
+        lists = {key: tuple(figures.get(key, ())) for key in ("waits_for", "replicas", "lacking")}
         now_ns = time.monotonic_ns()
         awaited = tuple(Awaited.from_dict(task, now_ns) for task in figures.get("awaited", ()))
         return cls(**{**figures, **lists, "attempts": attempts, "awaited": awaited})
@@ -195,7 +198,13 @@ def _room(explanation: Explanation) -> str:
         if amount
     ).replace("1 cores", "1 core")
     ahead = f", behind {_count(explanation.ahead, 'task')}" if explanation.ahead else ""
-    return f"a worker with {needs or 'a free executor'} free{ahead}".replace("free free", "free")
+    room = f"a worker with {needs or 'a free executor'} free{ahead}".replace("free free", "free")
+    return room + _lacking(explanation)
+
+
+def _lacking(explanation: Explanation) -> str:
+    names = " and ".join(map(repr, explanation.lacking))
+    return f"; other tasks hold all of {names}" if names else ""
 
 
 def _last_worker(explanation: Explanation) -> str:
@@ -206,7 +215,7 @@ def _last_worker(explanation: Explanation) -> str:
         # A lock counts as well, and a child of the task.
         return f"{last.worker} and {'runs' if last.ended == 'running' else 'waits for others'}"
     ahead = f" behind {_count(explanation.ahead, 'task')}" if explanation.ahead else ""
-    return f"{last.worker} and waits there{ahead}"
+    return f"{last.worker} and waits there{ahead}{_lacking(explanation)}"
 
 
 def _attempt(number: int, attempt: Attempt, when: str) -> str:

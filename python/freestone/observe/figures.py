@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from freestone.observe import html
-from freestone.units import format_nbytes, format_seconds
+from freestone.units import custom_resources, format_nbytes, format_resources, format_seconds
 
 __all__ = ["Statistics", "WorkerFigures", "WorkerStatus", "worker_number"]
 
@@ -66,7 +66,7 @@ class WorkerFigures:
     host, folder, address : str
         Its machine, its cache folder, and where its blocks can be asked for.
     resources : mapping of str to int
-        What it has: ``cores``, ``gpus``, and ``memory`` and ``disk`` in bytes.
+        What it has: ``cores``, ``gpus``, ``memory`` and ``disk`` in bytes, and custom resources.
     slots : int
         Its executors.
     leaving : bool
@@ -199,6 +199,12 @@ class Statistics:
 
 
 def _worker_rows(workers: Sequence[WorkerFigures]) -> str:
+    has_custom = any(custom_resources(worker.resources) for worker in workers)
+
+    def custom(worker: WorkerFigures) -> list[str]:
+        text = format_resources(custom_resources(worker.resources)).replace(",", ", ")
+        return [html.escaped(text)] if has_custom else []
+
     rows = [
         [
             html.escaped(worker.worker),
@@ -209,10 +215,12 @@ def _worker_rows(workers: Sequence[WorkerFigures]) -> str:
             f"{worker.blocks:,}",
             _store(worker.status.memory_nbytes, worker.resources, "memory"),
             _store(worker.status.disk_nbytes, worker.resources, "disk"),
+            *custom(worker),
         ]
         for worker in workers
     ]
     head = ["worker", "process", "running", "held", "run", "blocks", "memory", "disk"]
+    head += ["resources"] if has_custom else []
     return html.table([head], rows, escaped=True)
 
 

@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from freestone.observe import html
+from freestone.observe.samples import Samples
 from freestone.units import format_nbytes
 
 if TYPE_CHECKING:
@@ -166,10 +167,16 @@ class Collector:
         Of the cluster.
     shown
         What is shown: ``all``, ``errors`` (what goes to standard error) or ``none``.
+
+    Attributes
+    ----------
+    samples : Samples
+        Where tasks spend their time, which comes the same way.
     """
 
     def __init__(self, manager: Manager, shown: str) -> None:
         self._manager, self._shown = manager, shown
+        self.samples = Samples()
         self._lock = threading.Lock()
         self._kept: OrderedDict[str, _Kept] = OrderedDict()
         self._nbytes = self._left_out = 0
@@ -198,6 +205,11 @@ class Collector:
             )
             return Logs(found, 0 if name is not None else self._left_out)
 
+    def take(self) -> None:
+        """Take what has come by now."""
+        with self._lock:
+            self._take()
+
     def recent(self, tasks: int) -> list[Logs]:
         """Return what each task of any program printed, those first that printed last."""
         with self._lock:
@@ -224,12 +236,15 @@ class Collector:
         self._left_out += left_out
         if left_out:
             self._show("stderr", _gap(left_out))
-        for name, label, worker, is_own, is_error, text, missing in pieces:
+        for name, label, worker, is_own, stream, text, missing in pieces:
+            if stream == "profile":
+                self.samples.add(name, label, is_own, text)
+                continue
             piece = Printed(
                 name=name,
                 label=label,
                 worker=f"worker-{worker}",
-                stream="stderr" if is_error else "stdout",
+                stream=stream,
                 text=text.decode("utf-8", "replace"),
                 left_out=missing,
                 is_own=is_own,

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from freestone.io import Writer
+from freestone.io.contract import head_of
 from freestone.io.stores import Draft, FileLocation
 from freestone.io.stores.posix import PosixLocation
 
@@ -60,7 +61,7 @@ class Layout:
         self.before: Any = np.zeros_like(table)
         np.cumsum(table[:-1], axis=0, out=self.before[1:])
         self.totals: list[int] = table.sum(axis=0).tolist()
-        self.head: bytes = writer.head(self.totals)
+        self.head: bytes = head_of(writer, self.totals)
         sections = np.cumsum([len(self.head), *self.totals])[:-1]
         self.offsets: Any = self.before + sections
 

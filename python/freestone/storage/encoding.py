@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from freestone.io import Writer
+from freestone.io.contract import encoded
 from freestone.io.stores import Draft
 from freestone.io.telling import telling
 from freestone.storage.drafting import place_pieces
@@ -21,7 +22,7 @@ AGAIN: dict[str, Any] = {"pure": False, "retries": 2}
 def encode(writer: Writer, block: Any, start: int) -> list[Any]:
     """Return the pieces of a block."""
     with telling(writer.location.url):
-        return [np.frombuffer(piece, np.uint8) for piece in writer.encode(block, start)]
+        return encoded(writer, block, start)
 
 
 def encode_sized(writer: Writer, block: Any, start: int) -> tuple[list[Any], list[int]]:

@@ -17,6 +17,7 @@ from freestone.collections.frame import Frame
 from freestone.collections.making import Spec
 from freestone.collections.sources import made_of
 from freestone.errors import FileChangedError, FormatError, UsageError
+from freestone.io.formats.tables import repeated
 from freestone.io.many import (
     Found,
     Joined,
@@ -94,9 +95,9 @@ def checked_columns(columns: Any) -> tuple[str, ...] | None:
     names = tuple(columns) if not isinstance(columns, str) else ()
     if not names or not all(isinstance(name, str) for name in names):
         raise UsageError(f"columns={columns!r}: it is a list of names, such as ['x', 'y']")
-    twice = [name for name in names if names.count(name) > 1]
-    if twice:
-        raise UsageError(f"columns={columns!r}: {twice[0]!r} is there twice")
+    twice = repeated(names)
+    if twice is not None:
+        raise UsageError(f"columns={columns!r}: {twice!r} is there twice")
     return names
 
 

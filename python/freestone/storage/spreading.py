@@ -9,6 +9,7 @@ import numpy as np
 from freestone.client import Client, gather
 from freestone.collections.base import Collection
 from freestone.io import Writer
+from freestone.io.contract import head_of, sizes_of
 from freestone.storage.drafting import Layout, drafted, place_pieces, write_beside
 from freestone.storage.encoding import (
     AGAIN,
@@ -37,7 +38,7 @@ def write_there(writer: Writer, x: Collection, client: Client, meter: Meter) -> 
     options: dict[str, Any] = {"near": "input", "name": f"write {writer.location.name}"}
     counts, starts = np.diff(x.offsets).tolist(), x.offsets[:-1].tolist()
     pairs = list(zip(x.blocks, starts, strict=True))
-    sizes = [writer.sizes(count) for count in counts]
+    sizes = [sizes_of(writer, count) for count in counts]
     if not writer.location.random:
         _write_gathered(writer, pairs, client, options)
     elif all(each is not None for each in sizes):
@@ -79,8 +80,9 @@ def _write_in_turn(
     writer: Writer, x: Collection, client: Client, options: Any, meter: Meter
 ) -> None:
     with drafted(writer.location) as draft:
+        reserved = len(head_of(writer, []))
         totals = [write_in_turn(writer, draft, x, client, options, meter)]
-        draft.write_at(writer.head(totals), 0)
+        draft.write_at(head_of(writer, totals, reserved), 0)
         write_beside(writer, totals)
 
 

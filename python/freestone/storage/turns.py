@@ -24,6 +24,7 @@ from freestone.collections.base import Collection
 from freestone.collections.pieces import Piece
 from freestone.collections.placing import by_turns
 from freestone.io import Writer
+from freestone.io.contract import head_of
 from freestone.io.stores import Draft
 from freestone.io.telling import telling
 from freestone.storage.drafting import place_pieces
@@ -113,7 +114,7 @@ class _Calls:
         self._writer, self._draft, self._client = writer, draft, client
         self._options, self._parts, self._places = options, parts, places
         self._ledger, self._abreast = ledger
-        self._head = len(writer.head([]))
+        self._head = len(head_of(writer, []))
         self._waiting: dict[int | None, deque[int]] = defaultdict(deque)
         for number, place in enumerate(places):
             self._waiting[place].append(number)

@@ -6,7 +6,7 @@ See docs/decisions/025-parts-of-a-file-exchange-their-sizes-before-offsets.md
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -17,9 +17,10 @@ from freestone.collections.array import Array
 from freestone.collections.base import Collection
 from freestone.collections.frame import Frame
 from freestone.collections.protocols import ArrayMethods
-from freestone.collections.rows import is_sparse, is_table
+from freestone.collections.rows import concatenate, is_sparse, is_table
 from freestone.errors import EmptyCollectionError, UsageError
 from freestone.io import Shape, StreamWriter, Writer, open_writer
+from freestone.io.contract import encoded, head_of
 from freestone.io.formats import format_of
 from freestone.io.formats.mtx_writing import MtxWriter
 from freestone.io.formats.root import histograms_of
@@ -208,7 +209,7 @@ def _write_here(writer: Writer, x: Collection) -> None:
     with drafted(writer.location) as draft:
         pairs = list(zip(x.blocks, x.offsets[:-1].tolist(), strict=True))
         if not _write_rows(writer, draft, pairs, threads):
-            _write_pieces(writer, draft, [writer.encode(*pair) for pair in pairs])
+            _write_pieces(writer, draft, [encoded(writer, *pair) for pair in pairs])
 
 
 def _write_pieces(writer: Writer, draft: Draft, pieces: Sequence[list[Any]]) -> None:
@@ -234,7 +235,7 @@ def _write_stream(writer: StreamWriter, x: Collection, meter: Meter) -> None:
 def _stream(writer: StreamWriter, path: str, x: Collection) -> None:
     file = None
     try:
-        for block in x:
+        for block in _of_one_schema(x):
             with by_library(writer.location):
                 if file is None:
                     file = writer.begin(path, block)
@@ -247,13 +248,25 @@ def _stream(writer: StreamWriter, path: str, x: Collection) -> None:
         raise
 
 
+def _of_one_schema(x: Collection) -> Iterator[Any]:
+    """Yield the blocks, those of a frame with the columns and types of all of it.
+
+    A column of a block without values has no type of its own.
+    """
+    for block in x:
+        if not isinstance(x, Frame) or block.schema.equals(x.schema):
+            yield block
+        else:
+            yield concatenate([x.schema.empty_table(), block], x.name)
+
+
 def _write_rows(
     writer: Writer, draft: Draft, pairs: Sequence[tuple[Any, int]], threads: int
 ) -> bool:
     """Write the blocks by the format's own threads, if it has such a way."""
     if draft.path is None:
         return False
-    head = writer.head([])
+    head = head_of(writer, [])
     offset: int | None = len(head)
     for block, start in pairs:
         offset = writer.write_rows(

@@ -40,6 +40,7 @@ def write_chunks(array: Array, url: str, meter: Meter) -> None:
 
     Blocks of uneven lengths are rechunked first. `meter` is told what is written.
     """
+    array._described()
     array = array if _is_even(array) else array.rechunk(array.block_rows)
     rows = max(array.block_rows, 1)
     _create(url, array, rows)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime
 import pickle
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -225,6 +226,16 @@ def test_functions_of_python_are_called_on_workers(cluster: fs.Cluster) -> None:
     digits = pl.col("station").map_elements(lambda n: len(f"{n:b}"), return_dtype=pl.Int64)
     expected = sum(len(f"{n:b}") for n in TABLE["station"])
     assert frame.select(digits.sum()).to_polars().item() == expected
+
+
+@pytest.mark.parametrize("how", [{"strategy": "forward"}, {"strategy": "mean"}, {"value": 0}])
+def test_nulls_are_filled_by_a_strategy(how: dict[str, Any]) -> None:
+    table = pl.DataFrame({"a": [1, None, None, 4, None], "b": [None, 2.5, None, None, 7.0]})
+    frame = fs.Frame.from_polars(table, 2)
+    assert_frame_equal(frame.fill_null(**how).to_polars(), table.fill_null(**how))
+    for wrong in ({}, how | {"value": 1, "strategy": "forward"}, {"strategy": "none"}):
+        with pytest.raises(ValueError, match=r"value|strategy"):
+            frame.fill_null(**wrong)
 
 
 def test_values_for_each_row_go_with_all_rows(cluster: fs.Cluster) -> None:

@@ -1,8 +1,9 @@
 //! What goes into the manager and what comes out.
 
-use super::locking::{Entry, LockRequest};
+use super::clock::Now;
 use super::overview::{Overview, Query, TaskFigures};
 use super::record::Record;
+use super::sharing::{Entry, Given, SharedRequest};
 use crate::wire::{
     Address, BlockDesc, CallOptions, FromWorker, Keep, Output, Payload, PrintedOf, TaskFailure,
     ToWorker, WorkerStatus,
@@ -12,9 +13,6 @@ use serde::{Deserialize, Serialize};
 use smallvec::SmallVec;
 use std::borrow::Cow;
 use std::sync::Arc;
-
-/// Nanoseconds of a clock that only goes forward.
-pub type Now = u64;
 
 /// Settings of a manager.
 #[derive(Clone, Debug)]
@@ -214,8 +212,8 @@ pub enum Request {
     },
     /// Whether to tell [`Action::Trace`] from now on, without a trace too.
     Observe(bool),
-    /// Enter a lock or semaphore, or leave it.
-    Lock(LockRequest),
+    /// About state that clients share by name.
+    Shared(SharedRequest),
     /// End all workers; nothing is submitted afterwards.
     Shutdown,
 }
@@ -235,8 +233,8 @@ impl Request {
             | Self::WhoHas { ticket, .. }
             | Self::Explain { ticket, .. }
             | Self::Overview { ticket, .. }
-            | Self::Lock(LockRequest::Enter { ticket, .. } | LockRequest::Await { ticket, .. })
             | Self::Statistics { ticket } => vec![*ticket],
+            Self::Shared(request) => request.ticket().into_iter().collect(),
             _ => Vec::new(),
         }
     }
@@ -377,6 +375,8 @@ pub enum Outcome {
     Overview(Box<Overview>),
     /// What becomes of who enters a lock.
     Entered(Entry),
+    /// What becomes of who asks something of a queue or variable.
+    Given(Given),
 }
 
 impl Outcome {
@@ -457,6 +457,8 @@ pub struct Explanation {
     pub ahead: u64,
     /// What it asks for.
     pub resources: Resources,
+    /// Those of its custom resources that others hold, so that it waits.
+    pub lacking: Vec<String>,
     /// The last attempts: where, when each began (monotonic clock), how long it ran, how it ended.
     pub attempts: Vec<Attempt>,
     /// How many attempts there were, those that are no longer listed too.

@@ -41,7 +41,7 @@ impl Manager {
         assert_eq!(counts.inline_nbytes, inline_nbytes);
         self.check_queues();
         self.check_workers();
-        self.locks.check();
+        self.shared.check();
     }
 
     /// What blocks know of workers is what workers know of blocks. Gives the bytes of small values.
@@ -94,7 +94,7 @@ impl Manager {
             assert!(worker.receiving.len() as u32 <= self.config.transfers_in);
             assert!(worker.sending.len() as u32 <= self.config.transfers_out);
             if worker.held() == 0 {
-                assert_eq!((worker.held_ns, worker.free), (0, worker.resources));
+                assert_eq!((worker.held_ns, &worker.free), (0, &worker.resources));
                 assert!(worker.queue.is_empty() || !worker.is_active(), "work lies about");
             }
         }

@@ -6,8 +6,8 @@ pub mod api;
 
 mod check;
 mod client;
+mod clock;
 mod graph;
-mod locking;
 mod members;
 mod order;
 mod overview;
@@ -16,21 +16,23 @@ mod routes;
 mod schedule;
 mod shapes;
 mod shared;
+mod sharing;
 mod table;
 #[cfg(test)]
 mod tests;
 mod transfer;
 
 pub use api::*;
-pub use locking::*;
+pub use clock::Now;
 pub use overview::*;
 pub use record::{Fields, Record};
+pub use sharing::*;
 
 use client::Clients;
 use graph::Graph;
 use members::Members;
 use schedule::Schedule;
-use shared::Locks;
+use shared::Shared;
 use transfer::Transfer;
 
 /// The manager.
@@ -47,7 +49,7 @@ pub struct Manager {
     transfer: Transfer,
     schedule: Schedule,
     clients: Clients,
-    locks: Locks,
+    shared: Shared,
     /// Whether somebody looks at the run, so that records are of use.
     observed: bool,
     closed: bool,
@@ -83,7 +85,7 @@ impl Manager {
             transfer: Transfer::new(&config),
             schedule: Schedule::default(),
             clients: Clients::new(),
-            locks: Locks::default(),
+            shared: Shared::default(),
             config,
             observed: false,
             closed: false,

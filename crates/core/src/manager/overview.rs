@@ -1,6 +1,6 @@
 //! What a person who watches a run is shown: tasks and blocks by function, and what failed lately.
 
-use super::api::Now;
+use super::clock::Now;
 use freestone_base::{Name, WorkerId};
 use serde::{Deserialize, Serialize};
 use std::borrow::Cow;

@@ -1,6 +1,6 @@
 //! The records of a trace, and their fields, whatever they are written into.
 
-use super::api::Now;
+use super::clock::Now;
 use crate::wire::{Spent, WorkerStatus};
 use freestone_base::{Name, TaskId, WorkerId};
 use std::fmt::Display;

@@ -49,7 +49,7 @@ impl Manager {
             }
             Request::Disperse { collection } => self.transfer.balance.disperse(collection),
             Request::Balance => self.transfer.balance.be_due(),
-            Request::Lock(request) => self.on_lock(request),
+            Request::Shared(request) => self.on_shared(request),
             Request::Shutdown => self.on_shutdown(),
         }
     }

@@ -12,21 +12,11 @@ const fn coarse_amount(amount: u64) -> u64 {
 }
 
 /// Resources by which workers and tasks are grouped; never more than the real ones.
-pub(super) const fn coarse(resources: &Resources) -> Resources {
+pub(super) fn coarse(resources: &Resources) -> Resources {
     Resources {
         memory: coarse_amount(resources.memory),
         disk: coarse_amount(resources.disk),
-        ..*resources
-    }
-}
-
-/// The larger of both, each resource for itself.
-pub(super) fn larger(one: &Resources, other: &Resources) -> Resources {
-    Resources {
-        cores: one.cores.max(other.cores),
-        gpus: one.gpus.max(other.gpus),
-        memory: one.memory.max(other.memory),
-        disk: one.disk.max(other.disk),
+        ..resources.clone()
     }
 }
 
@@ -52,10 +42,10 @@ impl Shape {
 
     /// The least loaded worker that passes, among those that could ever hold a call that asks for
     /// `needs`. Almost always the first of all.
-    pub fn least_loaded(
+    pub fn least_loaded<'a>(
         &self,
         needs: &Resources,
-        resources: impl Fn(WorkerId) -> Resources,
+        resources: impl Fn(WorkerId) -> &'a Resources,
         passes: impl Fn(WorkerId) -> bool,
     ) -> Option<(u32, WorkerId)> {
         // One without executors only keeps blocks.
@@ -63,7 +53,7 @@ impl Shape {
             return None;
         }
         let all_fit = needs.fit(&self.floor);
-        let fits = |id: WorkerId| all_fit || needs.fit(&resources(id));
+        let fits = |id: WorkerId| all_fit || needs.fit(resources(id));
         self.order.iter().find(|(_, id)| passes(*id) && fits(*id))
     }
 }

@@ -2,10 +2,10 @@
 
 use super::arrivals::{Arrival, Arrivals};
 use super::client::Client;
+use super::clients::Clients;
 use super::clock::monotonic_ns;
 use super::connection::Connection;
 use super::listener::Listener;
-use super::manager_clients::Clients;
 use super::poller::{Poller, WAKER};
 use super::records::Records;
 use crate::manager::{Action, Config, Event, Manager, Now, Outcome, Request};

@@ -4,12 +4,10 @@ use super::client::Client;
 use super::connection::{Connection, ConnectionError};
 use super::manager::Shell;
 use crate::manager::{Event, Manager, Outcome, Request};
-use crate::session::{Answer, ClientId, FromClient, Graph, HomeCache, Sessions, ToClient};
+use crate::session::{Answer, ClientId, FromClient, Graph, ToClient};
 use crate::store::owned::boot_id;
-use crate::wire::{OTHER_KEY, PROTOCOL, PrintedOf, is_same_key, other_protocol};
+use crate::wire::PrintedOf;
 use freestone_base::{FunctionId, Name, Ticket};
-use mio::Token;
-use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 /// What is read of one client before others have their turn, in bytes.
 const TURN_NBYTES: usize = 1 << 20;
@@ -17,64 +15,6 @@ const TURN_NBYTES: usize = 1 << 20;
 const UNREAD_NBYTES: usize = 16 << 20;
 /// One that leaves so many unread is let go.
 const MAX_UNREAD_NBYTES: usize = 512 << 20;
-
-/// The clients, and what is on its way to them.
-pub(super) struct Clients {
-    sessions: Sessions,
-    /// Whose a token is.
-    tokens: HashMap<Token, ClientId>,
-    connections: BTreeMap<ClientId, Connection>,
-    answers: BTreeMap<ClientId, Vec<(Ticket, Outcome)>>,
-    /// Those of whom there may be more to read.
-    unread: BTreeSet<ClientId>,
-    key: String,
-    home: Option<HomeCache>,
-}
-
-impl Clients {
-    /// Clients must show `key`.
-    pub fn new(key: String) -> Self {
-        Self {
-            sessions: Sessions::default(),
-            tokens: HashMap::new(),
-            connections: BTreeMap::new(),
-            answers: BTreeMap::new(),
-            unread: BTreeSet::new(),
-            key,
-            home: None,
-        }
-    }
-
-    /// Whether there is work that no event tells of.
-    pub fn have_more(&self) -> bool {
-        !self.unread.is_empty()
-    }
-
-    /// The client of a token.
-    pub fn of(&self, token: Token) -> Option<ClientId> {
-        self.tokens.get(&token).copied()
-    }
-
-    /// Why one may not use the cluster, if that is so.
-    fn refusal(&self, protocol: u32, key: &str) -> Option<String> {
-        if protocol != PROTOCOL {
-            return Some(other_protocol(protocol));
-        }
-        (!is_same_key(key, &self.key)).then(|| OTHER_KEY.to_owned())
-    }
-
-    fn send(&mut self, client: ClientId, message: ToClient) {
-        let Some(connection) = self.connections.get_mut(&client) else { return };
-        for (part, nbytes) in connection.send_parts(message) {
-            let ToClient::Outcomes(outcomes) = part else { continue };
-            // A value this large is a block: what is left is an answer about very many of them.
-            for (ticket, _) in outcomes {
-                let outcome = Outcome::Failed(super::client::too_large(nbytes));
-                let _ = connection.send(&ToClient::Outcomes(vec![(ticket, outcome)]));
-            }
-        }
-    }
-}
 
 /// What sessions ask of the manager before they change it.
 struct Port<'a>(&'a Manager, &'a Client);

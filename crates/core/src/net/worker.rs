@@ -14,7 +14,7 @@ use super::signals::Signals;
 use super::stream::Stream;
 use super::transfer::Receiving;
 use super::worker_folders::{self, WorkerFolders};
-use super::worker_manager::{Link, hostname};
+use super::worker_link::{Link, hostname};
 use crate::store::forever::Forever;
 use crate::store::ledger::{self, Ledger};
 use crate::store::{Folder, Tier};
@@ -333,6 +333,9 @@ impl Shell {
                 }
                 FromExecutor::Resuming { sequence } => {
                     self.handle(Event::Resuming { executor, sequence });
+                }
+                FromExecutor::Profiled { sequence, samples } => {
+                    self.tell_profiled(executor, sequence, samples);
                 }
                 FromExecutor::Stored(_) => {}
             }

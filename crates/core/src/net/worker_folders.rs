@@ -53,7 +53,7 @@ impl WorkerFolders {
     /// What the state machine needs to know.
     pub fn config(&self, options: &WorkerOptions) -> WorkerConfig {
         WorkerConfig {
-            resources: options.resources,
+            resources: options.resources.clone(),
             slots: options.slots,
             memory_quota: options.memory_quota - self.free_limit,
             disk_quota: options.disk_quota,

@@ -2,7 +2,7 @@
 
 use super::prints::Piece;
 use super::worker::{Shell, now};
-use crate::wire::{CallResult, FromWorker, Printed};
+use crate::wire::{CallResult, FromWorker, Payload, Printed, Stream};
 use std::time::Duration;
 
 impl Shell {
@@ -56,8 +56,16 @@ impl Shell {
     fn tell_printed(&mut self, executor: u32, pieces: Vec<Piece>) {
         for Piece { sequence, is_error, text, left_out } in pieces {
             let task = self.worker.task_of(executor, sequence);
-            let printed = Printed { task, is_error, text: text.into(), left_out };
+            let stream = if is_error { Stream::Error } else { Stream::Output };
+            let printed = Printed { task, stream, text: text.into(), left_out };
             self.tell(FromWorker::Printed(Box::new(printed)));
         }
+    }
+
+    /// Passes on where a call has spent its time.
+    pub(super) fn tell_profiled(&mut self, executor: u32, sequence: u32, samples: Payload) {
+        let task = self.worker.task_of(executor, sequence);
+        let printed = Printed { task, stream: Stream::Profile, text: samples, left_out: 0 };
+        self.tell(FromWorker::Printed(Box::new(printed)));
     }
 }

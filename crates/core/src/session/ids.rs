@@ -25,7 +25,7 @@ pub(super) struct Ids {
     functions: Vec<FunctionId>,
     categories: BTreeMap<u32, u32>,
     pub collections: BTreeMap<u64, u64>,
-    /// Entries of locks that have not ended.
+    /// Entries of shared state that have not ended.
     pub holds: BTreeMap<u64, u64>,
     /// The options of the last call, as they came and as the manager has them: most calls have the
     /// same, and then they share them.
@@ -76,7 +76,7 @@ impl Ids {
         Ok(number)
     }
 
-    /// The number of a new entry of a lock.
+    /// The number of a new entry of shared state.
     pub fn enter(&mut self, hold: u64, shared: &mut Counters) -> Result<u64, Violation> {
         if self.holds.contains_key(&hold) {
             return Err(Violation::Hold(hold));

@@ -9,7 +9,7 @@ mod requests;
 pub use messages::{FromClient, HomeCache, ToClient};
 pub use requests::Violation;
 
-use crate::manager::{LockRequest, Outcome, Request};
+use crate::manager::{Outcome, Request, SharedRequest};
 use freestone_base::{FunctionId, Name, Ticket, WorkerId};
 use ids::Ids;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
@@ -147,7 +147,7 @@ impl Sessions {
             }
         }
         let holds = session.ids.holds.values().rev();
-        requests.extend(holds.map(|hold| Request::Lock(LockRequest::Leave { hold: *hold })));
+        requests.extend(holds.map(|hold| SharedRequest::Leave { hold: *hold }.into()));
         let collections = session.ids.collections.values();
         requests.extend(collections.map(|number| Request::Disperse { collection: *number }));
         let mut held: Vec<(Name, u32)> =

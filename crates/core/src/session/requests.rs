@@ -2,7 +2,10 @@
 
 use super::ids::Counters;
 use super::{ClientId, Pending, SERIAL_BITS, Session, ticket_of};
-use crate::manager::{Failure, LockRequest, Outcome, Reduction, Request, Submission, Why};
+use crate::manager::{
+    Failure, LockRequest, Outcome, QueueRequest, Reduction, Request, SharedRequest, Submission,
+    VariableRequest, Why,
+};
 use freestone_base::{FunctionId, Name, Ticket, WorkerId};
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -16,8 +19,8 @@ pub enum Violation {
     /// A collection that it has not, or has already.
     #[error("collection {0} is not one that this client can name now")]
     Collection(u64),
-    /// An entry of a lock that it has already.
-    #[error("entry {0} of a lock is not one that this client can begin now")]
+    /// An entry of shared state that it has already.
+    #[error("entry {0} of shared state is not one that this client can begin now")]
     Hold(u64),
     /// A call without outputs, or with another number of tickets.
     #[error("a call has {outputs} outputs and {tickets} tickets")]
@@ -185,7 +188,7 @@ impl Session {
             Request::Publications { ticket } => {
                 Request::Publications { ticket: self.wait_for(client, Pending::asked(ticket)) }
             }
-            Request::Lock(request) => Request::Lock(self.lock(client, request, shared)?),
+            Request::Shared(request) => Request::Shared(self.shared(client, request, shared)?),
             Request::Define { .. }
             | Request::Cancel(_)
             | Request::Release(_)
@@ -198,28 +201,49 @@ impl Session {
         })
     }
 
-    fn lock(
+    fn shared(
         &mut self,
         client: ClientId,
-        request: LockRequest,
+        mut request: SharedRequest,
         shared: &mut Counters,
-    ) -> Result<LockRequest, Violation> {
+    ) -> Result<SharedRequest, Violation> {
         // One that has ended is not known to the manager either.
         const ENDED: u64 = u64::MAX;
-        Ok(match request {
-            LockRequest::Enter { title, limit, hold, holder, worker, ticket } => {
-                let hold = self.ids.enter(hold, shared)?;
-                let ticket = self.wait_for(client, Pending::asked(ticket));
-                LockRequest::Enter { title, limit, hold, holder, worker, ticket }
+        match &mut request {
+            SharedRequest::Lock(LockRequest::Enter { hold, ticket, .. }) => {
+                *hold = self.ids.enter(*hold, shared)?;
+                *ticket = self.wait_for(client, Pending::asked(*ticket));
             }
-            LockRequest::Await { hold, ticket } => {
-                let hold = self.ids.holds.get(&hold).copied().unwrap_or(ENDED);
-                LockRequest::Await { hold, ticket: self.wait_for(client, Pending::asked(ticket)) }
+            SharedRequest::Queue(QueueRequest::Put { by, .. } | QueueRequest::Take { by, .. })
+            | SharedRequest::Variable(VariableRequest::Get { by, .. }) => {
+                by.hold = self.ids.enter(by.hold, shared)?;
+                by.owner = u64::from(client) + 1;
+                by.ticket = self.wait_for(client, Pending::asked(by.ticket));
             }
-            LockRequest::Leave { hold } => {
-                LockRequest::Leave { hold: self.ids.holds.remove(&hold).unwrap_or(ENDED) }
+            SharedRequest::Lock(LockRequest::Await { hold, ticket }) => {
+                *hold = self.ids.holds.get(hold).copied().unwrap_or(ENDED);
+                *ticket = self.wait_for(client, Pending::asked(*ticket));
             }
-        })
+            SharedRequest::Withdraw { hold } => {
+                *hold = self.ids.holds.get(hold).copied().unwrap_or(ENDED);
+            }
+            SharedRequest::Leave { hold } => {
+                *hold = self.ids.holds.remove(hold).unwrap_or(ENDED);
+            }
+            SharedRequest::Finish { hold, ticket } => {
+                *hold = self.ids.holds.remove(hold).unwrap_or(ENDED);
+                *ticket = self.wait_for(client, Pending::asked(*ticket));
+            }
+            SharedRequest::Queue(
+                QueueRequest::Close { ticket, .. }
+                | QueueRequest::Delete { ticket, .. }
+                | QueueRequest::Count { ticket, .. },
+            )
+            | SharedRequest::Variable(
+                VariableRequest::Set { ticket, .. } | VariableRequest::Delete { ticket, .. },
+            ) => *ticket = self.wait_for(client, Pending::asked(*ticket)),
+        }
+        Ok(request)
     }
 
     fn submission(

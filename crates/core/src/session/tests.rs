@@ -1,5 +1,7 @@
 use super::*;
-use crate::manager::{Action, Config, Event, Manager, Submission};
+use crate::manager::{
+    Action, Config, Event, Given, Item, LockRequest, Manager, QueueRequest, Submission, Waiter,
+};
 use smallvec::smallvec;
 
 /// A manager with clients.
@@ -206,14 +208,41 @@ fn a_client_that_goes_leaves_its_locks() {
     play.ask(two, enter(1)).unwrap();
     play.ask(two, wait(1)).unwrap();
     assert_eq!(play.ask(two, enter(1)), Err(Violation::Hold(1)));
-    play.ask(two, LockRequest::Leave { hold: 2 }.into()).unwrap();
+    play.ask(two, SharedRequest::Leave { hold: 2 }.into()).unwrap();
     play.answers.clear();
     play.leave(one);
     assert_eq!(play.answers, [(two, 71, Outcome::Accepted(true))]);
     play.answers.clear();
-    play.ask(two, LockRequest::Leave { hold: 1 }.into()).unwrap();
+    play.ask(two, SharedRequest::Leave { hold: 1 }.into()).unwrap();
     play.ask(two, wait(1)).unwrap();
     assert_eq!(play.answers, [(two, 71, Outcome::Accepted(false))]);
+}
+
+#[test]
+fn what_a_client_had_taken_goes_back_when_it_goes() {
+    let mut play = Play::new();
+    let (one, two) = (play.sessions.open(), play.sessions.open());
+    let by = |hold| Waiter { hold, owner: 0, worker: None, ticket: Ticket(hold) };
+    let (title, item) = ("a".to_owned(), Item { name: name(1), label: String::new() });
+    let bytes = b"x".as_slice().into();
+    play.ask(one, Request::PutInline { name: name(1), bytes }).unwrap();
+    let put =
+        QueueRequest::Put { title: title.clone(), capacity: 0, item: item.clone(), by: by(1) };
+    play.ask(one, put.into()).unwrap();
+    let take = |hold| QueueRequest::Take { title: title.clone(), capacity: 0, by: by(hold) };
+    play.ask(one, take(2).into()).unwrap();
+    play.ask(two, take(2).into()).unwrap();
+    let close = QueueRequest::Close { title: title.clone(), capacity: 0, ticket: Ticket(9) };
+    play.ask(two, close.into()).unwrap();
+    play.answers.clear();
+    // It is not the end: what the first one has may come back, and does.
+    play.leave(one);
+    let given = Outcome::Given(Given::Item { item, version: 1 });
+    assert_eq!(play.answers, [(two, 2, given)]);
+    assert_eq!(play.left(), (0, 1));
+    play.ask(two, SharedRequest::Finish { hold: 2, ticket: Ticket(3) }.into()).unwrap();
+    assert_eq!(play.answers.last(), Some(&(two, 3, Outcome::Accepted(true))));
+    assert_eq!(play.left(), (0, 0));
 }
 
 #[test]

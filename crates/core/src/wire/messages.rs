@@ -4,6 +4,7 @@
 
 use super::address::Address;
 use super::options::{CallOptions, Isolation, Keep};
+use super::payload::Payload;
 use super::printed::Printed;
 use freestone_base::{FunctionId, Name, Resources, TaskId, WorkerId};
 use serde::{Deserialize, Serialize};
@@ -11,59 +12,7 @@ use smallvec::SmallVec;
 use std::sync::Arc;
 
 /// The version of this protocol; both sides of a connection must speak the same.
-pub const PROTOCOL: u32 = 9;
-
-/// Opaque bytes that are cheap to clone.
-#[derive(Clone, PartialEq, Eq, Default)]
-pub struct Payload(Arc<[u8]>);
-
-impl Payload {
-    /// The bytes.
-    pub fn as_slice(&self) -> &[u8] {
-        &self.0
-    }
-
-    /// How many bytes.
-    pub fn len(&self) -> usize {
-        self.0.len()
-    }
-
-    /// Whether there are none.
-    pub fn is_empty(&self) -> bool {
-        self.0.is_empty()
-    }
-}
-
-impl From<&[u8]> for Payload {
-    fn from(bytes: &[u8]) -> Self {
-        Self(bytes.into())
-    }
-}
-
-impl From<Vec<u8>> for Payload {
-    fn from(bytes: Vec<u8>) -> Self {
-        Self(bytes.into())
-    }
-}
-
-impl std::fmt::Debug for Payload {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "{} bytes", self.len())
-    }
-}
-
-impl Serialize for Payload {
-    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.serialize_bytes(&self.0)
-    }
-}
-
-impl<'de> Deserialize<'de> for Payload {
-    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let bytes: &serde_bytes::Bytes = Deserialize::deserialize(deserializer)?;
-        Ok(Self((**bytes).into()))
-    }
-}
+pub const PROTOCOL: u32 = 12;
 
 /// How a block's bytes are to be understood.
 #[derive(Clone, PartialEq, Eq, Debug, Hash, Serialize, Deserialize)]
@@ -571,6 +520,13 @@ pub enum FromExecutor {
     Resuming {
         /// The call.
         sequence: u32,
+    },
+    /// Where the call that runs has spent its time since the last message of this kind.
+    Profiled {
+        /// The call.
+        sequence: u32,
+        /// As the interpreter encodes it.
+        samples: Payload,
     },
 }
 

@@ -6,6 +6,7 @@ pub mod handshake;
 pub mod messages;
 pub mod options;
 pub mod parts;
+pub mod payload;
 pub mod peers;
 pub mod printed;
 
@@ -15,5 +16,6 @@ pub use handshake::{OTHER_KEY, hello_protocol, is_same_key, other_protocol};
 pub use messages::*;
 pub use options::*;
 pub use parts::{Divide, encode_parts};
+pub use payload::Payload;
 pub use peers::{BlockAnswer, BlockRequest};
-pub use printed::{Printed, PrintedOf};
+pub use printed::{Printed, PrintedOf, Stream};

@@ -1,16 +1,27 @@
 //! What tasks print, on its way to the program that submitted them.
 
-use super::messages::Payload;
+use super::payload::Payload;
 use freestone_base::{Name, TaskId, WorkerId};
 use serde::{Deserialize, Serialize};
+
+/// What a piece is of.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub enum Stream {
+    /// Standard output.
+    Output,
+    /// Standard error.
+    Error,
+    /// The samples of where a call spent its time, as its interpreter encodes them; no text.
+    Profile,
+}
 
 /// A piece of what an executor printed: whole lines, unless they are long or the call has ended.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Printed {
     /// The task whose call ran; none if none did, or if it has been reported already.
     pub task: Option<TaskId>,
-    /// Whether it went to standard error.
-    pub is_error: bool,
+    /// Where it was written to.
+    pub stream: Stream,
     /// The bytes.
     pub text: Payload,
     /// How many bytes before them were left out, since it were too many.

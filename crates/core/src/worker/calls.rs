@@ -50,13 +50,7 @@ impl Call {
     /// What it takes; what can't be had at all is taken as far as it can, so that it runs alone
     /// instead of never.
     pub fn needs(&self, all: &Resources) -> Resources {
-        let wanted = &self.assignment.options.resources;
-        Resources {
-            cores: wanted.cores.min(all.cores),
-            gpus: wanted.gpus.min(all.gpus),
-            memory: wanted.memory.min(all.memory),
-            disk: wanted.disk.min(all.disk),
-        }
+        self.assignment.options.resources.smaller(all)
     }
 
     fn key(&self) -> Key {

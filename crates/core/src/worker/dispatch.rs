@@ -175,7 +175,7 @@ impl Worker {
         let options = &call.assignment.options;
         let there = &mut self.executors[executor as usize];
         if there.in_flight.is_empty() {
-            self.free = self.free.checked_sub(&needs).unwrap_or_default();
+            self.free.take(&needs);
             self.cache.reserve_disk(needs.disk);
             there.lease = Some(needs);
             there.exclusive = call.is_exclusive();

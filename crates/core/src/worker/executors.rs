@@ -120,6 +120,11 @@ impl Executor {
         self.in_flight.iter().find(|sent| sent.sequence == sequence).map(|sent| sent.task)
     }
 
+    /// Whether it runs a call that does not wait for others.
+    pub fn is_busy(&self) -> bool {
+        self.lease.is_some() && self.paused.is_none()
+    }
+
     /// Whether it takes calls now.
     pub fn accepts(&self) -> bool {
         self.health == Health::Ready

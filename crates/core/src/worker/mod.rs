@@ -123,7 +123,7 @@ impl Worker {
             cache,
             calls: Calls::default(),
             executors: (0..config.slots).map(|_| dead()).collect(),
-            free: config.resources,
+            free: config.resources.clone(),
             functions: HashMap::new(),
             mean_nbytes: 0,
             waiters: HashMap::new(),

@@ -221,7 +221,7 @@ impl Worker {
     }
 
     pub(super) fn end_use(&mut self, lease: &Resources) {
-        self.free = self.free.plus(lease);
+        self.free.give_back(lease);
         self.cache.unreserve_disk(lease.disk);
     }
 

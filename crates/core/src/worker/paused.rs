@@ -1,4 +1,4 @@
-//! Calls that wait for others: they take nothing meanwhile, and further executors stand in for
+//! Calls that wait for others: they take nothing but custom resources meanwhile, and further executors stand in for
 //! theirs, so that no depth of nesting stalls.
 //!
 //! At most as many calls as there are slots run at a time; those that wait do not count. A call that
@@ -21,7 +21,7 @@ impl Worker {
 
     /// How many executors run calls that take something.
     pub(super) fn busy(&self) -> u32 {
-        self.executors.iter().filter(|executor| executor.lease.is_some()).count() as u32
+        self.executors.iter().filter(|executor| executor.is_busy()).count() as u32
     }
 
     /// How many executors are needed: one for each slot, and one for each call that waits.
@@ -59,7 +59,9 @@ impl Worker {
         let behind = there.in_flight.get(at + 1).map(|sent| sent.sequence);
         let (task, attempt) = (there.in_flight[at].task, there.in_flight[at].attempt);
         if let Some(lease) = there.lease.take() {
-            self.end_use(&lease);
+            let held = lease.only_custom();
+            there.lease = (!held.custom.is_empty()).then_some(held);
+            self.end_use(&lease.without_custom());
         }
         out.push(Action::Tell(FromWorker::Paused { task, attempt }));
         // It may wait for what was sent behind it.
@@ -96,17 +98,18 @@ impl Worker {
             return true;
         };
         // One that is out of date takes nothing: its executor is about to be killed.
-        let needs = self.current(task, attempt).unwrap_or_default();
+        let needs = self.current(task, attempt).unwrap_or_default().without_custom();
         if self.busy() >= self.config.slots {
             return false;
         }
         // Blocks may have come into the room that it had on disk: it takes what is left.
         let needs = Resources { disk: needs.disk.min(self.cache.free_disk()), ..needs };
-        let Some(free) = self.free.checked_sub(&needs) else { return false };
-        self.free = free;
+        if !self.free.take(&needs) {
+            return false;
+        }
         self.cache.reserve_disk(needs.disk);
         let there = &mut self.executors[executor as usize];
-        there.lease = Some(needs);
+        there.lease.get_or_insert_default().give_back(&needs);
         there.paused = None;
         there.moved_at = now;
         out.push(Action::Tell(FromWorker::Resumed { task, attempt }));

@@ -3,12 +3,13 @@
 use super::samples;
 use freestone_base::{FunctionId, Name, Resources, Ticket, WorkerId};
 use freestone_core::manager::{
-    Attempt, BlockFigures, Entry, Explanation, Failure, FunctionFigures, LockRequest, Near,
-    Outcome, Overview, Publication, Query, RecentFailure, Reduction, Request, Statistics,
-    Submission, TaskFigures, Why, WorkerFigures,
+    Attempt, BlockFigures, Entry, Explanation, Failure, FunctionFigures, Given, Item, LockRequest,
+    Near, Outcome, Overview, Publication, Query, QueueRequest, RecentFailure, Reduction, Request,
+    SharedRequest, Statistics, Submission, TaskFigures, VariableRequest, Waiter, Why,
+    WorkerFigures,
 };
 use freestone_core::session::{FromClient, HomeCache, ToClient};
-use freestone_core::wire::{Address, CallOptions, Keep, Printed, PrintedOf, WorkerStatus};
+use freestone_core::wire::{Address, CallOptions, Keep, Printed, PrintedOf, Stream, WorkerStatus};
 use smallvec::smallvec;
 use std::sync::Arc;
 
@@ -53,6 +54,14 @@ fn publication() -> Publication {
     Publication { title: "hist".to_owned(), name: name(1), label: "fill".to_owned() }
 }
 
+fn item() -> Item {
+    Item { name: name(1), label: "fill".to_owned() }
+}
+
+fn waiter() -> Waiter {
+    Waiter { hold: 1 << 50, owner: 3, worker: Some(WORKER), ticket: TICKET }
+}
+
 pub fn asked() -> Vec<Request> {
     let block = samples::kept().remove(0);
     let (ticket, worker, title) = (TICKET, WORKER, "hist".to_owned());
@@ -74,7 +83,7 @@ pub fn asked() -> Vec<Request> {
             keep: Keep::Task,
             ticket,
         },
-        Request::Lock(LockRequest::Enter {
+        Request::from(LockRequest::Enter {
             title: title.clone(),
             limit: std::num::NonZeroU32::new(4),
             hold: 1 << 50,
@@ -82,8 +91,19 @@ pub fn asked() -> Vec<Request> {
             worker: Some(WORKER),
             ticket,
         }),
-        Request::Lock(LockRequest::Await { hold: 3, ticket }),
-        Request::Lock(LockRequest::Leave { hold: 3 }),
+        LockRequest::Await { hold: 3, ticket }.into(),
+        SharedRequest::Leave { hold: 3 }.into(),
+        SharedRequest::Withdraw { hold: 3 }.into(),
+        SharedRequest::Finish { hold: 3, ticket }.into(),
+        QueueRequest::Put { title: title.clone(), capacity: 3, item: item(), by: waiter() }.into(),
+        QueueRequest::Take { title: title.clone(), capacity: 0, by: waiter() }.into(),
+        QueueRequest::Close { title: title.clone(), capacity: 0, ticket }.into(),
+        QueueRequest::Delete { title: title.clone(), ticket }.into(),
+        QueueRequest::Count { title: title.clone(), ticket }.into(),
+        VariableRequest::Set { title: title.clone(), item: item(), expected: Some(2), ticket }
+            .into(),
+        VariableRequest::Get { title: title.clone(), waits: true, by: waiter() }.into(),
+        VariableRequest::Delete { title: title.clone(), ticket }.into(),
         Request::PutInline { name: name(1), bytes: vec![5; 9].into() },
         Request::Watch { name: name(1), ticket },
         Request::Release(vec![name(1), name(1)]),
@@ -216,6 +236,10 @@ pub fn outcomes() -> Vec<Outcome> {
         Outcome::Entered(Entry::Granted),
         Outcome::Entered(Entry::Queued { holders: vec!["a task".to_owned()] }),
         Outcome::Entered(Entry::Other { limit: None }),
+        Outcome::Given(Given::Item { item: item(), version: 7 }),
+        Outcome::Given(Given::Other { capacity: 3 }),
+        Outcome::Given(Given::Count { items: 9 }),
+        Outcome::Given(Given::Closed),
         Outcome::Publications(vec![publication()]),
     ]);
     outcomes
@@ -239,7 +263,7 @@ pub fn to_client() -> Vec<ToClient> {
             is_own: true,
             printed: Printed {
                 task: None,
-                is_error: false,
+                stream: Stream::Profile,
                 text: (&b"printed"[..]).into(),
                 left_out: 1 << 40,
             },

@@ -188,12 +188,12 @@ fn there_is_a_sample_of_every_kind() {
     every!(clients::to_client(), ToClient: Welcome, Refused, Outcomes, Home, Closed, Printed);
     every!(clients::asked(), Request: Define, Submit, Reduce, Put, PutInline, Watch, Release, Gather,
         Unpin, Cancel, Abandon, Publish, Unpublish, Publications, Detach, Retire, Collect, Disperse,
-        Balance, WhoHas, Explain, Statistics, Overview, Observe, Lock, Shutdown);
+        Balance, WhoHas, Explain, Statistics, Overview, Observe, Shared, Shutdown);
     every!(clients::outcomes(), Outcome: Ready, Failed, Pinned, Locations, Explained, Statistics,
-        Overview, Accepted, Publications, Entered);
+        Overview, Accepted, Publications, Entered, Given);
     every!(samples::to_executor(), ToExecutor: Define, Calls, Resume, Opened, Forget, Shutdown);
     every!(samples::from_executor(), FromExecutor: Ready, Results, Stored, Open, Paused,
-        Resuming);
+        Resuming, Profiled);
     every!(samples::answers(), BlockAnswer: Follows, Linked, Missing, Refused);
     every!(samples::failures(), TaskFailure: Raised, Killed, TimedOut, MemoryExceeded, DiskExceeded,
         Cancelled, InputLost, StorageFull, File, TooLarge);

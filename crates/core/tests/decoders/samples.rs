@@ -1,12 +1,12 @@
 //! At least one message of each kind.
 
-use freestone_base::{FunctionId, Name, Resources, TaskId, WorkerId};
+use freestone_base::{Custom, FunctionId, Name, Resources, TaskId, WorkerId};
 use freestone_core::store::Folder;
 use freestone_core::wire::{
     Address, Assignment, BlockAnswer, BlockDesc, BlockRequest, Call, CallOptions, CallResult,
     FileProblem, Form, FromExecutor, FromWorker, Input, Isolation, Keep, Output, PROTOCOL,
-    PlacedInput, Printed, RaisedException, Report, Spent, TaskFailure, ToExecutor, ToWorker,
-    WorkerStatus,
+    PlacedInput, Printed, RaisedException, Report, Spent, Stream, TaskFailure, ToExecutor,
+    ToWorker, WorkerStatus,
 };
 use smallvec::smallvec;
 use std::sync::Arc;
@@ -33,7 +33,13 @@ fn assignment() -> Assignment {
         inputs: vec![Input::Inline(vec![1, 2, 3].into()), value, file, group],
         outputs: smallvec![name(2), name(3)],
         options: Arc::new(CallOptions {
-            resources: Resources { cores: 2, gpus: 1, memory: 1 << 40, disk: 3 },
+            resources: Resources {
+                cores: 2,
+                gpus: 1,
+                memory: 1 << 40,
+                disk: 3,
+                custom: Custom::from([("licence".into(), 2)]),
+            },
             isolation: Isolation::Fork,
             keep: Keep::Forever,
             replicas: 2,
@@ -149,7 +155,7 @@ pub fn from_worker() -> Vec<FromWorker> {
         FromWorker::Client { protocol: PROTOCOL, key: "a key".to_owned() },
         FromWorker::Printed(Box::new(Printed {
             task: Some(TaskId::new(3, 1)),
-            is_error: true,
+            stream: Stream::Error,
             text: (&b"printed"[..]).into(),
             left_out: 5,
         })),
@@ -206,6 +212,7 @@ pub fn from_executor() -> Vec<FromExecutor> {
         FromExecutor::Open { group: name(3), members: vec![name(1), name(2)] },
         FromExecutor::Paused { sequence: 8 },
         FromExecutor::Resuming { sequence: 8 },
+        FromExecutor::Profiled { sequence: 9, samples: (&b"samples"[..]).into() },
     ]
 }
 

@@ -49,7 +49,12 @@ pub fn options(root: &Path, slots: u32) -> WorkerOptions {
         listen: None,
         reconnect: DEADLINE,
         socket: root.join("socket"),
-        resources: Resources { cores: slots, gpus: 0, memory: 1 << 30, disk: 1 << 30 },
+        resources: Resources {
+            cores: slots,
+            memory: 1 << 30,
+            disk: 1 << 30,
+            ..Resources::default()
+        },
         slots,
         memory_dir: root.join("memory"),
         disk_dir: root.join("disk"),

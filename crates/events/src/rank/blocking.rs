@@ -1,7 +1,7 @@
 //! Waiting for events and for locks.
 
 use super::state::Blocked;
-use super::task::{Events, Label, Task, Work};
+use super::task::{Label, Task, Work};
 use super::timers::Timer;
 use super::waiter::Waiter;
 use super::worker::Next;
@@ -9,6 +9,7 @@ use super::{HAS_LOCKS, Inner, Rank};
 use crate::error::EventsError;
 use crate::event::Dependency;
 use crate::matching::{Given, Submission};
+use crate::payload::Events;
 use crate::termination::Stage;
 use std::panic::Location;
 use std::sync::Arc;

@@ -3,6 +3,7 @@
 //! See the `README.md` in this folder for who does what.
 
 mod blocking;
+mod condition;
 mod control;
 mod draining;
 mod ending;
@@ -16,11 +17,12 @@ mod waiter;
 mod watching;
 mod worker;
 
+pub use crate::payload::Events;
+pub use condition::Condition;
 pub use ending::Summary;
 pub use firing::Target;
 pub use submitting::Submit;
-pub use task::{Done, Events, Label};
-pub use watching::Condition;
+pub use task::{Done, Label};
 
 use crate::event::Rank as RankNumber;
 use crate::sync::{Apart, lock};

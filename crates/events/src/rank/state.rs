@@ -1,9 +1,9 @@
 //! The state of a rank that its threads change one at a time.
 
+use super::condition::Condition;
 use super::task::{Job, Label, Task, Work};
 use super::timers::{Timer, TimerKey, Timers};
 use super::waiter::Waiter;
-use super::watching::Condition;
 use super::{Inner, RANK_JOINED, RANK_LOST};
 use crate::event::{Event, EventId, Lasting, Rank};
 use crate::locks::{Locks, Owner};

@@ -1,11 +1,12 @@
 //! Submitting tasks.
 
 use super::firing::LONGEST_ID;
-use super::task::{Done, Events, Job, Label, Task, Work};
+use super::task::{Done, Job, Label, Task, Work};
 use super::{RANK_LOST, Rank};
 use crate::error::EventsError;
 use crate::event::{Dependency, Source};
 use crate::matching::{Mode, Submission};
+use crate::payload::Events;
 use std::panic::Location;
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex};

@@ -3,9 +3,8 @@
 use super::Rank;
 use super::waiter::Waiter;
 use crate::error::Failure;
-use crate::event::Event;
 use crate::matching::Given;
-use crate::payload::Payload;
+use crate::payload::{Events, Payload};
 use crate::sync::lock;
 use std::fmt;
 use std::panic::Location;
@@ -13,9 +12,6 @@ use std::sync::{Arc, Mutex};
 
 /// What a task returns.
 pub type Done = Result<(), Failure>;
-
-/// The events that a task is given.
-pub type Events = Vec<Event<Payload>>;
 
 pub(super) type OnceBody = Box<dyn FnOnce(&Rank, Events) -> Done + Send>;
 pub(super) type ManyBody = Box<dyn Fn(&Rank, Events) -> Done + Send + Sync>;

@@ -1,6 +1,6 @@
 //! A thread that waits, for events or for a lock.
 
-use super::task::Events;
+use crate::payload::Events;
 use crate::sync::atomic::{AtomicU32, Ordering};
 use crate::sync::lock;
 use crate::transport::futex;

@@ -1,5 +1,6 @@
 //! Events that the machine gives rise to: something to read, little memory, much load.
 
+use super::condition::Condition;
 use super::state::State;
 use super::{Inner, Rank};
 use crate::error::EventsError;
@@ -7,24 +8,13 @@ use crate::event::{Event, EventId, Lasting};
 use crate::payload::Payload;
 use crate::sync::lock;
 use std::io::{Read, Write};
-use std::os::fd::{AsRawFd, RawFd};
+use std::os::fd::AsRawFd;
 use std::os::unix::net::UnixStream;
 use std::sync::Arc;
 use std::time::Duration;
 
 /// How often memory and load are looked at.
 const POLL_INTERVAL: Duration = Duration::from_millis(100);
-
-/// Something of the machine that a program can wait for.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Condition {
-    /// There is something to read from a descriptor, or its other side is closed.
-    Readable(RawFd),
-    /// So many bytes of memory, or fewer, are left on this machine.
-    MemoryBelow(u64),
-    /// So many threads, or more, have run or wanted to on this machine, over the last minute.
-    LoadAbove(f64),
-}
 
 impl Rank {
     /// Fires an event at this rank, once, when something is so; the run does not end before, unless

@@ -1,8 +1,8 @@
 //! Large payloads, in memory that ranks share: written once by who fires, read in place by all
 //! who consume, used again when the last of them has let go.
 
+use super::error::TransportError;
 use super::region::Region;
-use super::{TransportError, total};
 use std::collections::HashMap;
 use std::ops::Deref;
 use std::sync::Arc;
@@ -212,6 +212,11 @@ impl Arena {
 fn rounded(nbytes: usize) -> usize {
     let quarter = (nbytes.max(SMALLEST).next_power_of_two() / 8).max(HEADER);
     nbytes.max(SMALLEST).next_multiple_of(quarter)
+}
+
+/// Bytes of all parts.
+pub(super) fn total(parts: &[&[u8]]) -> usize {
+    parts.iter().map(|part| part.len()).sum()
 }
 
 #[cfg(test)]

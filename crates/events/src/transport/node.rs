@@ -1,11 +1,12 @@
 //! Ranks of one node: rings and arenas in memory that they share, be they threads or processes.
 
+use super::arena::total;
 use super::arena::{Arena, ArenaMemory, Block};
 use super::frame;
 use super::region::Region;
 use super::ring::{self, Reader, Writer};
 use super::sleep::Bell;
-use super::{Incoming, Outgoing, Transport, TransportError, total};
+use super::{Incoming, Outgoing, Transport, TransportError};
 use crate::event::Rank;
 use crate::sync::lock;
 use std::sync::atomic::{AtomicU32, Ordering};

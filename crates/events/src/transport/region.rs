@@ -1,7 +1,7 @@
 //! Memory that ranks share: mapped anonymously for ranks that are threads, from a file without a
 //! name for those that are processes.
 
-use super::TransportError;
+use super::error::TransportError;
 use std::io;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 use std::sync::Arc;

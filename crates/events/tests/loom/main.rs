@@ -5,6 +5,10 @@
 
 #![allow(clippy::unwrap_used, dead_code, missing_docs)]
 
+mod payload {
+    /// What a thread waits for; events, in the crate.
+    pub type Events = u32;
+}
 mod models;
 mod rank;
 

@@ -49,6 +49,7 @@ impl<I: Interpreter> Executor<I> {
         let attempt = self.run_with(call, inputs, spent);
         let result = self.described(attempt);
         let report = CallResult { sequence: call.sequence, spent: *spent, result };
+        self.outbox.run_endings();
         let is_reported = writer.write_all(&encoded(report)).is_ok();
         self.interpreter.flush();
         // SAFETY: ends the process at once; nothing of the parent's is torn down twice.
@@ -82,11 +83,17 @@ impl<I: Interpreter> Executor<I> {
         let mut frames = Frames::default();
         frames.extend(&answer);
         while let Ok(Some(message)) = frames.next::<FromExecutor>() {
-            if let FromExecutor::Results { results, .. } = message
-                && let Some(report) = results.into_iter().next()
-            {
-                *spent = report.spent;
-                return Ok(report.result);
+            match message {
+                FromExecutor::Profiled { samples, .. } => {
+                    self.outbox.report_profile(samples).map_err(ExecutorError::from)?;
+                }
+                FromExecutor::Results { results, .. } => {
+                    if let Some(report) = results.into_iter().next() {
+                        *spent = report.spent;
+                        return Ok(report.result);
+                    }
+                }
+                _ => {}
             }
         }
         exit_with(ended);

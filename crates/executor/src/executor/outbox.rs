@@ -1,7 +1,7 @@
 //! What an executor says to its worker, from the thread that runs calls and from those that wait.
 
 use freestone_core::net::grants::Grants;
-use freestone_core::wire::{CallResult, FromExecutor, encode_parts};
+use freestone_core::wire::{CallResult, FromExecutor, Payload, encode_parts};
 use std::collections::BTreeMap;
 use std::io::Write;
 use std::os::unix::net::UnixStream;
@@ -79,12 +79,25 @@ impl Outbox {
         }
     }
 
+    /// Does what is to be done at the end of a call.
+    pub(super) fn run_endings(&self) {
+        let endings = std::mem::take(&mut self.lock().endings);
+        for end in endings.into_values() {
+            end();
+        }
+    }
+
     /// Does something when the call ends that runs now, if one does.
     pub fn at_end(&self, key: u64, end: Ending) {
         let mut inner = self.lock();
         if inner.running.is_some() {
             inner.endings.insert(key, end);
         }
+    }
+
+    /// Whether something is to be done.
+    pub fn ends(&self, key: u64) -> bool {
+        self.lock().endings.contains_key(&key)
     }
 
     /// Has it not done, since it is no longer needed.
@@ -143,6 +156,20 @@ impl Outbox {
         };
         self.grants.wait(count);
         Ok(())
+    }
+
+    /// Passes on where the call that runs has spent its time, as the interpreter encodes it. To be
+    /// called while the call's function runs: the thread that runs it writes nothing meanwhile.
+    ///
+    /// # Errors
+    /// If the worker can't be told.
+    pub fn report_profile(&self, samples: Payload) -> std::io::Result<()> {
+        let mut inner = self.lock();
+        let Some(Running { sequence, .. }) = inner.running else { return Ok(()) };
+        if inner.pid != std::process::id() {
+            return Ok(());
+        }
+        inner.say(Vec::new(), FromExecutor::Profiled { sequence, samples })
     }
 }
 

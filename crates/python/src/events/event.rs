@@ -2,7 +2,7 @@
 
 use super::buffer::EventBuffer;
 use super::words::{self, Held};
-use crate::codec::cached;
+use crate::pickling::cached;
 use freestone_events::{Data, Event as CoreEvent, Lasting, Payload};
 use pyo3::IntoPyObjectExt;
 use pyo3::prelude::*;

@@ -1,7 +1,7 @@
 //! Errors of the core as those of Python, and exceptions as failures that travel.
 
 use super::host::PythonHost;
-use crate::codec::cached;
+use crate::pickling::cached;
 use freestone_events::{EventsError, Failure};
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;

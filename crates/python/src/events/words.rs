@@ -1,6 +1,6 @@
 //! From Python's words to the core's: sources, targets, payloads.
 
-use crate::codec::cached;
+use crate::pickling::cached;
 use freestone_events::{Dependency, EventId, Source, Target};
 use pyo3::buffer::PyBuffer;
 use pyo3::exceptions::PyValueError;

@@ -41,7 +41,7 @@ impl Input {
 
 /// The bytes of a buffer that is contiguous.
 fn bytes_of(buffer: &PyBuffer<u8>) -> &[u8] {
-    crate::codec::buffer_bytes(buffer)
+    crate::pickling::buffer_bytes(buffer)
 }
 
 impl Source for Input {

@@ -1,9 +1,10 @@
 //! Calls as they are submitted: arguments encoded, large ones made blocks, outputs named.
 
 use super::{Manager, lock};
-use crate::codec::{self, Arguments};
+use crate::encoding::{self, Arguments};
 use crate::future::Call;
 use crate::options::Options;
+use crate::pickling;
 use freestone_base::{FunctionId, Name};
 use freestone_core::manager::{Request, Submission};
 use freestone_core::net::Cell;
@@ -94,9 +95,9 @@ impl Manager {
         keywords: Option<&Bound<'py, PyDict>>,
     ) -> PyResult<(Arguments, Vec<Bound<'py, PyAny>>)> {
         let owner = self.link.owner.bind(py);
-        let is_large = arguments.iter().any(|argument| codec::is_large(&argument, HOIST_NBYTES));
+        let is_large = arguments.iter().any(|argument| encoding::is_large(&argument, HOIST_NBYTES));
         if !is_large {
-            let encoded = codec::encode_arguments(owner, arguments, keywords)?;
+            let encoded = encoding::encode_arguments(owner, arguments, keywords)?;
             if encoded.payload.len() <= HOIST_NBYTES {
                 return Ok((encoded, Vec::new()));
             }
@@ -111,7 +112,7 @@ impl Manager {
         for (key, value) in keywords.into_iter().flat_map(PyDictMethods::iter) {
             hoisted.set_item(key, self.hoist(py, value, &mut held)?)?;
         }
-        let encoded = codec::encode_arguments(owner, &arguments, Some(&hoisted))?;
+        let encoded = encoding::encode_arguments(owner, &arguments, Some(&hoisted))?;
         require_sendable(py, "arguments", label, encoded.payload.len())?;
         Ok((encoded, held))
     }
@@ -124,7 +125,7 @@ impl Manager {
         held: &mut Vec<Bound<'py, PyAny>>,
     ) -> PyResult<Bound<'py, PyAny>> {
         // Futures inside it belong to the call, so it can't be a block of its own.
-        let plain = codec::encode_arguments(
+        let plain = encoding::encode_arguments(
             self.link.owner.bind(py),
             &PyTuple::new(py, [&argument])?,
             None,
@@ -155,7 +156,7 @@ impl Manager {
             let encoded = item.and_then(|item| {
                 let arguments = item.cast_into::<PyTuple>()?;
                 self.encode(py, &label, &arguments, None).map_err(|error| {
-                    codec::refusal(py, "argument", (&arguments, py.None()), &label, &error)
+                    pickling::refusal(py, "argument", (&arguments, py.None()), &label, &error)
                 })
             });
             let encoded = match encoded {

@@ -2,9 +2,9 @@
 
 use super::Manager;
 use crate::executor::outbox;
-use crate::future::wait;
+use crate::waiting::wait;
 use freestone_base::WorkerId;
-use freestone_core::manager::{Entry, LockRequest, Outcome};
+use freestone_core::manager::{Entry, LockRequest, Outcome, SharedRequest};
 use freestone_core::net::{Cell, Client};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
@@ -16,6 +16,11 @@ use std::time::Duration;
 /// Entries are numbered over all clusters of this process.
 static HOLDS: AtomicU64 = AtomicU64::new(0);
 
+/// The number of the next entry.
+pub(super) fn next_hold() -> u64 {
+    HOLDS.fetch_add(1, Ordering::Relaxed)
+}
+
 struct Inner {
     number: u64,
     client: Client,
@@ -25,7 +30,7 @@ struct Inner {
 impl Inner {
     fn leave(&self) {
         if !self.has_left.swap(true, Ordering::AcqRel) {
-            self.client.request(LockRequest::Leave { hold: self.number }.into());
+            self.client.request(SharedRequest::Leave { hold: self.number }.into());
         }
     }
 }
@@ -57,7 +62,7 @@ impl LockHold {
             })
             .transpose()?;
         let client = manager.link.client.clone();
-        let hold = HOLDS.fetch_add(1, Ordering::Relaxed);
+        let hold = next_hold();
         let worker = worker.map(WorkerId);
         let entered = client
             .ask(|ticket| LockRequest::Enter { title, limit, hold, holder, worker, ticket }.into());

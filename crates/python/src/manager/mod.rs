@@ -4,18 +4,22 @@ mod calls;
 mod hold;
 mod printed;
 mod remote;
+pub mod shared;
 
 pub use hold::LockHold;
+pub use shared::SharedItem;
 
 use crate::access;
 use crate::blocks;
-use crate::codec::{self, Encoded};
 use crate::columns;
 use crate::durations::{microseconds, seconds};
+use crate::encoding::{self, Encoded};
 use crate::figures;
-use crate::future::{Call, FutureBase, Reference, names_of, wait};
+use crate::future::{Call, FutureBase, Reference, names_of};
 use crate::link::Link;
 use crate::options::{Options, keep_of};
+use crate::waiting::wait;
+use crate::{decoding, pickling};
 use calls::{call_of, require_sendable};
 use freestone_base::{FunctionId, Name, WorkerId};
 use freestone_core::manager::{Config, Outcome, Publication, Query, Record, Reduction, Request};
@@ -287,7 +291,7 @@ impl Manager {
     ) -> PyResult<Bound<'py, PyAny>> {
         let (function, name, label) = self.function(function)?;
         let (encoded, _held) = self.encode(py, &label, arguments, keywords).map_err(|error| {
-            codec::refusal(py, "argument", (arguments, keywords), &label, &error)
+            pickling::refusal(py, "argument", (arguments, keywords), &label, &error)
         })?;
         let (submission, cells) = self.submission((function, name), encoded, options);
         let names = submission.outputs.clone();
@@ -324,7 +328,7 @@ impl Manager {
     ) -> PyResult<Bound<'py, PyAny>> {
         let keep = keep_of(keep)?;
         let label: Arc<str> = "put".into();
-        match codec::encode_value(value, self.link.inline_nbytes)? {
+        match encoding::encode_value(value, self.link.inline_nbytes)? {
             Encoded::Inline(bytes) => {
                 let name = name.map_or_else(|| Name::of_inline(&bytes), Name);
                 let bytes = Payload::from(bytes);
@@ -376,7 +380,7 @@ impl Manager {
         // More at once than there are would be made for nothing.
         let arity = arity.min(u32::try_from(inputs.len()).unwrap_or(u32::MAX)).max(2);
         let arguments = (2..=arity as usize)
-            .map(|count| Ok(codec::positions(count)?.into()))
+            .map(|count| Ok(encoding::positions(count)?.into()))
             .collect::<PyResult<Vec<Payload>>>()?;
         let cell = self.link.client.ask(|ticket| {
             Request::Reduce(Reduction {
@@ -412,7 +416,8 @@ impl Manager {
             .find(|function| function.id == call.function)
             .map(|function| function.definition.clone())
             .ok_or_else(|| PyValueError::new_err("the function is unknown"))?;
-        let (arguments, keywords) = codec::decode_arguments(py, call.arguments.as_slice(), values)?;
+        let (arguments, keywords) =
+            decoding::decode_arguments(py, call.arguments.as_slice(), values)?;
         Ok((PyBytes::new(py, definition.as_slice()), arguments, keywords))
     }
 

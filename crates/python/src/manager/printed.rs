@@ -2,7 +2,7 @@
 
 use super::Manager;
 use crate::durations::seconds;
-use freestone_core::wire::PrintedOf;
+use freestone_core::wire::{PrintedOf, Stream};
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 use std::time::Duration;
@@ -11,8 +11,9 @@ use std::time::Duration;
 const SIGNALS_INTERVAL: Duration = Duration::from_millis(500);
 
 /// The name of the task's first output, its function, its worker, whether this program waits for it,
-/// whether it went to standard error, the text, and how many bytes before it were left out.
-pub(super) type Piece<'py> = (Option<String>, String, u32, bool, bool, Bound<'py, PyBytes>, u64);
+/// what it is of, the text or samples, and how many bytes before it were left out.
+pub(super) type Piece<'py> =
+    (Option<String>, String, u32, bool, &'static str, Bound<'py, PyBytes>, u64);
 
 impl Manager {
     pub(super) fn await_printed(&self, py: Python<'_>, timeout_s: f64) -> PyResult<bool> {
@@ -35,7 +36,12 @@ impl Manager {
         let piece = |PrintedOf { name, label, worker, is_own, printed }: PrintedOf| {
             let text = PyBytes::new(py, printed.text.as_slice());
             let name = name.map(|name| name.to_string());
-            (name, label, worker.0, is_own, printed.is_error, text, printed.left_out)
+            let stream = match printed.stream {
+                Stream::Output => "stdout",
+                Stream::Error => "stderr",
+                Stream::Profile => "profile",
+            };
+            (name, label, worker.0, is_own, stream, text, printed.left_out)
         };
         (pieces.into_iter().map(piece).collect(), left_out)
     }

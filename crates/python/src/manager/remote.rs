@@ -13,7 +13,7 @@ use freestone_core::net::remote::{OnPrinted, RemoteOptions, RemoteThread};
 use freestone_core::net::{HomeWorker, boot_id};
 use freestone_core::session::HomeCache;
 use freestone_core::store::random_name;
-use freestone_core::wire::{Address, PrintedOf};
+use freestone_core::wire::{Address, PrintedOf, Stream};
 use pyo3::exceptions::{PyConnectionError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyList, PyType};
@@ -52,11 +52,14 @@ impl Homes {
 fn print_here(piece: &PrintedOf) {
     let text = piece.printed.text.as_slice();
     // Where nobody reads, nobody misses it.
-    let _ = if piece.printed.is_error {
-        io::stderr().write_all(text)
-    } else {
-        let mut output = io::stdout().lock();
-        output.write_all(text).and_then(|()| output.flush())
+    let _ = match piece.printed.stream {
+        Stream::Error => io::stderr().write_all(text),
+        Stream::Output => {
+            let mut output = io::stdout().lock();
+            output.write_all(text).and_then(|()| output.flush())
+        }
+        // The manager's program has it as well.
+        Stream::Profile => Ok(()),
     };
 }
 

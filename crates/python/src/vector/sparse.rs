@@ -2,7 +2,8 @@
 
 use freestone_vector::cell::{Cell, Number};
 use freestone_vector::kernels::coo::{Places, Target, draw, merge, offsets, reduce, transpose};
-use freestone_vector::kernels::csr::multiply::{self, Rows};
+use freestone_vector::kernels::csr::multiply;
+use freestone_vector::kernels::csr::rows::Rows;
 use freestone_vector::kernels::csr::transpose::transpose as csr_transposed;
 use freestone_vector::kernels::dense::binary::Binary;
 use freestone_vector::kernels::dense::reduce::Reduce;

@@ -1,7 +1,7 @@
 //! The client of a history: it asks for random things and checks every answer.
 
 use super::blocks::Blocks;
-use super::known::{Known, LARGE, Origin, SMALL};
+use super::known::{Known, Origin, SMALL, large, licences};
 use freestone_base::{FunctionId, Name, Resources, Ticket, WorkerId};
 use freestone_core::manager::{Explanation, Outcome, Request, Statistics};
 use freestone_core::wire::{CallOptions, Keep, Payload};
@@ -195,6 +195,8 @@ impl Client {
             2 => Resources { cores: 9, ..Resources::ONE_CORE },
             3..6 => Resources { cores: 2, memory: 3, ..Resources::ONE_CORE },
             6 => Resources { cores: 0, memory: 1, ..Resources::ONE_CORE },
+            7 => Resources { custom: licences(1), ..Resources::ONE_CORE },
+            8 => Resources { custom: licences(2), ..Resources::ONE_CORE },
             _ => Resources::ONE_CORE,
         };
         let keep = match self.random.below(20) {
@@ -218,9 +220,10 @@ impl Client {
     }
 
     /// A worker joins.
-    pub fn join(&mut self, large: bool) {
-        let resources = if large { LARGE } else { SMALL };
-        self.cluster.join(resources, resources.cores, Vec::new());
+    pub fn join(&mut self, is_large: bool) {
+        let resources = if is_large { large() } else { SMALL };
+        let slots = resources.cores;
+        self.cluster.join(resources, slots, Vec::new());
     }
 
     pub fn is_put(&self, name: &Name) -> bool {

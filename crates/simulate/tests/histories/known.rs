@@ -2,7 +2,7 @@
 //! are legitimate.
 
 use super::blocks::{Ancestry, Blocks};
-use freestone_base::{FunctionId, Name, Resources, WorkerId};
+use freestone_base::{Custom, FunctionId, Name, Resources, WorkerId};
 use freestone_core::manager::{Failure, Reduction, Request, Submission, Why};
 use freestone_core::wire::{CallOptions, Keep, TaskFailure};
 use freestone_simulate::{Cluster, Injected, Script};
@@ -77,9 +77,18 @@ impl Known {
 }
 
 /// What the smallest worker of a history has.
-pub const SMALL: Resources = Resources { cores: 2, gpus: 0, memory: 8, disk: 0 };
+pub const SMALL: Resources =
+    Resources { cores: 2, gpus: 0, memory: 8, disk: 0, custom: Custom::new() };
+
 /// What the largest has.
-pub const LARGE: Resources = Resources { cores: 4, gpus: 1, memory: 32, disk: 0 };
+pub fn large() -> Resources {
+    Resources { cores: 4, gpus: 1, memory: 32, disk: 0, custom: licences(2) }
+}
+
+/// So many of a resource that only some workers have.
+pub fn licences(amount: u32) -> Custom {
+    Custom::from([("licence".into(), amount)])
+}
 
 impl Blocks {
     /// Why a failure is not legitimate, or nothing.

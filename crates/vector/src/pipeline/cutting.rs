@@ -8,7 +8,7 @@ use std::ops::Range;
 
 use freestone_base::task_sizes::Scheme;
 
-use super::run::{Cut, Options};
+use super::options::{Cut, Options};
 use super::{Class, Input, Kind, Output, Pipeline};
 
 /// Bytes of a register in a tile, unless said otherwise: with some registers, and with what is read

@@ -2,6 +2,7 @@
 
 mod chain;
 mod cutting;
+mod options;
 mod run;
 mod scratch;
 mod step;
@@ -16,7 +17,8 @@ use crate::kernels::dense::binary::Binary;
 use crate::kernels::dense::reduce::Reduce;
 use crate::kernels::dense::unary::Unary;
 
-pub use run::{Cut, Options, Reduced, run};
+pub use options::{Cut, Options};
+pub use run::{Reduced, run};
 
 /// A register: an input, or what an instruction makes. Inputs come first.
 pub type Register = usize;

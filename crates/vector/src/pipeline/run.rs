@@ -3,14 +3,12 @@
 //! See docs/decisions/037-full-sums-are-kept-per-task-and-added-in-row-order.md
 //! See docs/decisions/047-small-pipelines-run-in-the-calling-thread.md
 
-use std::fmt;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
-
-use freestone_base::task_sizes::{Scheme, TaskSizes, fitted};
+use std::sync::{Mutex, OnceLock, PoisonError};
 
 use super::chain::Chain;
 use super::cutting::{Shares, cells_of, grain, reads_ahead, stored, tile_rows};
+use super::options::Options;
 use super::scratch::locations;
 use super::step::{Tile, Workspace};
 use super::words::{bits, number, start};
@@ -21,82 +19,11 @@ use crate::kernels::dense::reduce::{self, Reduce};
 use crate::kernels::dense::stream;
 use crate::numa::{Processor, Topology};
 use crate::pool::Pool;
-use crate::queues::{Layout, Queues, Task, Victims};
+use crate::queues::{Queues, Task};
 use crate::with_cell;
 
 /// Below this many bytes of cells the calling thread takes all tasks: to wake others would cost more.
 const BYTES_FOR_TWO: usize = 128 << 10;
-
-/// Chooses the sizes of tasks for a number of rows and of workers; `None` if it failed.
-pub type Sizes = dyn Fn(u64, u64) -> Option<Vec<u64>> + Send + Sync;
-
-/// How rows are cut into tasks.
-#[derive(Clone)]
-pub enum Cut {
-    /// By a scheme of ours.
-    By(Scheme),
-    /// By sizes that somebody else chooses, before the pipeline begins.
-    Given(Arc<Sizes>),
-}
-
-impl Cut {
-    fn sizes(&self, rows: u64, workers: u64, grain: u64) -> Result<Vec<u64>, Error> {
-        match self {
-            Self::By(scheme) => Ok(TaskSizes::new(*scheme, rows, workers, grain).collect()),
-            Self::Given(sizes) => sizes(rows, workers)
-                .and_then(|sizes| fitted(sizes, rows, grain))
-                .ok_or(Error::Uncut { rows }),
-        }
-    }
-}
-
-impl fmt::Debug for Cut {
-    fn fmt(&self, to: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::By(scheme) => scheme.fmt(to),
-            Self::Given(_) => to.write_str("Given"),
-        }
-    }
-}
-
-/// How a pipeline is run.
-#[derive(Clone, Debug)]
-pub struct Options {
-    /// How rows are cut into tasks.
-    pub cut: Cut,
-    /// How many queues there are.
-    pub layout: Layout,
-    /// In which order idle workers visit other queues.
-    pub victims: Victims,
-    /// How many workers; 0 means one for each core.
-    pub workers: usize,
-    /// The least rows of a task.
-    pub grain: u64,
-    /// Bytes of all registers that are worked on at once; 0 means what the caches hold.
-    pub batch_bytes: usize,
-    /// Whether rows are first shared out evenly over the queues.
-    pub shared_out: bool,
-    /// Whether each worker stays on its core.
-    pub pinned: bool,
-    /// Whether the second threads of cores count as cores.
-    pub hyperthreading: bool,
-}
-
-impl Default for Options {
-    fn default() -> Self {
-        Self {
-            cut: Cut::By(Scheme::Static),
-            layout: Layout::Centralized,
-            victims: Victims::Seq,
-            workers: 0,
-            grain: 1,
-            batch_bytes: 0,
-            shared_out: false,
-            pinned: false,
-            hyperthreading: false,
-        }
-    }
-}
 
 /// What a `Reduce` output gave.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

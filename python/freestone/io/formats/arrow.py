@@ -11,10 +11,11 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from freestone.errors import UsageError
 from freestone.io.dataset import Dataset
 from freestone.io.formats.format import Format
 from freestone.io.formats.parquet import dtype_of, marked
-from freestone.io.formats.tables import foreign, needs, opened, table_of, to_matrix, whole
+from freestone.io.formats.tables import foreign, needs, opened, some_of, table_of, to_matrix, whole
 from freestone.io.stores import FileLocation
 from freestone.io.writer import Shape, StreamWriter, needs_columns
 
@@ -157,7 +158,21 @@ class ArrowWriter(StreamWriter):
         table = table_of(block, self.shape).combine_chunks()
         if self.shape.kind == "array":
             table = table.replace_schema_metadata(marked(table.schema, self.shape).metadata)
-        file.write_table(table)
+        try:
+            file.write_table(table)
+        except needs("pyarrow", "arrow", "Arrow IPC").ArrowInvalid as error:
+            if "Dictionary replacement" not in str(error):
+                raise
+            raise UsageError(
+                f"{self.location.url} can't be written: categories differ from block to block, and "
+                "an Arrow file has one list of them for all; write .arrows or .parquet, or cast "
+                f"{_categories(table)} to the type of the values"
+            ) from None
+
+
+def _categories(table: Any) -> str:
+    types = needs("pyarrow", "arrow", "Arrow IPC").types
+    return some_of([one.name for one in table.schema if types.is_dictionary(one.type)])
 
 
 FORMAT = Format(

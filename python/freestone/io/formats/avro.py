@@ -142,7 +142,7 @@ def _head(meta: dict[str, str], sync: bytes) -> bytes:
 
 def _schema(location: FileLocation, written: Any) -> Any:
     """Return the columns of a file's records."""
-    from freestone.io.formats.avro_types import Unfit, arrow_type, is_empty
+    from freestone.io.formats.avro_types import Unfit, arrow_type, takes_no_bytes
 
     pa = needs("pyarrow", "arrow", "Avro")
     if not (isinstance(written, dict) and written.get("type") == "record"):
@@ -151,7 +151,7 @@ def _schema(location: FileLocation, written: Any) -> Any:
         kind = arrow_type(written)
     except Unfit as unfit:
         raise FormatError(location.url, _where(written, unfit)) from None
-    if is_empty(kind):
+    if takes_no_bytes(written):
         raise FormatError(
             location.url, "its records take no bytes, so that there may be any number"
         )
@@ -237,7 +237,8 @@ def open_writer(location: FileLocation, shape: Shape, *, compression: str = "def
         )
     needs_columns(location, shape)
     writer = AvroWriter(location=location, shape=shape, compression=compression)
-    # What can't be written is refused before anything is.
+    # What can't be written is refused before anything is: first types that Avro does not have.
+    writer.head([])
     writer.encode(shape.schema.empty_table(), 0)
     return writer
 

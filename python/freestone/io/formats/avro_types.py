@@ -13,7 +13,9 @@ from typing import Any
 
 import pyarrow as pa
 
-__all__ = ["Unfit", "arrow_type", "avro_fields", "is_empty", "plain", "stored"]
+from freestone.io.formats.tables import repeated
+
+__all__ = ["Unfit", "arrow_type", "avro_fields", "plain", "stored", "takes_no_bytes"]
 
 NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 PRIMITIVES = {
@@ -63,11 +65,19 @@ def arrow_type(schema: Any) -> Any:
     return _Reading().type_of(schema)
 
 
+def takes_no_bytes(schema: Any) -> bool:
+    """Tell whether values of a schema that `arrow_type` takes are of no bytes in a file."""
+    reading = _Reading()
+    reading.type_of(schema)
+    return reading.is_empty(schema)
+
+
 class _Reading:
     """What the names in a schema mean, as far as it was read."""
 
     def __init__(self) -> None:
         self.named: dict[str, Any] = {}
+        self.empty: dict[str, bool] = {}
 
     def type_of(self, schema: Any) -> Any:
         if isinstance(schema, list):
@@ -108,14 +118,25 @@ class _Reading:
             made = pa.struct([pa.field(one["name"], self.type_of(one["type"])) for one in fields])
         else:
             raise Unfit(f"its type {kind!r} is none of Avro's")
-        self.named[name] = made
+        self.named[name], self.empty[name] = made, self.is_empty(schema)
         return made
 
     def _filled(self, items: Any) -> Any:
         kind = self.type_of(items)
-        if is_empty(kind) and not isinstance(items, list):
+        if self.is_empty(items):
             raise Unfit("it is a list of values that take no bytes")
         return kind
+
+    def is_empty(self, schema: Any) -> bool:
+        """Tell whether values take no bytes; those of a union take one, which says their type."""
+        if not isinstance(schema, dict):
+            return schema == "null" or (isinstance(schema, str) and self.empty.get(schema, False))
+        kind = schema["type"]
+        if kind == "fixed":
+            return bool(schema["size"] == 0)
+        if kind in ("record", "error"):
+            return all(self.is_empty(one["type"]) for one in schema["fields"])
+        return self.is_empty(kind)
 
 
 def _of_primitive(kind: str, schema: dict[str, Any]) -> Any:
@@ -137,15 +158,6 @@ def _fixed(nbytes: Any) -> Any:
     if not isinstance(nbytes, int) or not 0 <= nbytes < 1 << 31:
         raise Unfit(f"it has values of {nbytes!r} bytes")
     return pa.binary(nbytes)
-
-
-def is_empty(kind: Any) -> bool:
-    """Tell whether values of a type take no bytes in a file."""
-    if pa.types.is_null(kind):
-        return True
-    if pa.types.is_struct(kind):
-        return all(is_empty(kind.field(number).type) for number in range(kind.num_fields))
-    return bool(pa.types.is_fixed_size_binary(kind) and kind.byte_width == 0)
 
 
 def plain(schema: Any) -> Any:
@@ -209,6 +221,9 @@ def avro_fields(columns: list[Any], path: str = "") -> list[dict[str, Any]]:
                 f"Avro's names have letters, digits and _ only, and begin with no digit: "
                 f"{one.name!r} is none; rename it"
             )
+    twice = repeated([one.name for one in columns])
+    if twice is not None:
+        raise Unfit(f"two columns are called {path + twice!r}, and one would be lost; rename one")
     return [{"name": one.name, "type": _optional(one.type, path + one.name)} for one in columns]
 
 
@@ -232,10 +247,31 @@ def _avro_type(kind: Any, name: str) -> Any:
     if pa.types.is_struct(kind):
         fields = avro_fields([kind.field(at) for at in range(kind.num_fields)], f"{name}.")
         return {"type": "record", "name": f"{name}.row", "fields": fields}
-    hint = "; cast it to UTC" if pa.types.is_timestamp(kind) and kind.tz else "; cast it"
-    raise Unfit(f"column {name!r} has type {kind}, for which Avro has no form{hint}")
+    raise Unfit(f"column {name!r} has type {kind}, for which Avro has no form{_hint(kind)}")
+
+
+def _hint(kind: Any) -> str:
+    """Say to which type of Avro a column can be cast, where one has the same values."""
+    types = pa.types
+    if types.is_timestamp(kind):
+        unit = "ms" if kind.unit == "s" else kind.unit
+        return f"; cast it to {pa.timestamp(unit, 'UTC' if kind.tz else None)}"
+    if types.is_fixed_size_list(kind) or types.is_list_view(kind):
+        return f"; cast it to {pa.list_(kind.value_type)}"
+    others = {
+        pa.date64(): pa.date32(),
+        pa.time32("s"): pa.time32("ms"),
+        pa.time64("ns"): pa.time64("us"),
+        pa.uint64(): pa.decimal128(20),
+        pa.string_view(): pa.string(),
+        pa.binary_view(): pa.binary(),
+    }
+    if types.is_duration(kind):
+        return f"; cast it to {pa.int64()}"
+    return f"; cast it to {others[kind]}" if kind in others else ", nor a type to cast it to"
 
 
 def _optional(kind: Any, name: str) -> Any:
     made = _avro_type(kind, name)
-    return made if made == "null" else ["null", made]
+    # A union takes a byte, so that a damaged file can't say that there is any number of them.
+    return ["null"] if made == "null" else ["null", made]

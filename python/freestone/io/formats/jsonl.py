@@ -1,7 +1,8 @@
 """JSON lines, by pyarrow: frames, an object in each line. Types are those that hold all lines.
 
-Texts stay texts, also those that look like times. A file is looked through once, and then read in
-parts that end with a line; each worker parses its own.
+Texts stay texts, also those that look like times. A column of whole numbers beyond 64 bits with a
+sign, or of some beside fractions, is of float64, and refused if that can't hold them. A file is
+looked through once, and then read in parts that end with a line; each worker parses its own.
 """
 
 from __future__ import annotations
@@ -17,7 +18,8 @@ import numpy as np
 from freestone.errors import FormatError, UsageError
 from freestone.io.dataset import Dataset
 from freestone.io.formats.format import Format
-from freestone.io.formats.tables import by_library, first_line, foreign, needs
+from freestone.io.formats.json_numbers import check_whole_numbers, largest
+from freestone.io.formats.tables import by_library, first_line, foreign, needs, repeated
 from freestone.io.raw import read_values
 from freestone.io.stores import FileLocation
 from freestone.io.writer import Shape, Writer, needs_columns
@@ -71,7 +73,9 @@ def _parsed(location: FileLocation, text: bytes, schema: Any, row: int) -> Any:
         explicit_schema=schema, unexpected_field_behavior="infer" if schema is None else "error"
     )
     try:
-        return reader.read_json(io.BytesIO(text), read_options=how, parse_options=form)
+        table = reader.read_json(io.BytesIO(text), read_options=how, parse_options=form)
+        check_whole_numbers(location, text, table, row)
+        return table
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
         raise FormatError(location.url, f"behind row {row:,}: {first_line(error)}") from None
 
@@ -142,7 +146,44 @@ def open_writer(location: FileLocation, shape: Shape) -> Writer:
     if shape.kind != "frame":
         raise UsageError(f"{location.url}: JSON lines have names; make it a frame, or write csv")
     needs_columns(location, shape)
+    twice = repeated(shape.columns)
+    if twice is not None:
+        raise UsageError(
+            f"{location.url}: two columns are called {twice!r}, and one would be lost; rename one"
+        )
+    for column in shape.schema:
+        _check_type(location, column.name, column.type)
     return JsonWriter(location=location, shape=shape)
+
+
+def _check_type(location: FileLocation, column: str, kind: Any) -> None:
+    """Raise `UsageError` for a type whose values would not come back."""
+    types = needs("pyarrow", "arrow", "JSON lines").types
+    inner = [kind.field(at) for at in range(kind.num_fields)] if _has_form(types, kind) else []
+    twice = repeated([field.name for field in inner])
+    if twice is not None:
+        raise UsageError(
+            f"{location.url}: column {column!r} has two fields called {twice!r}, and one would be "
+            "lost; rename one"
+        )
+    for field in inner:
+        _check_type(location, column, field.type)
+    if types.is_dictionary(kind):
+        _check_type(location, column, kind.value_type)
+    scalars = (types.is_boolean, types.is_integer, types.is_floating, types.is_null)
+    texts = (types.is_string, types.is_large_string, types.is_string_view)
+    coded = (types.is_dictionary, types.is_run_end_encoded)
+    if _has_form(types, kind) or any(fits(kind) for fits in (*scalars, *texts, *coded)):
+        return
+    raise UsageError(
+        f"{location.url}: column {column!r} has type {kind}, for which JSON has no form; make "
+        "texts or numbers of it, or write parquet"
+    )
+
+
+def _has_form(types: Any, kind: Any) -> bool:
+    """Tell whether a type is one of lists or records, which JSON has."""
+    return bool(types.is_nested(kind)) and not (types.is_map(kind) or types.is_union(kind))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -151,11 +192,37 @@ class JsonWriter(Writer):
 
     def encode(self, block: Any, start: int) -> list[Any]:
         """Return the lines of a block."""
-        with by_library(self.location):
-            lines = [
-                json.dumps(row, allow_nan=False, ensure_ascii=False) for row in block.to_pylist()
-            ]
+        rows = block.to_pylist()
+        try:
+            with by_library(self.location):
+                lines = [json.dumps(row, allow_nan=False, ensure_ascii=False) for row in rows]
+        except UsageError:
+            self._check_numbers(rows)
+            raise
+        self._check_large(block)
         return ["".join(f"{line}\n" for line in lines).encode()]
+
+    def _check_numbers(self, rows: list[dict[str, Any]]) -> None:
+        """Raise the error for the first column that has NaN or infinities."""
+        for row in rows:
+            for name, value in row.items():
+                try:
+                    json.dumps(value, allow_nan=False)
+                except ValueError:
+                    raise UsageError(
+                        f"{self.location.url} can't be written: column {name!r} has {value}, and "
+                        "JSON neither NaN nor infinity; make them missing, or write parquet"
+                    ) from None
+
+    def _check_large(self, block: Any) -> None:
+        """Raise the error for numbers that would be read as others."""
+        for column, values in zip(block.schema, block.columns, strict=True):
+            number = largest(values, "uint64")
+            if number >= 1 << 63:
+                raise UsageError(
+                    f"{self.location.url} can't be written: column {column.name!r} has {number}, "
+                    "which is read as a float64 from JSON; make texts of it, or write parquet"
+                )
 
 
 FORMAT = Format(

@@ -19,6 +19,7 @@ __all__ = [
     "foreign",
     "needs",
     "opened",
+    "repeated",
     "some_of",
     "table_of",
     "to_matrix",
@@ -79,6 +80,13 @@ def some_of(names: Sequence[str]) -> str:
     """Return the first of some names, to be shown in an error."""
     shown = ", ".join(map(repr, names[:SHOWN])) + (", ..." if len(names) > SHOWN else "")
     return shown or "none"
+
+
+def repeated(names: Sequence[str]) -> str | None:
+    """Return the first name that is there more than once, if one is."""
+    if len(set(names)) == len(names):
+        return None
+    return next(name for name in names if names.count(name) > 1)
 
 
 def opened(location: FileLocation) -> Any:

@@ -17,7 +17,7 @@ import numpy as np
 
 from freestone.errors import FormatError, SchemaError
 from freestone.io.dataset import Dataset
-from freestone.io.formats.tables import first_line
+from freestone.io.formats.tables import first_line, repeated
 from freestone.io.many.finding import Keys
 from freestone.io.many.keys import with_keys
 from freestone.io.many.parts import Part
@@ -289,8 +289,8 @@ def _check_names(part: Part) -> None:
     """Raise `FormatError` for names that are not unique, with those of the file's folders."""
     names = part.schema.names
     url = part.dataset.location.url
-    if len(set(names)) < len(names):
-        twice = next(name for name in names if names.count(name) > 1)
+    twice = repeated(names)
+    if twice is not None:
         raise FormatError(url, f"two columns are called {twice!r}; give them names of their own")
     for key, value in part.keys:
         if key in names:

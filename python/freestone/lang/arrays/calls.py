@@ -28,24 +28,29 @@ class Expected:
 
     array: str
     dtype: np.dtype[Any]
+    columns: tuple[int, ...]
     sparse: bool
 
     @classmethod
     def of(cls, array: Array) -> Expected:
         """Return what is known of an array."""
-        return cls(array.name, array.dtype, array._first().sparse)
+        return cls(array.name, array.dtype, array._row_shape(), array._first().sparse)
 
     def check(self, block: Any, number: int | None) -> None:
         """Raise the error for a block of another type."""
         # The engine takes the machine's byte order; NumPy's functions take any.
         fits = block.dtype.isnative or not self.dtype.isnative
-        if fits and same_dtype(block.dtype, self.dtype) and is_sparse(block) == self.sparse:
+        same_columns = block.shape[1:] == self.columns
+        alike = same_dtype(block.dtype, self.dtype) and is_sparse(block) == self.sparse
+        if fits and alike and same_columns:
             return
         which = "a block" if number is None else f"block {number}"
         form = "sparse" if self.sparse else "dense"
+        wanted = "" if same_columns else f" of columns {self.columns},"
+        advice = "give dtype= where the array is made" if same_columns else "return what fits"
         raise TypeError(
-            f"{which} of {self.array!r} is {describe_type(block)}, where block 0 is {form} and of "
-            f"dtype {self.dtype}; give dtype= where the array is made"
+            f"{which} of {self.array!r} is {describe_type(block)}, where block 0 is{wanted} {form} "
+            f"and of dtype {self.dtype}; {advice}"
         )
 
 

@@ -107,6 +107,9 @@ def bincount(x: Any, weights: Any = None, minlength: int = 0) -> Array:
     ]
     if not counts:
         return _array(client, "bincount", [], empty)
+    if weights is not None and len(array):
+        # NumPy gives whole numbers for no weights, and only then.
+        empty = empty.astype(float)
     # Sums of weights depend on their order.
     total = reduce(_added, counts, commutes=weights is None)
     return _array(client, "bincount", [total if client is not None else total.result()], empty)

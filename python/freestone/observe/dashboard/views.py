@@ -17,6 +17,7 @@ from freestone.observe.dashboard import metrics
 from freestone.observe.dashboard.processes import Usage
 from freestone.observe.dashboard.timeline import Timeline
 from freestone.observe.figures import worker_number
+from freestone.units import custom_resources
 
 if TYPE_CHECKING:
     from freestone.observe.dashboard import Watched
@@ -63,6 +64,7 @@ class Views:
             "explain": self._explain,
             "failures": self._failures,
             "logs": self._logs,
+            "profile": self._profile,
             "summary": self._summary,
             "tasks": self._tasks,
             "timeline": self._tasks_over_time,
@@ -142,6 +144,7 @@ class Views:
             **used,
             "cores": worker["resources"]["cores"],
             "disk_quota": worker["resources"]["disk"],
+            "resources": custom_resources(worker["resources"]),
             **worker["status"],
         }
 
@@ -190,6 +193,19 @@ class Views:
                 for log in logs
             ]
         }
+
+    def _profile(self, query: Query) -> dict[str, Any]:
+        self._observe()
+        logs = self._cluster.client.logs
+        logs.take()
+        label = query.get("function")
+        found = (
+            logs.samples.function(label, of_others=True)
+            if label
+            else logs.samples.all("all tasks", of_others=True)
+        )
+        functions = logs.samples.labels()[:LISTED]
+        return {"functions": functions, "text": str(found), "tree": found.tree().as_dict()}
 
     def _tasks_over_time(self, query: Query) -> dict[str, Any]:
         watch, observed_s = self._observe()

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from freestone.observe.profile import Profile
 from freestone.observe.report import svg
 from freestone.observe.report.advice import advice, summary
 from freestone.observe.report.series import Run, load
@@ -42,7 +43,12 @@ td, th { padding: .1em .8em .1em 0; text-align: right; } td:first-child, th:firs
 """
 
 
-def write(path: str | os.PathLike[str], records: Iterable[Mapping[str, Any]], title: str) -> None:
+def write(
+    path: str | os.PathLike[str],
+    records: Iterable[Mapping[str, Any]],
+    title: str,
+    profile: Profile | None = None,
+) -> None:
     """Write a run's page.
 
     Parameters
@@ -53,11 +59,13 @@ def write(path: str | os.PathLike[str], records: Iterable[Mapping[str, Any]], ti
         The trace.
     title
         What stands on top.
+    profile
+        Where its calls spent their time, if they were sampled.
     """
-    Path(path).write_text(page(load(records), title), "utf-8")
+    Path(path).write_text(page(load(records), title, profile), "utf-8")
 
 
-def page(run: Run, title: str) -> str:
+def page(run: Run, title: str, profile: Profile | None = None) -> str:
     """Return the page of a run as HTML."""
     parts = [
         f"<h1>{escape(title)}</h1>",
@@ -71,6 +79,7 @@ def page(run: Run, title: str) -> str:
         _section("transfers", "What went between workers", _transfers(run)),
         _section("caches", "What each worker held", _caches(run)),
         _section("durations", "How long tasks took", _durations(run)),
+        _section("profile", "Where calls spent their time", profile.html()) if profile else "",
     ]
     head = f'<meta charset="utf-8"><title>{escape(title)}</title><style>{STYLE}</style>'
     view = '<meta name="viewport" content="width=device-width">'

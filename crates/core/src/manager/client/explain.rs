@@ -54,7 +54,8 @@ impl Manager {
             waits_for: missing.map(|input| input.name).collect(),
             awaited,
             ahead: self.ahead_of(task),
-            resources: task.options.resources,
+            resources: task.options.resources.clone(),
+            lacking: self.lacking(task),
             attempts,
             attempted: task.attempts(),
             ..Explanation::default()
@@ -101,6 +102,26 @@ impl Manager {
             }
             _ => 0,
         }
+    }
+
+    /// The custom resources that hold up a task that could begin otherwise: where it is to run, or
+    /// on all workers that have them.
+    fn lacking(&self, task: &Task) -> Vec<String> {
+        let needs = &task.options.resources;
+        let place = match task.stage {
+            Stage::Queued(worker) => Some(worker),
+            Stage::Ready => None,
+            _ => return Vec::new(),
+        };
+        let workers = self.members.workers.iter();
+        let workers: Vec<_> = workers
+            .filter(|worker| worker.can_hold(needs) && place.is_none_or(|id| id == worker.id))
+            .collect();
+        let lacks = |name: &&str| {
+            let lacks = |free| needs.lacking(free).any(|lacking| lacking == *name);
+            !workers.is_empty() && workers.iter().all(|worker| lacks(&worker.free))
+        };
+        needs.custom.keys().map(|name| &**name).filter(lacks).map(str::to_owned).collect()
     }
 
     fn last_attempt(&self, slot: TaskSlot) -> Option<Attempt> {

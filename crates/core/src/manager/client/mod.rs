@@ -10,7 +10,7 @@ mod publish;
 mod reduction;
 mod statistics;
 
-use super::api::Now;
+use super::clock::Now;
 use super::table::{BlockSlot, ReductionSlot, Table};
 use crate::wire::Keep;
 use freestone_base::WorkerId;

@@ -1,7 +1,8 @@
 //! Counts tasks and blocks by function, and remembers what failed lately.
 
 use crate::manager::Manager;
-use crate::manager::api::{Failure, Now, Outcome, Why};
+use crate::manager::api::{Failure, Outcome, Why};
+use crate::manager::clock::Now;
 use crate::manager::graph::{Block, Stage, Task, ended};
 use crate::manager::overview::{
     BlockFigures, FunctionFigures, Overview, Query, RecentFailure, TaskFigures,

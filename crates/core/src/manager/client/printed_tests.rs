@@ -1,11 +1,11 @@
 use crate::manager::tests::{Play, call, name, play};
 use crate::manager::{Action, Event, Request};
-use crate::wire::{FromWorker, Printed, PrintedOf};
+use crate::wire::{FromWorker, Printed, PrintedOf, Stream};
 use freestone_base::{TaskId, Ticket, WorkerId};
 
 fn print(play: &mut Play, task: Option<TaskId>) -> (Vec<Ticket>, PrintedOf) {
     let text = (&b"hello\n"[..]).into();
-    let printed = Printed { task, is_error: true, text, left_out: 3 };
+    let printed = Printed { task, stream: Stream::Error, text, left_out: 3 };
     play.handle(Event::Worker(WorkerId(0), FromWorker::Printed(Box::new(printed))));
     let found = play.out.drain(..).find_map(|action| match action {
         Action::Print(tickets, piece) => Some((tickets.to_vec(), *piece)),
@@ -25,7 +25,7 @@ fn what_a_task_prints_is_for_those_who_wait_for_it() {
     assert!(tickets.contains(&Ticket(77)) && tickets.len() == 2, "{tickets:?}");
     assert_eq!((piece.name, piece.worker), (Some(name(1)), WorkerId(0)));
     assert_eq!(piece.printed.text.as_slice(), b"hello\n");
-    assert_eq!((piece.printed.is_error, piece.printed.left_out), (true, 3));
+    assert_eq!((piece.printed.stream, piece.printed.left_out), (Stream::Error, 3));
     assert_eq!(piece.printed.task, Some(task));
 }
 

@@ -29,15 +29,19 @@ impl Manager {
         if former.is_some() && !replace {
             return false;
         }
-        let known = self
-            .graph
-            .blocks
-            .find(&publication.name)
-            .filter(|slot| !self.graph.is_forgotten(*slot));
-        let Some(slot) = known else { return false };
-        self.graph.blocks[slot].references += 1;
+        if !self.refer_to(&publication.name) {
+            return false;
+        }
         self.on_release(former.as_slice());
         self.clients.published.insert(publication.title.clone(), publication);
+        true
+    }
+
+    /// Keeps a block by one more reference; whether it is known.
+    pub(in crate::manager) fn refer_to(&mut self, name: &Name) -> bool {
+        let found = self.graph.blocks.find(name).filter(|slot| !self.graph.is_forgotten(*slot));
+        let Some(slot) = found else { return false };
+        self.graph.blocks[slot].references += 1;
         true
     }
 

@@ -106,7 +106,7 @@ fn figures(worker: &Worker) -> WorkerFigures {
         host: worker.host.clone(),
         folder: worker.folder.clone(),
         address: worker.address.clone(),
-        resources: worker.resources,
+        resources: worker.resources.clone(),
         slots: worker.slots,
         leaving: !worker.is_active(),
         assigned: worker.held(),

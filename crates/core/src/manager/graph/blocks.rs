@@ -1,6 +1,7 @@
 //! Blocks: what tasks make and need, and where it is.
 
-use crate::manager::api::{Failure, Now};
+use crate::manager::api::Failure;
+use crate::manager::clock::Now;
 use crate::manager::table::{BlockSlot, ReductionSlot, Table, TaskSlot};
 use crate::wire::{BlockDesc, Form, Input, Keep, Output, Payload};
 use freestone_base::hash::ByName;

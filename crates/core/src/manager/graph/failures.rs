@@ -54,7 +54,7 @@ impl Manager {
         }
         let holds = self.members.workers.slots() == 0 || self.members.workers.can_hold(needs);
         let largest = self.members.workers.largest();
-        (!holds).then_some(Why::Unschedulable { needs: *needs, largest })
+        (!holds).then(|| Why::Unschedulable { needs: needs.clone(), largest })
     }
 
     /// Why a worker can never run a task, if that is so.
@@ -66,8 +66,9 @@ impl Manager {
         if !worker.is_active() {
             return Some(self.absence(id));
         }
-        let largest = worker.resources;
-        (!needs.fit(&largest)).then_some(Why::Unschedulable { needs: *needs, largest })
+        let largest = || worker.resources.clone();
+        (!needs.fit(&worker.resources))
+            .then(|| Why::Unschedulable { needs: needs.clone(), largest: largest() })
     }
 
     /// That a worker takes no calls.
@@ -80,7 +81,7 @@ impl Manager {
     /// Workers joined or left: fails ready tasks that none of those present can hold.
     pub(in crate::manager) fn refuse_unschedulable(&mut self) {
         for class in 0..self.schedule.classes.len() {
-            let ceiling = self.schedule.classes.get(class).ceiling;
+            let ceiling = self.schedule.classes.get(class).ceiling.clone();
             if self.refusal(&ceiling, None).is_none() {
                 continue;
             }
@@ -177,8 +178,8 @@ impl Manager {
         }
         let avoid = history.avoid.clone();
         let record = &self.graph.tasks[task];
-        let needs = record.options.resources;
-        let mut others = self.members.workers.least_loaded_of_each_shape(&needs, &avoid);
+        let needs = &record.options.resources;
+        let mut others = self.members.workers.least_loaded_of_each_shape(needs, &avoid);
         record.pinned.is_none() && others.next().is_some()
     }
 

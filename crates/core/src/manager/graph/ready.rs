@@ -3,7 +3,7 @@
 //! A task that leaves a queue before its turn leaves its entry behind, which is passed over later;
 //! its stamp tells it from the entry that the task gets if it comes back.
 
-use crate::manager::shapes::{coarse, larger};
+use crate::manager::shapes::coarse;
 use freestone_base::{Resources, TaskId};
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, VecDeque};
@@ -24,6 +24,8 @@ pub(in crate::manager) fn rank(priority: i32, depth: u32) -> Rank {
 pub(in crate::manager) struct Queue {
     buckets: BTreeMap<Rank, VecDeque<Entry>>,
     spare: Option<VecDeque<Entry>>,
+    /// Out of turn for now, since they lack a custom resource.
+    parked: Vec<(Rank, Entry)>,
     /// Tasks in here that are still meant.
     live: u64,
 }
@@ -38,12 +40,16 @@ impl Queue {
     }
 
     pub fn push(&mut self, rank: Rank, entry: Entry) {
+        self.insert(rank, entry);
+        self.live += 1;
+    }
+
+    fn insert(&mut self, rank: Rank, entry: Entry) {
         let spare = &mut self.spare;
         self.buckets
             .entry(rank)
             .or_insert_with(|| spare.take().unwrap_or_default())
             .push_back(entry);
-        self.live += 1;
     }
 
     /// How many entries come before a task that is pushed now.
@@ -59,13 +65,31 @@ impl Queue {
 
     /// Removes the first entry, which was meant if `live`.
     pub fn pop_first(&mut self, live: bool) -> Option<Entry> {
+        let (_, task) = self.remove_first()?;
+        self.forget(live);
+        Some(task)
+    }
+
+    fn remove_first(&mut self) -> Option<(Rank, Entry)> {
         let mut bucket = self.buckets.first_entry()?;
-        let task = bucket.get_mut().pop_front();
+        let (rank, task) = (*bucket.key(), bucket.get_mut().pop_front());
         if bucket.get().is_empty() {
             self.spare = Some(bucket.remove());
         }
-        self.forget(live);
-        task
+        Some((rank, task?))
+    }
+
+    /// Lets those behind the first entry go first, until `unpark`.
+    pub fn park_first(&mut self) {
+        let first = self.remove_first();
+        self.parked.extend(first);
+    }
+
+    /// Puts what was parked back into its bucket.
+    pub fn unpark(&mut self) {
+        for (rank, entry) in std::mem::take(&mut self.parked) {
+            self.insert(rank, entry);
+        }
     }
 
     /// The last entry.
@@ -89,6 +113,7 @@ impl Queue {
         self.live -= u64::from(live);
         if self.live == 0 {
             self.buckets.clear();
+            self.parked.clear();
             if self.spare.as_ref().is_some_and(|spare| spare.capacity() > 1024) {
                 self.spare = None;
             }
@@ -97,6 +122,7 @@ impl Queue {
 
     /// Removes all entries, first to last.
     pub fn drain(&mut self) -> Vec<Entry> {
+        self.unpark();
         self.live = 0;
         std::mem::take(&mut self.buckets).into_values().flatten().collect()
     }
@@ -120,11 +146,11 @@ impl Classes {
         let kind = coarse(resources);
         let found = self.0.iter().position(|class| class.kind == kind);
         let index = found.unwrap_or_else(|| {
-            self.0.push(Class { kind, ceiling: kind, queue: Queue::default() });
+            self.0.push(Class { ceiling: kind.clone(), kind, queue: Queue::default() });
             self.0.len() - 1
         });
         let class = &mut self.0[index];
-        class.ceiling = larger(&class.ceiling, resources);
+        class.ceiling = class.ceiling.larger(resources);
         index as u32
     }
 
@@ -145,6 +171,22 @@ impl Classes {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_is_parked_lets_others_go_first_until_it_is_unparked() {
+        let mut queue = Queue::default();
+        for task in 0..3 {
+            queue.push(rank(0, 0), (TaskId(task), 0));
+        }
+        queue.park_first();
+        assert_eq!(queue.first(), Some((TaskId(1), 0)));
+        // The parked one is no longer meant.
+        queue.forget(true);
+        assert_eq!((queue.pop_first(true), queue.len()), (Some((TaskId(1), 0)), 1));
+        queue.unpark();
+        assert_eq!((queue.pop_first(true), queue.len()), (Some((TaskId(2), 0)), 0));
+        assert_eq!(queue.first(), None);
+    }
 
     #[test]
     fn priority_then_depth_then_order() {

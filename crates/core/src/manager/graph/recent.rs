@@ -41,7 +41,7 @@ impl Recent {
         };
         let ended = Ended {
             function: task.function,
-            resources: task.options.resources,
+            resources: task.options.resources.clone(),
             attempt,
             attempted: task.attempts(),
         };
@@ -56,7 +56,7 @@ impl Recent {
         let attempt = Attempt { ended: "done".to_owned(), ..ended.attempt.clone() };
         let explanation = Explanation {
             stage: "done".into(),
-            resources: ended.resources,
+            resources: ended.resources.clone(),
             attempts: vec![attempt],
             attempted: ended.attempted,
             ..Explanation::default()

@@ -1,7 +1,8 @@
 //! Tasks: the records of calls.
 
 use super::ready::Entry;
-use crate::manager::api::{Attempt, Near, Now, Submission};
+use crate::manager::api::{Attempt, Near, Submission};
+use crate::manager::clock::Now;
 use crate::manager::table::{BlockSlot, Slot, Table, TaskSlot};
 use crate::wire::{CallOptions, Payload};
 use freestone_base::{FunctionId, TaskId, WorkerId};

@@ -1,7 +1,7 @@
 //! Clocks: workers of other machines tell times of a clock that began when that machine did.
 
 use crate::manager::Manager;
-use crate::manager::api::Now;
+use crate::manager::clock::Now;
 use freestone_base::WorkerId;
 
 impl Manager {

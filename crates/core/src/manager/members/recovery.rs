@@ -35,7 +35,7 @@ impl Manager {
         self.give_up_vanished(Some(id));
         self.unbind_all(id);
         self.transfer.balance.on_left(id);
-        self.leave_locks_of(id);
+        self.leave_shared_of(id);
         for task in tasks {
             let Some(task) = self.graph.tasks.find(task) else { continue };
             if matches!(self.graph.tasks[task].stage, Stage::Waiting { .. }) {

@@ -1,8 +1,8 @@
 //! Workers as the manager sees them, and the order in which they are asked to take work.
 
-use crate::manager::api::Now;
+use crate::manager::clock::Now;
 use crate::manager::graph::Queue;
-use crate::manager::shapes::{Shape, larger};
+use crate::manager::shapes::Shape;
 use crate::manager::table::BlockSlot;
 use crate::wire::{Address, Assignment, ToWorker, WorkerStatus};
 use freestone_base::hash::SetOf;
@@ -50,7 +50,7 @@ pub(in crate::manager) struct Worker {
     pub shape: usize,
     pub load: u32,
 
-    /// What is not reserved.
+    /// What is not reserved. Custom resources are as soon as a task is sent, and while it waits.
     pub free: Resources,
     /// Tasks for which slots and resources are reserved.
     pub running: Vec<TaskId>,
@@ -105,6 +105,7 @@ impl Worker {
         Self {
             id,
             stage: WorkerStage::Active,
+            free: resources.clone(),
             resources,
             slots,
             address,
@@ -117,7 +118,6 @@ impl Worker {
             done: 0,
             shape: 0,
             load: 0,
-            free: resources,
             running: Vec::new(),
             paused: Vec::new(),
             ahead: VecDeque::new(),
@@ -174,12 +174,26 @@ impl Worker {
 
     /// A task that had begun holds nothing any more.
     pub fn release(&mut self, task: TaskId, needs: &Resources) {
+        self.release_custom(needs);
         if let Some(at) = self.paused.iter().position(|(paused, _)| *paused == task) {
             self.paused.swap_remove(at);
             return;
         }
+        self.vacate(task, needs);
+    }
+
+    /// A task that runs no more needs no slot, and nothing but its custom resources.
+    pub fn vacate(&mut self, task: TaskId, needs: &Resources) {
         self.running.retain(|other| *other != task);
-        self.free = self.free.plus(needs);
+        self.free.give_back(&needs.without_custom());
+    }
+
+    /// A task that was sent here needs its custom resources no more: what waited for some may go.
+    pub fn release_custom(&mut self, needs: &Resources) {
+        if !needs.custom.is_empty() {
+            self.free.give_back(&needs.only_custom());
+            self.queue.unpark();
+        }
     }
 
     pub fn free_slots(&self) -> u32 {
@@ -232,13 +246,12 @@ impl Worker {
         if *needs == Resources::ONE_CORE && self.resources.cores >= self.slots {
             return self.slots;
         }
-        let by = |all: u64, each: u64| all.checked_div(each).unwrap_or(u64::MAX);
-        let all = &self.resources;
-        by(all.cores.into(), needs.cores.into())
-            .min(by(all.gpus.into(), needs.gpus.into()))
-            .min(by(all.memory, needs.memory))
-            .min(by(all.disk, needs.disk))
-            .min(self.slots.into()) as u32
+        self.resources.times(needs).min(self.slots.into()) as u32
+    }
+
+    /// Whether others hold custom resources that a call asks for.
+    pub fn lacks_custom(&self, needs: &Resources) -> bool {
+        needs.lacking(&self.free).next().is_some()
     }
 
     /// Whether a call that asks for `needs` can begin now.
@@ -370,11 +383,11 @@ impl Workers {
         let (id, index) = (worker.id, worker.id.0 as usize);
         let known = self.shapes.iter().position(|shape| shape.has(worker.slots, &worker.resources));
         worker.shape = known.unwrap_or_else(|| {
-            self.shapes.push(Shape::new(worker.slots, worker.resources));
+            self.shapes.push(Shape::new(worker.slots, worker.resources.clone()));
             self.shapes.len() - 1
         });
         let shape = &mut self.shapes[worker.shape];
-        shape.ceiling = larger(&shape.ceiling, &worker.resources);
+        shape.ceiling = shape.ceiling.larger(&worker.resources);
         worker.load = worker.current_load();
         self.shapes[worker.shape].order.insert(worker.load, id);
         self.slots += u64::from(worker.slots);
@@ -433,8 +446,18 @@ impl Workers {
     pub fn least_loaded(&self, needs: &Resources) -> Option<WorkerId> {
         let each = self.shapes.iter();
         let each =
-            each.filter_map(|shape| shape.least_loaded(needs, |id| self[id].resources, |_| true));
+            each.filter_map(|shape| shape.least_loaded(needs, |id| &self[id].resources, |_| true));
         each.min().map(|(_, id)| id)
+    }
+
+    /// The least loaded worker for a call that asks for `needs`: among those that have the custom
+    /// resources to spare, if there are any.
+    pub fn least_loaded_for(&self, needs: &Resources) -> Option<WorkerId> {
+        let has_custom = |id: WorkerId| self[id].free_slots() > 0 && !self[id].lacks_custom(needs);
+        let each = self.shapes.iter().filter(|_| !needs.custom.is_empty());
+        let each = each
+            .filter_map(|shape| shape.least_loaded(needs, |id| &self[id].resources, has_custom));
+        each.min().map(|(_, id)| id).or_else(|| self.least_loaded(needs))
     }
 
     /// The least loaded of each shape that could ever hold a call that asks for `needs`, passing
@@ -447,7 +470,7 @@ impl Workers {
         let passes = |id| !avoid.contains(&id);
         let each = self.shapes.iter();
         let each = each
-            .filter_map(move |shape| shape.least_loaded(needs, |id| self[id].resources, passes));
+            .filter_map(move |shape| shape.least_loaded(needs, |id| &self[id].resources, passes));
         each.map(|(_, id)| id)
     }
 
@@ -485,7 +508,7 @@ impl Workers {
     /// The most that any worker has, each resource for itself, to within a quarter.
     pub fn largest(&self) -> Resources {
         let shapes = self.shapes.iter().filter(|shape| !shape.order.is_empty());
-        shapes.fold(Resources::default(), |most, shape| larger(&most, &shape.ceiling))
+        shapes.fold(Resources::default(), |most, shape| most.larger(&shape.ceiling))
     }
 }
 

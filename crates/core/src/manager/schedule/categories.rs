@@ -74,7 +74,7 @@ impl Manager {
 
     /// The memory of the largest worker that can hold a task.
     fn whole_memory(&self, record: &Task) -> u64 {
-        let needs = Resources { memory: 0, ..record.options.resources };
+        let needs = Resources { memory: 0, ..record.options.resources.clone() };
         if let Some(id) = record.pinned {
             return self.members.workers.get(id).map_or(0, |worker| worker.resources.memory);
         }

@@ -7,7 +7,7 @@ use crate::manager::members::Worker;
 use crate::manager::table::TaskSlot;
 use crate::wire::{Assignment, ToWorker};
 use freestone_base::sizing::{AHEAD_NS, calls_ahead};
-use freestone_base::{TaskId, WorkerId};
+use freestone_base::{Resources, TaskId, WorkerId};
 
 /// A queue that a worker may take from.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -22,8 +22,8 @@ impl Manager {
         self.allocate(task);
         let record = &mut self.graph.tasks[task];
         record.ready_ns = self.now;
-        let (needs, pinned) = (record.options.resources, record.pinned);
-        if let Some(why) = self.refusal(&needs, pinned) {
+        let (options, pinned) = (record.options.clone(), record.pinned);
+        if let Some(why) = self.refusal(&options.resources, pinned) {
             return self.fail_with(task, why);
         }
         if self.take_members(task) {
@@ -69,7 +69,7 @@ impl Manager {
         for class in 0..self.schedule.classes.len() {
             let Some(task) = self.first_of_class(class) else { continue };
             let needs = &self.graph.tasks[task].options.resources;
-            let Some(id) = self.members.workers.least_loaded(needs) else { continue };
+            let Some(id) = self.members.workers.least_loaded_for(needs) else { continue };
             let worker = &self.members.workers[id];
             let better = taker.is_none_or(|(load, than, _)| (worker.load, id) < (load, than));
             if better && self.has_room(worker, task) {
@@ -107,7 +107,9 @@ impl Manager {
         let mut best = self.first_of_own(id).map(|task| (From::Own, task));
         for class in 0..self.schedule.classes.len() {
             let Some(task) = self.first_of_class(class) else { continue };
-            if !self.graph.tasks[task].options.resources.fit(&self.members.workers[id].resources) {
+            let needs = &self.graph.tasks[task].options.resources;
+            let worker = &self.members.workers[id];
+            if !needs.fit(&worker.resources) || worker.lacks_custom(needs) {
                 continue;
             }
             let goes_first = |than: TaskSlot| {
@@ -136,7 +138,13 @@ impl Manager {
         loop {
             let entry = self.members.workers[worker].queue.first()?;
             if let Some(task) = self.graph.tasks.find_queued(entry, Stage::Queued(worker)) {
-                return Some(task);
+                let record = &self.graph.tasks[task];
+                if !self.members.workers[worker].lacks_custom(&record.options.resources) {
+                    return Some(task);
+                }
+                // It keeps back none of those behind it: the holder may wait for one of them.
+                self.members.workers[worker].queue.park_first();
+                continue;
             }
             self.members.workers[worker].queue.pop_first(false);
         }
@@ -153,6 +161,10 @@ impl Manager {
         let record = &self.graph.tasks[task];
         let needs = &record.options.resources;
         let remaining = self.counts.ready;
+        // What is sent ahead has its custom resources: nothing there waits for them.
+        if worker.lacks_custom(needs) {
+            return false;
+        }
         worker.can_begin(needs) || {
             let mean_ns = self.graph.functions.mean_ns(record.function);
             worker.may_wait(needs, calls_ahead(mean_ns, remaining, self.members.workers.slots()))
@@ -206,14 +218,15 @@ impl Manager {
         self.counts.assigned -= 1;
         let name = self.graph.tasks.id(task);
         let charged_ns = self.graph.tasks[task].charged_ns;
-        let needs = self.graph.tasks[task].options.resources;
+        let needs = &self.graph.tasks[task].options.resources;
         let Some(worker) = self.members.workers.get_mut(id) else { return };
         worker.backlog_ns -= charged_ns;
         worker.held_ns -= charged_ns.min(AHEAD_NS);
         if running {
-            worker.release(name, &needs);
+            worker.release(name, needs);
         } else {
             worker.ahead_len -= 1;
+            worker.release_custom(needs);
         }
         self.members.touch(id);
         for index in 0..self.graph.tasks[task].inputs.len() {
@@ -236,7 +249,7 @@ impl Manager {
                 .filter(|task| is_ahead(&self.graph.tasks[*task], id, attempt));
             if let Some(task) = found {
                 let record = &mut self.graph.tasks[task];
-                if !worker.reserve(name, &record.options.resources) {
+                if !worker.reserve(name, &record.options.resources.without_custom()) {
                     return;
                 }
                 worker.ahead_len -= 1;
@@ -291,22 +304,24 @@ pub(in crate::manager) fn is_ahead(
 }
 
 impl Worker {
-    /// Reserves a slot and resources; whether there are any.
-    pub(super) fn reserve(&mut self, task: TaskId, needs: &freestone_base::Resources) -> bool {
-        if self.free_slots() == 0 {
-            return false;
+    /// Reserves a slot and resources that are not custom; whether there are any.
+    pub(super) fn reserve(&mut self, task: TaskId, needs: &Resources) -> bool {
+        let fits = self.free_slots() > 0 && self.free.take(needs);
+        if fits {
+            self.running.push(task);
         }
-        let Some(free) = self.free.checked_sub(needs) else { return false };
-        self.free = free;
-        self.running.push(task);
-        true
+        fits
     }
 
     /// Takes in a task that is sent; whether it can begin at once.
     fn take_in(&mut self, id: TaskId, task: &crate::manager::graph::Task) -> bool {
         self.held_ns += task.charged_ns.min(AHEAD_NS);
         let needs = &task.options.resources;
-        if self.can_begin(needs) && self.reserve(id, needs) {
+        let begins = self.can_begin(needs);
+        if !needs.custom.is_empty() {
+            self.free.take(&needs.only_custom());
+        }
+        if begins && self.reserve(id, &needs.without_custom()) {
             return true;
         }
         self.ahead.push_back((id, task.attempt));

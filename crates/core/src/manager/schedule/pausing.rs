@@ -1,4 +1,4 @@
-//! Tasks that wait for others: their slots and resources are free meanwhile.
+//! Tasks that wait for others: their slots and resources are free meanwhile, but for custom ones.
 
 use crate::manager::Manager;
 use crate::manager::graph::Stage;
@@ -9,13 +9,13 @@ impl Manager {
     /// The call of a task waits for others.
     pub(in crate::manager) fn on_paused(&mut self, id: WorkerId, task: TaskId, attempt: u32) {
         let Some(slot) = self.begun_at(id, task, attempt) else { return };
-        let needs = self.graph.tasks[slot].options.resources;
+        let needs = &self.graph.tasks[slot].options.resources;
         let Some(worker) = self.members.workers.get_mut(id) else { return };
         if worker.paused.iter().any(|(paused, _)| *paused == task) {
             return;
         }
         if let Stage::Assigned { running: true, .. } = self.graph.tasks[slot].stage {
-            worker.release(task, &needs);
+            worker.vacate(task, needs);
         } else {
             // It has begun, though it was sent ahead.
             worker.ahead_len -= 1;
@@ -56,9 +56,13 @@ impl Manager {
             worker.paused.iter().filter(|(_, goes_on)| *goes_on).map(|(task, _)| *task).collect();
         for task in resumed {
             let Some(slot) = self.graph.tasks.find(task) else { continue };
-            if worker.reserve(task, &self.graph.tasks[slot].options.resources) {
+            if worker.reserve(task, &self.graph.tasks[slot].options.resources.without_custom()) {
                 worker.paused.retain(|(paused, _)| *paused != task);
             }
         }
     }
 }
+
+#[cfg(test)]
+#[path = "custom_tests.rs"]
+mod tests;

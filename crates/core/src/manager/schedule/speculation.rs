@@ -7,7 +7,7 @@
 //! See docs/decisions/010-the-second-attempt-of-a-straggler-is-the-tasks-attempt.md
 
 use crate::manager::Manager;
-use crate::manager::api::Now;
+use crate::manager::clock::Now;
 use crate::manager::graph::Stage;
 use crate::manager::table::TaskSlot;
 use crate::wire::Report;
@@ -40,8 +40,8 @@ impl Manager {
             return;
         }
         for task in self.stragglers() {
-            let needs = self.graph.tasks[task].options.resources;
-            let fits = |id: &WorkerId| self.members.workers[*id].can_begin(&needs);
+            let needs = &self.graph.tasks[task].options.resources;
+            let fits = |id: &WorkerId| self.members.workers[*id].can_begin(needs);
             let Some(place) = idle.iter().position(fits) else { continue };
             self.run_again(task, idle.swap_remove(place));
         }
@@ -104,9 +104,9 @@ impl Manager {
     }
 
     fn release_first(&mut self, task: TaskSlot, first: &First) {
-        let needs = self.graph.tasks[task].options.resources;
+        let needs = &self.graph.tasks[task].options.resources;
         let Some(worker) = self.members.workers.get_mut(first.worker) else { return };
-        worker.release(first.task, &needs);
+        worker.release(first.task, needs);
         worker.backlog_ns -= first.charged_ns;
         worker.held_ns -= first.charged_ns.min(AHEAD_NS);
         self.members.touch(first.worker);

@@ -58,6 +58,7 @@ impl Manager {
     /// Moves one task from the queue that is kept for a victim; whether there was one worth it.
     fn take_queued(&mut self, victim: WorkerId, thief: WorkerId) -> bool {
         let wait_ns = self.members.workers[victim].wait_ns();
+        self.members.workers[victim].queue.unpark();
         let mut passed = Vec::new();
         let mut found = None;
         while let Some(task) = self.last_queued(victim).filter(|_| passed.len() < TASKS_SEEN) {
@@ -101,6 +102,7 @@ impl Manager {
             && self.tied_to(record).is_none_or(|tied| tied == id)
             && !avoided
             && record.options.resources.fit(&self.members.workers[id].resources)
+            && !self.members.workers[id].lacks_custom(&record.options.resources)
     }
 
     /// Whether a task that was given back before has been long enough where it is.

@@ -8,7 +8,7 @@
 
 use super::Answers;
 use crate::manager::api::Outcome;
-use crate::manager::locking::{Entry, Limit, LockRequest};
+use crate::manager::sharing::{Entry, Limit, LockRequest};
 use freestone_base::{Ticket, WorkerId};
 use std::collections::{BTreeMap, HashMap};
 
@@ -38,7 +38,7 @@ struct Hold {
 
 /// All locks and semaphores.
 #[derive(Default)]
-pub(in crate::manager) struct Locks {
+pub(super) struct Locks {
     by_title: HashMap<String, Lock>,
     holds: HashMap<u64, Hold>,
     turns: Turn,
@@ -61,7 +61,6 @@ impl Locks {
                 answers.push((ticket, Outcome::Entered(entry)));
             }
             LockRequest::Await { hold, ticket } => self.wait(hold, ticket, answers),
-            LockRequest::Leave { hold } => self.leave(hold, answers),
         }
     }
 
@@ -98,7 +97,7 @@ impl Locks {
         }
     }
 
-    fn leave(&mut self, number: u64, answers: &mut Answers) {
+    pub fn leave(&mut self, number: u64, answers: &mut Answers) {
         let Some(hold) = self.holds.remove(&number) else { return };
         let ended = hold.tickets.into_iter().map(|ticket| (ticket, Outcome::Accepted(false)));
         answers.extend(ended);

@@ -1,5 +1,5 @@
 use crate::manager::tests::{Play, play};
-use crate::manager::{Entry, Event, Limit, LockRequest, Outcome};
+use crate::manager::{Entry, Event, Limit, LockRequest, Outcome, SharedRequest};
 use freestone_base::{Ticket, WorkerId};
 use std::collections::BTreeMap;
 use std::num::NonZeroU32;
@@ -31,7 +31,7 @@ fn wait(play: &mut Play, hold: u64) -> Vec<(u64, bool)> {
 }
 
 fn leave(play: &mut Play, hold: u64) -> Vec<(u64, bool)> {
-    play.request(LockRequest::Leave { hold }.into());
+    play.request(SharedRequest::Leave { hold }.into());
     accepted(play)
 }
 

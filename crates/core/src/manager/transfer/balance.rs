@@ -3,7 +3,7 @@
 //! See docs/decisions/019-the-manager-balances-collections.md
 
 use crate::manager::Manager;
-use crate::manager::api::Now;
+use crate::manager::clock::Now;
 use crate::manager::graph::{Block, Stage};
 use crate::manager::members::Worker;
 use crate::manager::table::BlockSlot;

@@ -10,7 +10,8 @@ mod transfers;
 use balance::Balance;
 use room::Cramped;
 
-use super::api::{Config, Now};
+use super::api::Config;
+use super::clock::Now;
 use super::table::BlockSlot;
 use freestone_base::WorkerId;
 

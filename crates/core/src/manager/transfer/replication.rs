@@ -2,7 +2,7 @@
 //! what would take longer to make again than to copy, where workers are lost.
 
 use crate::manager::Manager;
-use crate::manager::api::Now;
+use crate::manager::clock::Now;
 use crate::manager::graph::Block;
 use crate::manager::table::{BlockSlot, TaskSlot};
 use crate::wire::Keep;
@@ -105,6 +105,16 @@ impl Manager {
                 self.transfer.copies.want(slot, block.name, copies);
                 self.replicate(slot);
             }
+        }
+    }
+
+    /// A block that is there, or will be, has so many replicas from now on, where there are workers
+    /// for them.
+    pub(in crate::manager) fn have_replicas(&mut self, name: &Name, copies: u32) {
+        let Some(slot) = self.graph.blocks.find(name) else { return };
+        if self.graph.blocks.get(slot).is_some_and(|block| !block.is_group()) {
+            self.transfer.copies.want(slot, *name, copies);
+            self.replicate(slot);
         }
     }
 

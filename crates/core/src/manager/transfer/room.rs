@@ -6,7 +6,8 @@
 //! any more, since nothing is going to make room then.
 
 use crate::manager::Manager;
-use crate::manager::api::{Now, Why};
+use crate::manager::api::Why;
+use crate::manager::clock::Now;
 use crate::manager::graph::{Block, Extra, Stage, rank};
 use crate::manager::members::Worker;
 use crate::manager::table::{BlockSlot, TaskSlot};

@@ -5,7 +5,7 @@
 //! go of the block, as long as results may have to be made again that were made of it, within limits.
 
 use crate::manager::Manager;
-use crate::manager::api::Now;
+use crate::manager::clock::Now;
 use crate::manager::members::Worker;
 use crate::manager::table::BlockSlot;
 use freestone_base::WorkerId;

@@ -136,7 +136,7 @@ impl World {
         assert!(left.is_empty(), "{left:?} are left");
         for executor in &self.worker.executors {
             assert!(executor.in_flight.is_empty() && executor.mapped.is_empty());
-            assert_eq!((executor.lease, executor.work_ns), (None, 0));
+            assert_eq!((&executor.lease, executor.work_ns), (&None, 0));
         }
         assert_eq!(self.worker.free, self.config.resources);
         assert!(self.worker.waiters.is_empty(), "{:?}", self.worker.waiters);

@@ -3,6 +3,8 @@
 use super::cases::{Harness, MS, call};
 use crate::wire::{Assignment, Call, FromWorker, ToExecutor};
 use crate::worker::{Action, Event};
+use freestone_base::Custom;
+use std::sync::Arc;
 
 impl Harness {
     /// The only call that was sent just now, and its executor.
@@ -180,4 +182,39 @@ fn the_death_of_an_executor_whose_call_waits_ends_the_waiting() {
     harness.event(Event::Resuming { executor: first, sequence: claimed });
     harness.advance();
     assert!(!harness.goes_on(first));
+}
+
+/// A call that takes the only licence of a worker with so many slots, which pauses.
+fn with_licensed_parent(slots: u32) -> (Harness, u32, Call, impl Fn(u64) -> Assignment) {
+    let licence = || Custom::from([("licence".into(), 1)]);
+    let mut harness = Harness::new(slots);
+    harness.duration_ns = 1000 * MS;
+    harness.worker.free.custom = licence();
+    harness.worker.config.resources.custom = licence();
+    let licensed = move |number| {
+        let mut call = Assignment { expected_ns: Some(1000 * MS), ..call(number) };
+        Arc::make_mut(&mut call.options).resources.custom = licence();
+        call
+    };
+    harness.run(vec![licensed(0)]);
+    let (first, parent) = harness.begun();
+    (harness, first, parent, licensed)
+}
+
+#[test]
+fn a_call_that_waits_keeps_its_custom_resources() {
+    let (mut harness, first, parent, licensed) = with_licensed_parent(1);
+    harness.pause(first, &parent);
+    assert_eq!((harness.worker.busy(), harness.worker.free.cores), (0, 1));
+    harness.run(vec![licensed(1), call(2)]);
+    harness.ready();
+    let (second, plain) = harness.begun();
+    harness.end(second, &[plain]);
+    assert!(harness.sent().is_empty(), "the licence is held");
+    harness.event(Event::Resuming { executor: first, sequence: parent.sequence });
+    harness.advance();
+    assert!(harness.goes_on(first));
+    assert_eq!((harness.worker.busy(), harness.worker.free.cores), (1, 0));
+    harness.end(first, &[parent]);
+    assert_eq!(harness.sent().len(), 1, "the licence is free");
 }

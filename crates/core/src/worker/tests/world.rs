@@ -12,11 +12,16 @@ use crate::worker::claim::Claims;
 use crate::worker::{
     Action, Adopted, Event, ExternalFile, FileStamp, Now, TransferError, Worker, WorkerConfig,
 };
-use freestone_base::{FunctionId, Name, Resources, TaskId, WorkerId};
+use freestone_base::{Custom, FunctionId, Name, Resources, TaskId, WorkerId};
 use smallvec::smallvec;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 use std::sync::Arc;
+
+/// So many of a resource with a name of the user's; none has no entry.
+fn licences(amount: u32) -> Custom {
+    (amount > 0).then(|| ("licence".into(), amount)).into_iter().collect()
+}
 
 /// Numbers from a seed (`SplitMix64`).
 pub struct Dice(u64);
@@ -87,7 +92,13 @@ pub const FUNCTIONS: u32 = 3;
 
 pub fn config(slots: u32) -> WorkerConfig {
     WorkerConfig {
-        resources: Resources { cores: slots, gpus: 0, memory: 100, disk: 2000 },
+        resources: Resources {
+            cores: slots,
+            memory: 100,
+            disk: 2000,
+            custom: licences(2),
+            ..Resources::default()
+        },
         slots,
         memory_quota: 1000,
         disk_quota: 2000,
@@ -391,6 +402,7 @@ impl World {
             cores: self.dice.pick(&[1, 1, 1, 1, 2, 99]).unwrap(),
             memory: self.dice.pick(&[0, 0, 0, 60]).unwrap(),
             disk: self.dice.pick(&[0, 0, 0, 300, 1000, 9999]).unwrap(),
+            custom: licences(self.dice.pick(&[0, 0, 0, 1, 2]).unwrap()),
             ..Resources::default()
         };
         let keep = self.dice.pick(&[Keep::Task, Keep::Task, Keep::Session, Keep::Forever]).unwrap();
@@ -501,18 +513,19 @@ impl World {
         let mut running = 0;
         for executor in &self.executors {
             let Some(call) = &executor.running else { continue };
-            // It takes nothing while it waits for others.
+            let task = self.tasks.values().find(|task| task.assignment.outputs == call.outputs);
+            let wanted = &task.unwrap().assignment.options.resources;
+            // It takes nothing else while it waits for others.
+            taken.give_back(&wanted.only_custom());
             if matches!(executor.waiting, Waiting::Paused | Waiting::Resuming) {
                 continue;
             }
             running += 1;
-            let task = self.tasks.values().find(|task| task.assignment.outputs == call.outputs);
-            let wanted = task.unwrap().assignment.options.resources;
             let cores = wanted.cores.min(self.config.resources.cores);
             // One that has waited takes what was left of the disk.
             let has_waited = executor.waiting == Waiting::Over;
             let disk = if has_waited { 0 } else { wanted.disk.min(self.config.resources.disk) };
-            taken = taken.plus(&Resources { cores, disk, ..wanted });
+            taken.give_back(&Resources { cores, disk, ..wanted.without_custom() });
         }
         assert!(taken.fit(&self.config.resources), "{taken}");
         assert!(running <= self.config.slots, "{running} calls run");

@@ -1,8 +1,9 @@
 //! Joining a run that is on: the joining rank's side of the doors.
 
 use super::door::{JOINING, REFUSED};
-use super::meeting::{AGAIN, STEP, connect, failed, read_named, write_named};
+use super::meeting::{AGAIN, STEP, connect, read_named, write_named};
 use super::peer::Peer;
+use super::watch::failed;
 use crate::event::Rank;
 use crate::transport::TransportError;
 use freestone_tls::{Access, Tls};

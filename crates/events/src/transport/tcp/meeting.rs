@@ -2,7 +2,7 @@
 //! each connects to those with lower numbers. Who comes later is the subject of `door.rs`.
 
 use super::Peer;
-use super::watch::{Watch, Watcher};
+use super::watch::{Watch, Watcher, failed};
 use crate::event::Rank;
 use crate::transport::TransportError;
 use freestone_tls::{Access, Tls};
@@ -323,12 +323,4 @@ pub fn read_named(from: &mut impl Read) -> io::Result<(u32, String)> {
     from.read_exact(&mut text)?;
     let text = String::from_utf8(text).map_err(|error| io::Error::other(error.to_string()))?;
     Ok((rank, text))
-}
-
-/// What could not be reached; a lost rank, if that is why.
-pub fn failed(what: &str, source: io::Error) -> TransportError {
-    match source.downcast::<TransportError>() {
-        Ok(lost) => lost,
-        Err(source) => TransportError::Io { what: format!("{what}: no connection"), source },
-    }
 }

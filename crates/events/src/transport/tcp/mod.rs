@@ -22,7 +22,6 @@ use crate::event::Rank;
 use crate::sync::lock;
 use door::Door;
 use freestone_tls::Access;
-use meeting::failed;
 use peer::{Input, Peer};
 use std::io::{self, Read, Write};
 use std::net::TcpListener;
@@ -31,7 +30,7 @@ use std::os::unix::net::UnixStream;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering, fence};
 use std::sync::{Arc, Mutex, OnceLock, Weak};
 use std::time::{Duration, Instant};
-use watch::Watcher;
+use watch::{Watcher, failed};
 
 /// The most bytes of a payload in one frame.
 const LONGEST: usize = 256 << 10;

@@ -1,7 +1,6 @@
 //! The connections between the ranks of a run and whoever held their meeting, kept while the run goes
 //! on: one side reports lost ranks, the other that a rank has given up or has left.
 
-use super::meeting::failed;
 use super::peer::{Input, Peer};
 use crate::event::Rank;
 use crate::sync::lock;
@@ -183,5 +182,13 @@ impl Watch {
             watched.report(other);
         }
         Ok(())
+    }
+}
+
+/// What could not be reached; a lost rank, if that is why.
+pub fn failed(what: &str, source: io::Error) -> TransportError {
+    match source.downcast::<TransportError>() {
+        Ok(lost) => lost,
+        Err(source) => TransportError::Io { what: format!("{what}: no connection"), source },
     }
 }

@@ -4,10 +4,6 @@ use crate::models::every_interleaving;
 use loom::thread;
 use waiter::Waiter;
 
-pub mod task {
-    /// What a thread waits for; events, in the crate.
-    pub type Events = u32;
-}
 #[path = "../../../src/rank/waiter.rs"]
 pub mod waiter;
 

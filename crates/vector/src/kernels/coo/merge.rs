@@ -5,7 +5,8 @@ use std::cmp::Ordering;
 use super::{Places, Target};
 use crate::cell::Number;
 use crate::error::Error;
-use crate::kernels::dense::binary::{Binary, Side, compute};
+use crate::kernels::dense::binary::{Binary, compute};
+use crate::kernels::dense::side::Side;
 
 /// Whether an operation gives 0 for two zeros, so that what neither side stores stays away.
 pub fn keeps_zeros(binary: Binary) -> bool {

@@ -4,5 +4,6 @@ pub mod multiply;
 pub mod panel;
 pub mod product;
 pub mod reduce;
+pub mod rows;
 pub mod take;
 pub mod transpose;

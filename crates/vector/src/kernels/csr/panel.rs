@@ -1,7 +1,7 @@
 //! A CSR matrix times a dense matrix.
 
 use crate::cell::Number;
-use crate::kernels::csr::multiply::Rows;
+use crate::kernels::csr::rows::Rows;
 use crate::widened;
 
 widened! {

@@ -1,6 +1,6 @@
 //! Compressed columns: the rows of the transpose.
 
-use super::multiply::Rows;
+use super::rows::Rows;
 use crate::cell::Number;
 use crate::error::Error;
 use crate::kernels::check_length;

@@ -1,5 +1,6 @@
 //! Elementwise operations of two sides.
 
+use super::side::Side;
 use super::{divide, power};
 use crate::cell::{Number, reals, reals_mut, singles, singles_mut};
 use crate::error::Error;
@@ -54,15 +55,6 @@ impl Binary {
     pub fn named(name: &str) -> Option<Self> {
         BINARIES.iter().find(|(known, _)| *known == name).map(|(_, binary)| *binary)
     }
-}
-
-/// One side of an operation: a number for every cell, or one for all.
-#[derive(Clone, Copy)]
-pub enum Side<'a, T> {
-    /// A number for every cell.
-    Each(&'a [T]),
-    /// One for all.
-    All(T),
 }
 
 /// Computes `out = left binary right`, as long as `out` is.

@@ -7,8 +7,9 @@
 use std::marker::PhantomData;
 use std::slice;
 
-use super::binary::{self, BINARIES, Binary, Side};
+use super::binary::{self, BINARIES, Binary};
 use super::reduce::{self, REDUCTIONS, Reduce};
+use super::side::Side;
 use super::unary::{self, UNARIES, Unary};
 use super::{divide, select, stream};
 use crate::cell::{Cell, Number};

@@ -10,5 +10,6 @@ pub mod real;
 pub mod reduce;
 pub mod rows;
 pub mod select;
+pub mod side;
 pub mod stream;
 pub mod unary;

@@ -11,8 +11,8 @@
 
 use std::f64::consts::{LOG2_E, SQRT_2};
 
-use super::binary::Side;
 use super::real::{LN_2_HIGH, LN_2_LOW, MAGIC, series, two_to};
+use super::side::Side;
 use crate::cell::Number;
 
 /// Cells of which none, as a rule, is left to the system.

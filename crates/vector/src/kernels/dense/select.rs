@@ -2,7 +2,7 @@
 //!
 //! See docs/decisions/043-comparisons-keep-booleans-at-their-operands-width.md
 
-use super::binary::Side;
+use super::side::Side;
 use crate::cell::Number;
 use crate::widened;
 

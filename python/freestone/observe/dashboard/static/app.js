@@ -3,6 +3,7 @@
 import { el, seconds } from "./dom.js";
 import { Logs } from "./logs.js";
 import { ask } from "./net.js";
+import { Profile } from "./profile.js";
 import { Timeline } from "./timeline.js";
 import * as views from "./views.js";
 
@@ -16,6 +17,7 @@ const VIEWS = {
   transfers: ["Transfers", () => new views.Transfers()],
   failures: ["Failures", () => new views.Failures()],
   logs: ["Logs", () => new Logs()],
+  profile: ["Profile", () => new Profile()],
 };
 
 const main = document.getElementById("view");

@@ -36,7 +36,7 @@ export class Logs {
 
 function log(one) {
   const who = one.label || "no task";
-  return el("section", { "aria-label": `${who} on ${one.worker}` },
+  return el("article", { "aria-label": `${who} on ${one.worker}` },
     el("p", {}, el("b", {}, who), el("span", { class: "soft" }, ` on ${one.worker} `),
       one.name ? el("button", { "data-name": one.name, "aria-label": `What became of ${who} ${one.name.slice(0, 8)}?`,
         onclick: () => explain(one.name) }, "Explain") : null),

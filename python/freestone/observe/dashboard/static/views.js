@@ -166,7 +166,7 @@ export class Tasks {
       ["worker", (task) => task.worker ?? "–"],
       ["inputs missing", (task) => (task.missing ? count(task.missing) : "–"), true],
       ["name", (task) => short(task.name)],
-      ["", (task) => el("button", { "data-name": task.name, "aria-label": `Why does ${task.label} ${task.name.slice(0, 8)} wait?`,
+      ["action", (task) => el("button", { "data-name": task.name, "aria-label": `Why does ${task.label} ${task.name.slice(0, 8)} wait?`,
         onclick: () => explain(task.name) }, "Why?")],
     ];
     const caption = tasks.length < 200 ? `${tasks.length} tasks` : `The first ${tasks.length} tasks`;
@@ -204,15 +204,17 @@ export class Workers {
     const cpu = (one) => (one.cpu === null ? "–" : [
       meter([["", one.cpu]], one.cores || one.slots || 1, `${one.cpu.toFixed(2)} cores busy`), `${one.cpu.toFixed(2)} cores`]);
     const tier = (used, quota) => [meter([["", used]], quota, `${bytes(used)} of ${bytes(quota)}`), `${bytes(used)} of ${bytes(quota)}`];
+    const custom = (one) => Object.entries(one.resources).map(([name, amount]) => `${amount} ${name}`).join(", ");
     const columns = [
       ["worker", (one) => one.worker],
-      ["", (one) => (one.leaving ? el("span", { class: "warn" }, "leaves")
+      ["action", (one) => (one.leaving ? el("span", { class: "warn" }, "leaves")
         : el("button", { "aria-label": `Retire ${one.worker}`, onclick: () => retire(one) }, "Retire…"))],
       ["machine", (one) => `${one.host}:${one.pid}`],
       ["running", (one) => [meter([["done", one.running]], one.slots, `${one.running} of ${one.slots} slots`), `${one.running} of ${one.slots}`]],
       ["processor", cpu],
       ["memory tier", (one) => tier(one.memory_nbytes, one.memory_quota)],
       ["disk tier", (one) => tier(one.disk_nbytes, one.disk_quota)],
+      ...(summary.workers.some((one) => Object.keys(one.resources).length) ? [["resources", custom]] : []),
       ["resident", (one) => bytes(one.rss), true],
       ["blocks", (one) => count(one.blocks), true],
       ["held", (one) => count(one.assigned), true],
@@ -258,7 +260,7 @@ export class Blocks {
       ["bytes", (one) => bytes(one.nbytes), true],
       ["replicas", (one) => count(one.replicas.length), true],
       ["at", (one) => one.replicas.join(", ") || "the manager"],
-      ["", (one) => el("button", { "aria-label": `Explain block ${one.name.slice(0, 8)}`, onclick: () => explain(one.name) }, "Explain")],
+      ["action", (one) => el("button", { "aria-label": `Explain block ${one.name.slice(0, 8)}`, onclick: () => explain(one.name) }, "Explain")],
     ];
     // Whoever has come to a button by the keyboard stays there.
     if (this.node.contains(document.activeElement) && document.activeElement.tagName === "BUTTON") return;

@@ -1,26 +1,29 @@
-//! Plain values of Python's in the direct codec.
+//! From Python values to bytes: plain ones directly, others by pickle.
 //!
-//! `None`, numbers, texts, bytes, futures, arrays and scalars of `NumPy`'s own dtypes, tuples and
-//! named tuples of them. Whatever else there is in a value, all of it is left to pickle: so two
-//! references to one mutable object stay two references to one.
+//! Plain are `None`, numbers, texts, bytes, futures, arrays and scalars of `NumPy`'s own dtypes,
+//! tuples and named tuples of them. Whatever else there is in a value, all of it is left to pickle:
+//! so two references to one mutable object stay two references to one.
 //!
 //! See docs/decisions/033-plain-values-are-encoded-without-pickle.md
 
-use crate::arrays::{self, Kind, Kinds};
-use crate::codec::{self, malformed};
+use crate::arrays::{self, Kinds};
 use crate::future::FutureBase;
-use freestone_executor::codec::direct::{Element, MAX_DEPTH, Reader, Writer};
-use freestone_executor::codec::forms::DIRECT;
+use crate::pickling::{Block, encode_block, pickled_by_name, pickled_for};
+use freestone_base::Name;
+use freestone_executor::codec::Inputs;
+use freestone_executor::codec::direct::{MAX_DEPTH, Writer, write_inputs};
+use freestone_executor::codec::forms::{self, DIRECT};
 use pyo3::exceptions::PyValueError;
 use pyo3::intern;
 use pyo3::prelude::*;
-use pyo3::types::{
-    PyBool, PyByteArray, PyBytes, PyDict, PyFloat, PyInt, PyString, PyTuple, PyType,
-};
+use pyo3::types::{PyBool, PyBytes, PyDict, PyFloat, PyInt, PyString, PyTuple, PyType};
 use smallvec::SmallVec;
-use std::collections::HashMap;
 use std::sync::{Mutex, PoisonError};
 
+/// What is written of an array besides its bytes, at most.
+const HEADER: usize = 64;
+/// Arguments of more bytes are pickled.
+const MAX_DIRECT_NBYTES: usize = 1 << 20;
 /// Classes of named tuples that are remembered at most.
 const MAX_CLASSES: usize = 64;
 /// In the flags of an array.
@@ -28,10 +31,10 @@ const C_CONTIGUOUS: u32 = 0x1;
 const WRITEABLE: u32 = 0x400;
 
 /// Gives the position of a future among the inputs of a call; nothing if it can be none.
-pub type Position<'a> = &'a mut dyn FnMut(&FutureBase) -> Option<usize>;
+type Position<'a> = &'a mut dyn FnMut(&FutureBase) -> Option<usize>;
 
-/// Writes a value in `limit` bytes at most. Nothing: it is for pickle.
-pub fn write(value: &Bound<'_, PyAny>, limit: usize) -> Option<Vec<u8>> {
+/// Writes a plain value in `limit` bytes at most. Nothing: it is for pickle.
+fn write_plain(value: &Bound<'_, PyAny>, limit: usize) -> Option<Vec<u8>> {
     // Outside of arguments nothing stands for a future.
     let mut position = |_: &FutureBase| None;
     let mut walk = Walk::new(limit, &mut position);
@@ -39,8 +42,8 @@ pub fn write(value: &Bound<'_, PyAny>, limit: usize) -> Option<Vec<u8>> {
     Some(walk.writer.finish())
 }
 
-/// Writes a call's arguments, as [`write`] does a value.
-pub fn write_arguments(
+/// Writes a call's arguments, as [`write_plain`] does a value.
+fn write_plain_arguments(
     arguments: &Bound<'_, PyTuple>,
     keywords: Option<&Bound<'_, PyDict>>,
     limit: usize,
@@ -164,7 +167,7 @@ fn class_of_named(tuple: &Bound<'_, PyTuple>) -> Option<Vec<u8>> {
     if let Some(found) = find() {
         return found;
     }
-    let pickled = if is_named(&class) { codec::pickled_by_name(&class) } else { None };
+    let pickled = if is_named(&class) { pickled_by_name(&class) } else { None };
     let mut known = KNOWN.lock().unwrap_or_else(PoisonError::into_inner);
     // The lock is held for moments only: nothing is dropped that could run Python code under it.
     let former = if known.len() >= MAX_CLASSES { std::mem::take(&mut *known) } else { Vec::new() };
@@ -188,127 +191,93 @@ fn is_named(class: &Bound<'_, PyType>) -> bool {
     is_direct && has_no_more && has("_fields") && has("_make") && !pickles
 }
 
-/// Reads what [`write`] wrote. Arrays in it can't be written to.
-pub fn read<'py>(py: Python<'py>, reader: Reader<'_>) -> PyResult<Bound<'py, PyAny>> {
-    Builder { py, reader, inputs: &[], is_own: false }.value(0)
+/// Whether a value says of itself that it has more than `limit` bytes.
+pub fn is_large(value: &Bound<'_, PyAny>, limit: usize) -> bool {
+    let small = value.is_none()
+        || value.is_exact_instance_of::<PyInt>()
+        || value.is_exact_instance_of::<PyFloat>()
+        || value.is_exact_instance_of::<PyString>();
+    if small {
+        return false;
+    }
+    if let Ok(bytes) = value.cast_exact::<PyBytes>() {
+        return bytes.as_bytes().len() > limit;
+    }
+    let nbytes = value.getattr("nbytes").and_then(|nbytes| nbytes.extract::<usize>());
+    nbytes.is_ok_and(|nbytes| nbytes > limit)
 }
 
-/// Reads what [`write_arguments`] wrote: arguments and keywords.
-pub fn read_arguments<'py>(
-    py: Python<'py>,
-    reader: Reader<'_>,
-    inputs: &[Py<PyAny>],
-) -> PyResult<codec::Decoded<'py>> {
-    let mut builder = Builder { py, reader, inputs, is_own: true };
-    let count = builder.reader.length().map_err(|error| malformed(&error))?;
-    let arguments = builder.tuple(count, 0)?;
-    let count = builder.reader.length().map_err(|error| malformed(&error))?;
-    if count == 0 {
-        return Ok((arguments, None));
-    }
-    let keywords = PyDict::new(py);
-    for _ in 0..count {
-        keywords.set_item(builder.value(0)?, builder.value(0)?)?;
-    }
-    Ok((arguments, Some(keywords)))
+/// Encoded arguments and the blocks that they stand on.
+pub struct Arguments {
+    /// What travels.
+    pub payload: Vec<u8>,
+    /// The blocks, in the positions that the payload names.
+    pub inputs: Vec<Name>,
 }
 
-/// Makes Python's values of what it reads.
-struct Builder<'py, 'a> {
-    py: Python<'py>,
-    reader: Reader<'a>,
-    inputs: &'a [Py<PyAny>],
-    /// Whether who gets the arrays may write to them, if they could be written to before.
-    is_own: bool,
-}
-
-impl<'py> Builder<'py, '_> {
-    fn value(&mut self, depth: usize) -> PyResult<Bound<'py, PyAny>> {
-        let py = self.py;
-        let value = match self.reader.element(depth).map_err(|error| malformed(&error))? {
-            Element::None => py.None().into_bound(py),
-            Element::Boolean(value) => PyBool::new(py, value).to_owned().into_any(),
-            Element::Integer(value) => value.into_pyobject(py)?.into_any(),
-            Element::Float(value) => PyFloat::new(py, value).into_any(),
-            Element::Text(text) => PyString::new(py, text).into_any(),
-            Element::Bytes(bytes) => PyBytes::new(py, bytes).into_any(),
-            Element::Tuple(length) => self.tuple(length, depth + 1)?.into_any(),
-            Element::NamedTuple { class, length } => self.named_tuple(class, length, depth)?,
-            Element::Array { dtype, is_writeable, shape, bytes } => {
-                self.array(dtype, is_writeable, &shape, bytes)?
-            }
-            Element::Scalar { dtype, bytes } => {
-                let bytes = PyBytes::new(py, bytes).into_any();
-                let scalar =
-                    arrays::over(py, &PyTuple::empty(py), &self.kind(dtype)?.dtype, &bytes);
-                scalar?.get_item(PyTuple::empty(py))?
-            }
-            Element::Input(position) => self.input(position)?,
-        };
-        Ok(value)
+/// Encodes a call's arguments for `owner`'s cluster.
+pub fn encode_arguments(
+    owner: &Bound<'_, PyAny>,
+    arguments: &Bound<'_, PyTuple>,
+    keywords: Option<&Bound<'_, PyDict>>,
+) -> PyResult<Arguments> {
+    if let Some(direct) = write_arguments(owner, arguments, keywords) {
+        return Ok(direct);
     }
-
-    fn tuple(&mut self, length: usize, depth: usize) -> PyResult<Bound<'py, PyTuple>> {
-        let values = (0..length).map(|_| self.value(depth));
-        let values = values.collect::<PyResult<SmallVec<[_; 8]>>>()?;
-        PyTuple::new(self.py, values)
-    }
-
-    fn named_tuple(
-        &mut self,
-        class: &[u8],
-        length: usize,
-        depth: usize,
-    ) -> PyResult<Bound<'py, PyAny>> {
-        let class = class_by_name(self.py, class)?;
-        let values = self.tuple(length, depth + 1)?;
-        let new = self.py.get_type::<PyTuple>().getattr(intern!(self.py, "__new__"))?;
-        new.call1((class, values))
-    }
-
-    fn array(
-        &self,
-        dtype: usize,
-        is_writeable: bool,
-        shape: &[usize],
-        bytes: &[u8],
-    ) -> PyResult<Bound<'py, PyAny>> {
-        let py = self.py;
-        let buffer = if self.is_own && is_writeable {
-            PyByteArray::new(py, bytes).into_any()
-        } else {
-            PyBytes::new(py, bytes).into_any()
-        };
-        arrays::over(py, &PyTuple::new(py, shape)?, &self.kind(dtype)?.dtype, &buffer)
-    }
-
-    fn kind(&self, dtype: usize) -> PyResult<&'static Kind> {
-        Ok(&arrays::load_kinds(self.py)?.all[dtype])
-    }
-
-    fn input(&self, position: usize) -> PyResult<Bound<'py, PyAny>> {
-        let input = self.inputs.get(position);
-        let input =
-            input.ok_or_else(|| PyValueError::new_err(format!("there is no input {position}")))?;
-        Ok(input.bind(self.py).clone())
-    }
-}
-
-/// The class that was pickled, imported once.
-fn class_by_name<'py>(py: Python<'py>, pickled: &[u8]) -> PyResult<Bound<'py, PyAny>> {
-    static KNOWN: Mutex<Option<HashMap<Vec<u8>, Py<PyAny>>>> = Mutex::new(None);
-    let find = || {
-        let known = KNOWN.lock().unwrap_or_else(PoisonError::into_inner);
-        known.as_ref()?.get(pickled).map(|class| class.clone_ref(py))
+    let py = owner.py();
+    let keywords = keywords.filter(|keywords| !keywords.is_empty());
+    let (pickle, inputs) = match keywords {
+        None => pickled_for(owner, arguments)?,
+        Some(keywords) => {
+            pickled_for(owner, PyTuple::new(py, [arguments.as_any(), keywords])?.as_any())?
+        }
     };
-    if let Some(class) = find() {
-        return Ok(class.into_bound(py));
+    let payload = forms::Arguments::of_pickle(pickle.as_bytes(), keywords.is_some());
+    Ok(Arguments { payload, inputs })
+}
+
+/// Writes a call's arguments without pickle, if they are plain.
+fn write_arguments(
+    owner: &Bound<'_, PyAny>,
+    arguments: &Bound<'_, PyTuple>,
+    keywords: Option<&Bound<'_, PyDict>>,
+) -> Option<Arguments> {
+    let mut inputs = Inputs::default();
+    let mut position = |future: &FutureBase| {
+        let reference = future.reference().ok()?;
+        // That a future is another cluster's is said where it is pickled.
+        owner.is(&reference.link.owner).then(|| inputs.position(reference.name))
+    };
+    let payload = write_plain_arguments(arguments, keywords, MAX_DIRECT_NBYTES, &mut position)?;
+    Some(Arguments { payload, inputs: inputs.into_names() })
+}
+
+/// An encoded value.
+pub enum Encoded {
+    /// Small: it travels in messages.
+    Inline(Vec<u8>),
+    /// Large: it becomes a block.
+    Block(Block),
+}
+
+/// Encodes a value; whatever is larger than `inline_nbytes` is [`Encoded::Block`].
+pub fn encode_value(value: &Bound<'_, PyAny>, inline_nbytes: usize) -> PyResult<Encoded> {
+    let py = value.py();
+    // Nothing at all is never a block; an array of just `inline_nbytes` is none either.
+    let may_be_block = !value.is_none() && inline_nbytes == 0;
+    let limit = if may_be_block { 0 } else { inline_nbytes + HEADER };
+    if let Some(inline) = write_plain(value, limit) {
+        return Ok(Encoded::Inline(inline));
     }
-    let class = codec::unpickled(py, pickled)?;
-    let mut known = KNOWN.lock().unwrap_or_else(PoisonError::into_inner);
-    let known = known.get_or_insert_default();
-    if known.len() < MAX_CLASSES {
-        known.insert(pickled.to_vec(), class.clone().unbind());
+    let block = encode_block(value)?;
+    if block.nbytes(py) > inline_nbytes {
+        return Ok(Encoded::Block(block));
     }
-    Ok(class)
+    Ok(Encoded::Inline(block.inline(py)))
+}
+
+/// Arguments of a call that are its first `count` inputs.
+pub fn positions(count: usize) -> PyResult<Vec<u8>> {
+    let problem = || PyValueError::new_err(format!("{count} inputs are too many for a call"));
+    write_inputs(forms::DIRECT, count).ok_or_else(problem)
 }

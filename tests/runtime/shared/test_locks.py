@@ -8,41 +8,17 @@ import signal
 import sys
 import threading
 import time
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 import freestone as fs
 from freestone import errors
+from freestone.client import opened
 from freestone.client.locks import Lock
 from tests.runtime.serving import Program
+from tests.runtime.shared.ending import closed_during
 from tests.waiting import DEADLINE_S, until
-
-
-@pytest.fixture(scope="module")
-def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return tmp_path_factory.mktemp("fs")
-
-
-@pytest.fixture(scope="module")
-def served(folder: Path) -> Iterator[fs.Cluster]:
-    """One worker with two executors, that others find as ``lab``."""
-    with fs.Cluster(executors=2, memory="64MiB", disk="64MiB", folder=str(folder)) as cluster:
-        cluster.share("lab")
-        yield cluster
-
-
-@pytest.fixture(scope="module", params=["embedded", "connected"])
-def cluster(
-    request: pytest.FixtureRequest, served: fs.Cluster, folder: Path
-) -> Iterator[fs.Cluster]:
-    """The same cluster, as the program has it that opened it, and as another one does."""
-    if request.param == "embedded":
-        yield served
-        return
-    with fs.connect("lab", folder=str(folder)) as connected:
-        yield connected
 
 
 def here() -> fs.Cluster:
@@ -271,27 +247,18 @@ def test_who_has_not_entered_can_not_leave(cluster: fs.Cluster) -> None:
         cluster.lock("outside").__exit__(None, None, None)
 
 
-def test_in_another_process_a_lock_is_nobodys(served: fs.Cluster) -> None:
+def test_in_another_process_a_lock_is_nobodys(
+    served: fs.Cluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(opened, "_open", [])
     copy = pickle.loads(pickle.dumps(served.lock("copy")))
-    with pytest.raises(errors.UsageError, match="no task of its cluster"):
+    with pytest.raises(errors.UsageError, match="no cluster is open in this process"):
         copy.__enter__()
 
 
 def test_the_end_of_the_cluster_ends_the_wait(folder: Path, served: fs.Cluster) -> None:
     with fs.connect("lab", folder=str(folder)) as connected, served.lock("ending"):
-        waiting: list[BaseException] = []
-
-        def wait() -> None:
-            try:
-                connected.lock("ending").__enter__()
-            except errors.ClosedError as error:
-                waiting.append(error)
-
-        thread = threading.Thread(target=wait)
-        thread.start()
-        connected.close()
-        thread.join()
-        assert "'ending'" in str(waiting[0])
+        assert "'ending'" in str(closed_during(connected, connected.lock("ending").__enter__))
     with pytest.raises(errors.ClosedError):
         connected.lock("ending").__enter__()
 

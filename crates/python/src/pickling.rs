@@ -1,24 +1,16 @@
-//! Between Python values and bytes: plain ones directly, others by pickle protocol 5; futures among
-//! them as positions of inputs.
+//! Pickle protocol 5, with futures among what is pickled as positions of inputs.
 
-use crate::direct;
-use crate::future::FutureBase;
 use freestone_base::Name;
-use freestone_executor::codec::direct::write_inputs;
-use freestone_executor::codec::{CodecError, Inputs, forms};
+use freestone_executor::codec::{Inputs, forms};
 use pyo3::IntoPyObjectExt;
 use pyo3::buffer::PyBuffer;
-use pyo3::exceptions::{PyRuntimeError, PyValueError};
+use pyo3::exceptions::PyRuntimeError;
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
-use pyo3::types::{PyBytes, PyDict, PyFloat, PyInt, PyList, PyString, PyTuple, PyType};
+use pyo3::types::{PyBytes, PyDict, PyList, PyType};
 use std::cell::RefCell;
 
 const PROTOCOL: u8 = 5;
-/// What is written of an array besides its bytes, at most.
-const HEADER: usize = 64;
-/// Arguments of more bytes are pickled.
-const MAX_DIRECT_NBYTES: usize = 1 << 20;
 
 struct Encoding {
     owner: Py<PyAny>,
@@ -143,68 +135,18 @@ pub fn unpickled<'py>(py: Python<'py>, pickled: &[u8]) -> PyResult<Bound<'py, Py
     loads(py)?.call1((PyBytes::new(py, pickled),))
 }
 
-/// Whether a value says of itself that it has more than `limit` bytes.
-pub fn is_large(value: &Bound<'_, PyAny>, limit: usize) -> bool {
-    let small = value.is_none()
-        || value.is_exact_instance_of::<PyInt>()
-        || value.is_exact_instance_of::<PyFloat>()
-        || value.is_exact_instance_of::<PyString>();
-    if small {
-        return false;
-    }
-    if let Ok(bytes) = value.cast_exact::<PyBytes>() {
-        return bytes.as_bytes().len() > limit;
-    }
-    let nbytes = value.getattr("nbytes").and_then(|nbytes| nbytes.extract::<usize>());
-    nbytes.is_ok_and(|nbytes| nbytes > limit)
-}
-
-/// Encoded arguments and the blocks that they stand on.
-pub struct Arguments {
-    /// What travels.
-    pub payload: Vec<u8>,
-    /// The blocks, in the positions that the payload names.
-    pub inputs: Vec<Name>,
-}
-
-/// Encodes a call's arguments for `owner`'s cluster.
-pub fn encode_arguments(
-    owner: &Bound<'_, PyAny>,
-    arguments: &Bound<'_, PyTuple>,
-    keywords: Option<&Bound<'_, PyDict>>,
-) -> PyResult<Arguments> {
-    if let Some(direct) = write_arguments(owner, arguments, keywords) {
-        return Ok(direct);
-    }
-    let py = owner.py();
+/// The arguments of a call of `owner`'s cluster, pickled, and the inputs that they name.
+pub fn pickled_for<'py>(
+    owner: &Bound<'py, PyAny>,
+    arguments: &Bound<'py, PyAny>,
+) -> PyResult<(Bound<'py, PyBytes>, Vec<Name>)> {
     let encoding =
         Encoding { owner: owner.clone().unbind(), inputs: Inputs::default(), place: None };
     let outer = ENCODING.replace(Some(encoding));
-    let keywords = keywords.filter(|keywords| !keywords.is_empty());
-    let pickled = match keywords {
-        None => pickle(arguments, None),
-        Some(keywords) => pickle(PyTuple::new(py, [arguments.as_any(), keywords])?.as_any(), None),
-    };
+    let pickled = pickle(arguments, None);
     let encoding = ENCODING.replace(outer);
-    let payload = forms::Arguments::of_pickle(as_bytes(&pickled?)?, keywords.is_some());
     let inputs = encoding.map(|encoding| encoding.inputs.into_names()).unwrap_or_default();
-    Ok(Arguments { payload, inputs })
-}
-
-/// Writes a call's arguments without pickle, if they are plain.
-fn write_arguments(
-    owner: &Bound<'_, PyAny>,
-    arguments: &Bound<'_, PyTuple>,
-    keywords: Option<&Bound<'_, PyDict>>,
-) -> Option<Arguments> {
-    let mut inputs = Inputs::default();
-    let mut position = |future: &FutureBase| {
-        let reference = future.reference().ok()?;
-        // That a future is another cluster's is said where it is pickled.
-        owner.is(&reference.link.owner).then(|| inputs.position(reference.name))
-    };
-    let payload = direct::write_arguments(arguments, keywords, MAX_DIRECT_NBYTES, &mut position)?;
-    Some(Arguments { payload, inputs: inputs.into_names() })
+    Ok((pickled?.cast_into::<PyBytes>()?, inputs))
 }
 
 /// The cluster whose call's arguments this thread pickles now, if any.
@@ -243,29 +185,8 @@ pub fn load_input(py: Python<'_>, position: usize) -> PyResult<Py<PyAny>> {
         .ok_or_else(|| PyRuntimeError::new_err(format!("there is no input {position}")))
 }
 
-/// A call's arguments: positional ones, and by keyword.
-pub type Decoded<'py> = (Bound<'py, PyTuple>, Option<Bound<'py, PyDict>>);
-
-/// Decodes a call's arguments with `inputs` in their places.
-pub fn decode_arguments<'py>(
-    py: Python<'py>,
-    payload: &[u8],
-    inputs: Vec<Py<PyAny>>,
-) -> PyResult<Decoded<'py>> {
-    match forms::Arguments::parse(payload).map_err(|error| malformed(&error))? {
-        forms::Arguments::Direct(reader) => direct::read_arguments(py, reader, &inputs),
-        forms::Arguments::Positional(pickle) => {
-            Ok((load_with_inputs(py, pickle, inputs)?.cast_into::<PyTuple>()?, None))
-        }
-        forms::Arguments::WithKeywords(pickle) => {
-            let (arguments, keywords): (Bound<'py, PyTuple>, Bound<'py, PyDict>) =
-                load_with_inputs(py, pickle, inputs)?.extract()?;
-            Ok((arguments, Some(keywords)))
-        }
-    }
-}
-
-fn load_with_inputs<'py>(
+/// Unpickles a call's arguments with `inputs` in their places.
+pub fn load_with_inputs<'py>(
     py: Python<'py>,
     pickle: &[u8],
     inputs: Vec<Py<PyAny>>,
@@ -274,11 +195,6 @@ fn load_with_inputs<'py>(
     let value = unpickled(py, pickle);
     INPUTS.with_borrow_mut(Vec::pop);
     value
-}
-
-/// What bytes that were damaged, or written by nobody of ours, raise.
-pub fn malformed(error: &CodecError) -> PyErr {
-    PyValueError::new_err(error.to_string())
 }
 
 /// An encoded value that is, or becomes, a block.
@@ -300,35 +216,17 @@ impl Block {
         py.detach(|| write(stream, &buffers))
     }
 
-    fn nbytes(&self, py: Python<'_>) -> usize {
+    /// As it travels in messages, if it is small enough for them.
+    pub fn inline(&self, py: Python<'_>) -> Vec<u8> {
+        let buffers: Vec<&[u8]> = self.buffers.iter().map(buffer_bytes).collect();
+        forms::Inline::of_pickle(self.pickle.as_bytes(py), &buffers)
+    }
+
+    /// Bytes of the stream and of all buffers.
+    pub fn nbytes(&self, py: Python<'_>) -> usize {
         let of_buffers = self.buffers.iter().map(|buffer| buffer.len_bytes()).sum::<usize>();
         self.pickle.as_bytes(py).len() + of_buffers
     }
-}
-
-/// An encoded value.
-pub enum Encoded {
-    /// Small: it travels in messages.
-    Inline(Vec<u8>),
-    /// Large: it becomes a block.
-    Block(Block),
-}
-
-/// Encodes a value; whatever is larger than `inline_nbytes` is [`Encoded::Block`].
-pub fn encode_value(value: &Bound<'_, PyAny>, inline_nbytes: usize) -> PyResult<Encoded> {
-    let py = value.py();
-    // Nothing at all is never a block; an array of just `inline_nbytes` is none either.
-    let may_be_block = !value.is_none() && inline_nbytes == 0;
-    let limit = if may_be_block { 0 } else { inline_nbytes + HEADER };
-    if let Some(inline) = direct::write(value, limit) {
-        return Ok(Encoded::Inline(inline));
-    }
-    let block = encode_block(value)?;
-    if block.nbytes(py) > inline_nbytes {
-        return Ok(Encoded::Block(block));
-    }
-    let buffers: Vec<&[u8]> = block.buffers.iter().map(buffer_bytes).collect();
-    Ok(Encoded::Inline(forms::Inline::of_pickle(block.pickle.as_bytes(py), &buffers)))
 }
 
 /// Encodes a value as a block, however small it is.
@@ -350,18 +248,6 @@ pub fn buffer_bytes(buffer: &PyBuffer<u8>) -> &[u8] {
     unsafe { std::slice::from_raw_parts(buffer.buf_ptr().cast(), buffer.len_bytes()) }
 }
 
-/// Decodes what [`encode_value`] made inline.
-pub fn decode_inline<'py>(py: Python<'py>, inline: &[u8]) -> PyResult<Bound<'py, PyAny>> {
-    match forms::Inline::parse(inline).map_err(|error| malformed(&error))? {
-        forms::Inline::Direct(reader) => direct::read(py, reader),
-        forms::Inline::Pickle { stream, buffers } if buffers.is_empty() => unpickled(py, stream),
-        forms::Inline::Pickle { stream, buffers } => {
-            let buffers = PyList::new(py, buffers.iter().map(|buffer| PyBytes::new(py, buffer)))?;
-            load_with_buffers(py, PyBytes::new(py, stream).as_any(), &buffers)
-        }
-    }
-}
-
 /// Unpickles `stream` with its out-of-band buffers.
 pub fn load_with_buffers<'py>(
     py: Python<'py>,
@@ -371,10 +257,4 @@ pub fn load_with_buffers<'py>(
     let keywords = PyDict::new(py);
     keywords.set_item("buffers", buffers)?;
     loads(py)?.call((stream,), Some(&keywords))
-}
-
-/// Arguments of a call that are its first `count` inputs.
-pub fn positions(count: usize) -> PyResult<Vec<u8>> {
-    let problem = || PyValueError::new_err(format!("{count} inputs are too many for a call"));
-    write_inputs(forms::DIRECT, count).ok_or_else(problem)
 }
