@@ -5,8 +5,8 @@ from __future__ import annotations
 import functools
 import os
 import signal
-from concurrent.futures import ThreadPoolExecutor
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -98,7 +98,8 @@ def test_it_comes_before_what_waits_for_a_worker(cluster: fs.Cluster, tmp_path: 
     cluster.gather([*held, *noted])
     ran = [file.read_text() for file in tmp_path.glob("ran-*")]
     # A worker has one call ahead of what it runs.
-    assert len(ran) == 2 and all(text.index("R") <= 1 for text in ran)
+    assert len(ran) == 2
+    assert all(text.index("R") <= 1 for text in ran)
 
 
 def unfinished(cluster: fs.Cluster) -> int:

@@ -162,8 +162,9 @@ def _results(futures: dict[str, Future[T]], what: str, *, may_leave: bool) -> di
     if gone:
         text = f"{what}: {', '.join(gone)} left before there was a result, which is missing"
         warnings.warn(text, RuntimeWarning, stacklevel=3)
-    for error in failed.values():
+    if failed:
+        first = next(iter(failed.values()))
         ended = f"; it returned on {', '.join(results)}" if results else ""
-        error.add_note(f"{what} failed on {', '.join(failed)}{ended}")
-        raise error
+        first.add_note(f"{what} failed on {', '.join(failed)}{ended}")
+        raise first
     return results
