@@ -120,7 +120,7 @@ def _flip(arg: Node, axis: Any = None) -> Node:
 
 
 @lazily("flipud")
-def _flipud(arg: Node) -> Node:
+def _flipud(arg: Node) -> Any:
     return _flip(arg, 0)
 
 

@@ -28,7 +28,7 @@ def every(array: Array, rows: range) -> Array:
     if array.blocks and array._first().sparse:
         raise refusal(f"a slice with step {rows.step}", "of sparse blocks", IndexNotLazyError)
     if not rows:
-        return array[:0]
+        return _none_of(array)
     upward = rows if rows.step > 0 else rows[::-1]
     # How many of the rows there are before each block.
     before = np.clip(-(-(array.offsets - upward.start) // upward.step), 0, len(rows))
@@ -71,13 +71,14 @@ def taken(node: Node, index: Any) -> Array:
         cut = [_by_block(offsets, one) for one in numbers]
     pieces = _moved(array, numbers, cut)
     if not pieces:
-        return array[:0]
+        return _none_of(array)
     return array._alike(pieces, new)
 
 
 def _moved(array: Array, numbers: Sequence[Any], cut: Sequence[Sequence[Any]]) -> list[Any]:
     """Have each block give its rows, and put those of each new block in order."""
     client = array.client
+    none = next(iter(_none_of(array).blocks), None)
     sources: list[list[Any]] = [[] for _ in numbers]
     for place, piece in enumerate(array.blocks):
         column = [parts[place] for parts in cut]
@@ -87,7 +88,7 @@ def _moved(array: Array, numbers: Sequence[Any], cut: Sequence[Sequence[Any]]) -
             for at, part in zip(targets, rows, strict=True):
                 sources[at].append(part)
     return [
-        called(client, _placed, array.offsets, one, *parts) if parts else _none_of(array)
+        called(client, _placed, array.offsets, one, *parts) if parts else none
         for one, parts in zip(numbers, sources, strict=True)
     ]
 
@@ -96,9 +97,9 @@ def _has_rows(part: Any) -> bool:
     return not isinstance(part, np.ndarray) or len(part) > 0
 
 
-def _none_of(array: Array) -> Any:
-    (piece,) = array[:0].blocks[:1]
-    return piece
+def _none_of(array: Array) -> Array:
+    none: Array = array[:0]
+    return none
 
 
 def _by_block(offsets: NDArray[np.int64], numbers: Any) -> Any:
