@@ -15,6 +15,7 @@ from freestone.functions.loading import (
     load,
     python_path,
 )
+from freestone.functions.pickling import dumps
 from freestone.functions.raised import dumps_failure
 
 __all__ = [
@@ -24,6 +25,7 @@ __all__ = [
     "apply_python_path",
     "call_large",
     "digest",
+    "dumps",
     "dumps_failure",
     "encode",
     "enter_executor",

@@ -35,9 +35,9 @@ class Walk:
 
     Attributes
     ----------
-    found : list of (function or module, dict)
+    found : list of (function, module or class, dict)
         What was found under a function's global names (``str``) and in its cells (``int``), or
-        under the names of a user's module.
+        under the names of a user's module; and classes that go by value.
     hoists : dict
         Modules that the code needs, each with the names that are imported from it.
     names : dict of str to None
@@ -47,7 +47,7 @@ class Walk:
     """
 
     def __init__(self, active: frozenset[int] = frozenset()) -> None:
-        self.found: list[tuple[FunctionType | ModuleType, dict[str | int, Any]]] = []
+        self.found: list[tuple[FunctionType | ModuleType | type, dict[str | int, Any]]] = []
         self.hoists: dict[tuple[str, tuple[str, ...]], None] = {}
         self.names: dict[str, None] = {}
         self.stale: set[str] = set()

@@ -7,7 +7,7 @@ use freestone_base::Tenant;
 fn of(tenant: u32, priority: i32, outputs: std::ops::Range<u32>) -> Request {
     let calls = outputs.map(|output| {
         let tenant = Some(Tenant(tenant));
-        Submission { tenant, priority, ..call(output, &[]) }
+        Submission { priority, tenant, ..call(output, &[]) }
     });
     Request::Submit(calls.collect())
 }
