@@ -280,9 +280,8 @@ class _Query:
         return {**modifier, "orders": orders} if orders else modifier
 
     def _ordering(self, tree: Tree) -> Tree:
-        if _number(tree) is not None:
-            return tree
-        return self._of_parts(tree, named=True)
+        found: Tree = tree if _number(tree) is not None else self._of_parts(tree, named=True)
+        return found
 
     def _of_parts(self, tree: Any, *, named: bool) -> Any:
         """Return an expression of groups in terms of what the parts give."""
@@ -307,8 +306,8 @@ class _Query:
     def _combined(self, tree: Tree, key: str, alias: str) -> Tree:
         """Return an aggregate as one of the aggregates of parts."""
         name = tree["function_name"]
-        several = len(tree.get("arguments", tree.get("children", []))) > 1
-        if tree.get("distinct") or tree["order_bys"].get("orders") or several:
+        given = tree.get("arguments") or tree.get("children") or []
+        if tree.get("distinct") or tree["order_bys"].get("orders") or len(given) > 1:
             raise _NotByPartsError
         kinds = ["sum", "count"] if name in _MEANS else [name]
         if key not in self.partials:
