@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from freestone._native import __version__
 from freestone.hosts.node import hostname
+from freestone.observe.calls import call_text
 from freestone.observe.dashboard import metrics
 from freestone.observe.dashboard.processes import Usage
 from freestone.observe.dashboard.timeline import Timeline
@@ -154,7 +155,9 @@ class Views:
         overview = self._manager.overview(LISTED, label, stage)
         tasks = overview["tasks"]
         for task in tasks:
+            task["call"] = call_text(task["label"], task.pop("arguments"))
             task["since_s"] = self._since_s(task.pop("since_ns"))
+            task["waits_for"] = (task.pop("pause") or ("",))[0]
         labels = sorted({figures["label"] for figures in overview["functions"]})
         return {"now_s": self._now_s(), "tasks": tasks, "functions": labels[:1000]}
 

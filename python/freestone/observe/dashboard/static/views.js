@@ -160,8 +160,9 @@ export class Tasks {
     this.offer(functions);
     const focused = this.table.contains(document.activeElement) ? document.activeElement.dataset.name : null;
     const columns = [
-      ["function", (task) => task.label],
-      ["stage", (task) => el("span", { class: STAGES[task.stage] }, task.stage)],
+      ["call", (task) => task.call],
+      ["stage", (task) => [el("span", { class: STAGES[task.stage] }, task.stage),
+        task.waits_for ? el("span", { class: "soft" }, ` waits for ${task.waits_for}`) : null]],
       ["since", (task) => (task.since_s === null ? "–" : seconds(now_s - task.since_s)), true],
       ["worker", (task) => task.worker ?? "–"],
       ["inputs missing", (task) => (task.missing ? count(task.missing) : "–"), true],
