@@ -542,6 +542,8 @@ pub struct WorkerFigures {
     pub address: Address,
     /// What it has.
     pub resources: Resources,
+    /// What of it no task has.
+    pub free: Resources,
     /// Its executors.
     pub slots: u32,
     /// Whether it is being let go.

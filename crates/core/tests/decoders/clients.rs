@@ -194,6 +194,7 @@ fn statistics() -> Statistics {
         folder: "/f".to_owned(),
         address: Address::Unix("a".to_owned()),
         resources: Resources::ONE_CORE,
+        free: Resources::default(),
         slots: 2,
         leaving: true,
         assigned: 1,

@@ -140,12 +140,14 @@ class Views:
     def _worker(self, worker: dict[str, Any]) -> dict[str, Any]:
         is_here = worker["host"] == hostname()
         used = self._usage.of(worker["pid"]) if is_here else {"cpu": None, "rss": None}
+        custom = custom_resources(worker["resources"])
         keys = ("worker", "pid", "host", "slots", "leaving", "assigned", "done", "blocks", "nbytes")
         return {key: worker[key] for key in keys} | {
             **used,
             "cores": worker["resources"]["cores"],
             "disk_quota": worker["resources"]["disk"],
-            "resources": custom_resources(worker["resources"]),
+            "resources": custom,
+            "taken": {name: held - worker["free"].get(name, 0) for name, held in custom.items()},
             **worker["status"],
         }
 
