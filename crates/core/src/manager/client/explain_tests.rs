@@ -107,8 +107,8 @@ fn a_call_that_runs_waits_or_has_no_inputs_yet_says_so() {
     assert_eq!((attempt.start_ns, &*attempt.ended), (sent_ns, "running"));
     let (task, attempt) = (run.task, run.attempt);
     play.says(there, FromWorker::Paused { task, attempt, what: "a lock".into() });
-    assert_eq!(last(&mut play).ended, "waiting for others");
     let pause = Pause { what: "a lock".into(), since_ns: play.now };
+    assert_eq!(last(&mut play).ended, "waiting for others");
     assert_eq!(explain(&mut play, 1).pause, Some(pause));
     play.says(there, FromWorker::Resumed { task, attempt });
     assert_eq!(last(&mut play).ended, "running");
