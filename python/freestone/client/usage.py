@@ -84,8 +84,10 @@ def check_keywords(call: str, unknown: Mapping[str, object], hints: Mapping[str,
         raise TypeError(f"{call} has no argument {key}={value!r}{advice}")
 
 
-def refuse_ambiguous(function: Callable[..., Any], options: Iterable[str], given: int) -> None:
-    """Refuse a keyword that is both an option of `submit` and a parameter of the function.
+def refuse_ambiguous(
+    function: Callable[..., Any], options: Iterable[str], given: int, call: str = "submit"
+) -> None:
+    """Refuse a keyword that is both an option of a method and a parameter of the function.
 
     Parameters
     ----------
@@ -95,6 +97,8 @@ def refuse_ambiguous(function: Callable[..., Any], options: Iterable[str], given
         The keywords that were taken for options.
     given
         How many of the function's parameters have a value by position.
+    call
+        The method.
 
     Raises
     ------
@@ -105,10 +109,11 @@ def refuse_ambiguous(function: Callable[..., Any], options: Iterable[str], given
     for option in options:
         if option in parameters:
             name = _name_of(function)
+            other = f"; for the call, fs.task({option}=...)({name})(...)"
             raise TypeError(
-                f"{option}= is an option of submit and a parameter of {name}: for the function, "
-                f"write submit(functools.partial({name}, {option}=...), ...); for the call, "
-                f"fs.task({option}=...)({name})(...)"
+                f"{option}= is an option of {call} and a parameter of {name}: for the function, "
+                f"write {call}(functools.partial({name}, {option}=...), ...)"
+                f"{other if call == 'submit' else ''}"
             )
 
 

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from freestone.client.local import LocalClient
     from freestone.hosts.node import Node
 
-__all__ = ["Members", "wait_for"]
+__all__ = ["Members", "no_worker", "wait_for"]
 
 # How long to wait until the manager is asked again: joining takes about as long.
 _POLL_INTERVAL_S = 0.02
@@ -69,8 +69,8 @@ class Members:
         self._client.require_open("retire a worker")
         folder = self._folder_of(worker)
         if folder is None:
-            there = ", ".join(one["worker"] for one in self._client.workers())
-            raise UsageError(f"there is no worker {worker!r} to retire; there are: {there or None}")
+            there = [one["worker"] for one in self._client.workers()]
+            raise no_worker(worker, there, "to retire")
         self._site.let_go(folder)
         self._make_home(self._site.home)
         self._client.manager.retire([worker])
@@ -142,6 +142,12 @@ def wait_for(client: LocalClient, workers: int, timeout_s: float | None = None) 
             raise WorkersMissingError(wanted=workers, there=there, timeout_s=timeout_s or 0.0)
         time.sleep(_POLL_INTERVAL_S)
     raise ClosedError("wait for workers")
+
+
+def no_worker(worker: str | int, there: list[str], purpose: str = "") -> UsageError:
+    """Make the error for a worker that is not among those that there are."""
+    what = f"{worker!r:.80} {purpose}".rstrip()
+    return UsageError(f"there is no worker {what}; there are: {', '.join(there) or None}")
 
 
 def _running_calls(client: LocalClient) -> int:

@@ -9,6 +9,7 @@ from freestone import functions
 from freestone.client.future import Future
 from freestone.client.remote import RemoteClient
 from freestone.client.tasks import Task
+from freestone.cluster.members import no_worker
 from freestone.errors import UsageError
 
 if TYPE_CHECKING:
@@ -85,8 +86,7 @@ class Observed:
         if not found and not self.client.closed:
             there = [one["worker"] for one in self.client.workers()]
             if worker not in there:
-                known = ", ".join(there) or None
-                raise UsageError(f"there is no worker {worker!r:.80}; there are: {known}")
+                raise no_worker(worker, there)
         return found
 
     def profile(self, of: Future | Callable[..., Any] | str | None = None) -> Profile:

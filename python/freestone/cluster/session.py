@@ -13,6 +13,7 @@ from freestone.client.graphs import offer_scheduler
 from freestone.client.options import DEFAULTS, CallOptions, Isolation, Keep, changed
 from freestone.client.usage import refuse_ambiguous, rows
 from freestone.client.waiting import AsCompleted, DoneAndNotDone, as_completed, gather, wait
+from freestone.cluster.everywhere import Everywhere
 from freestone.cluster.observed import Observed
 from freestone.cluster.shared import SharedState
 from freestone.compat.concurrent import Executor
@@ -42,7 +43,7 @@ def _get(client: Client, graph: Any, keys: Any, **options: Any) -> Any:
 offer_scheduler(_get)
 
 
-class Session(SharedState, Observed):
+class Session(SharedState, Observed, Everywhere):
     """Submits calls to a cluster, holds blocks there, and asks about them.
 
     Parameters

@@ -1,6 +1,8 @@
 //! State that clients and tasks share by name. It is the manager's, so that no loss of a worker
 //! touches it.
 
+#[cfg(test)]
+mod given_tests;
 mod locks;
 mod queues;
 mod variables;

@@ -1,14 +1,11 @@
+use crate::manager::shared::given_tests::{given, leave, name};
 use crate::manager::tests::{Play, play};
 use crate::manager::{
-    Event, Given, Item, Outcome, QueueRequest, Request, SharedRequest, Submission, Waiter,
+    Event, Given, Item, QueueRequest, Request, SharedRequest, Submission, Waiter,
 };
 use freestone_base::{FunctionId, Name, Ticket, WorkerId};
 use smallvec::smallvec;
 use std::collections::{BTreeMap, BTreeSet};
-
-fn name(number: u64) -> Name {
-    Name::of(&number.to_le_bytes())
-}
 
 fn item(number: u64) -> Item {
     Item { name: name(number), label: String::new() }
@@ -40,24 +37,9 @@ fn close(play: &mut Play, title: &str) -> Vec<(u64, Given)> {
     given(play)
 }
 
-fn leave(play: &mut Play, hold: u64) -> Vec<(u64, Given)> {
-    play.request(SharedRequest::Leave { hold }.into());
-    given(play)
-}
-
 fn finish(play: &mut Play, hold: u64) -> Vec<(u64, Given)> {
     play.request(SharedRequest::Finish { hold, ticket: Ticket(901) }.into());
     given(play)
-}
-
-fn given(play: &Play) -> Vec<(u64, Given)> {
-    let outcomes = play.outcomes().into_iter();
-    outcomes
-        .filter_map(|(ticket, outcome)| match outcome {
-            Outcome::Given(given) => Some((ticket, given)),
-            _ => None,
-        })
-        .collect()
 }
 
 /// The numbers of items that were given, by the entries that have them.

@@ -1,13 +1,10 @@
+use crate::manager::shared::given_tests::{given, leave, name};
 use crate::manager::tests::{Play, play};
-use crate::manager::{Given, Item, Outcome, Request, SharedRequest, VariableRequest, Waiter};
-use freestone_base::{Name, Ticket};
+use crate::manager::{Given, Item, Request, VariableRequest, Waiter};
+use freestone_base::Ticket;
 use std::collections::{BTreeMap, BTreeSet};
 
 const SET: u64 = 900;
-
-fn name(number: u64) -> Name {
-    Name::of(&number.to_le_bytes())
-}
 
 /// A client makes the block of a value, sets a variable to it and lets go of it.
 fn set(play: &mut Play, title: u64, number: u64, expected: Option<u64>) -> Vec<(u64, Given)> {
@@ -24,21 +21,6 @@ fn get(play: &mut Play, title: u64, hold: u64, waits: bool) -> Vec<(u64, Given)>
     let by = Waiter { hold, owner: 0, worker: None, ticket: Ticket(hold) };
     play.request(VariableRequest::Get { title: title.to_string(), waits, by }.into());
     given(play)
-}
-
-fn leave(play: &mut Play, hold: u64) -> Vec<(u64, Given)> {
-    play.request(SharedRequest::Leave { hold }.into());
-    given(play)
-}
-
-fn given(play: &Play) -> Vec<(u64, Given)> {
-    let outcomes = play.outcomes().into_iter();
-    outcomes
-        .filter_map(|(ticket, outcome)| match outcome {
-            Outcome::Given(given) => Some((ticket, given)),
-            _ => None,
-        })
-        .collect()
 }
 
 /// A variable's value and its version.

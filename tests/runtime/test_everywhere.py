@@ -1,0 +1,202 @@
+"""What is done on all workers: by the program that opened the cluster, and by another one."""
+
+from __future__ import annotations
+
+import functools
+import os
+import signal
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+
+import freestone as fs
+from freestone.errors import (
+    ClosedError,
+    TaskKilledError,
+    UsageError,
+    WaitTimeoutError,
+    WorkerAbsentError,
+    WorkersMissingError,
+)
+from tests.waiting import until
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("fs")
+
+
+@pytest.fixture(scope="module")
+def served(folder: Path) -> Iterator[fs.Cluster]:
+    """Two workers, one executor each, that others find as ``lab``."""
+    with fs.Cluster(
+        workers=2, executors=1, memory="64MiB", disk="64MiB", folder=str(folder)
+    ) as cluster:
+        cluster.share("lab")
+        yield cluster
+
+
+@pytest.fixture(params=["embedded", "connected"])
+def cluster(
+    request: pytest.FixtureRequest, served: fs.Cluster, folder: Path
+) -> Iterator[fs.Cluster]:
+    """The same cluster, as the program has it that opened it, and as another one does."""
+    if request.param == "embedded":
+        yield served
+        return
+    with fs.connect("lab", folder=str(folder)) as connected:
+        yield connected
+
+
+def pids(cluster: fs.Cluster) -> dict[str, int]:
+    return {one.worker: one.pid for one in cluster.statistics().workers}
+
+
+def test_a_function_runs_once_on_each_worker(cluster: fs.Cluster) -> None:
+    assert cluster.run(os.getppid) == pids(cluster)
+    first, second = pids(cluster)
+    assert cluster.run(os.getppid, workers=second) == {second: pids(cluster)[second]}
+    number = int(first.removeprefix("worker-"))
+    assert list(cluster.run(os.getppid, workers=[second, number, first])) == [second, first]
+    assert cluster.run(os.getppid, workers=[]) == {}
+
+
+def test_arguments_are_those_of_a_call(cluster: fs.Cluster, tmp_path: Path) -> None:
+    def note(folder: str, *, text: str, power: int) -> str:
+        with open(os.path.join(folder, "ran"), "a") as file:
+            file.write(text)
+        return text + str(power)
+
+    power = cluster.submit(pow, 2, 5)
+    results = cluster.run(note, str(tmp_path), text="x", power=power)
+    assert list(results.values()) == ["x32", "x32"]
+    assert (tmp_path / "ran").read_text() == "xx"
+    # Equal calls are not one: what it does there matters.
+    cluster.run(note, str(tmp_path), text="x", power=32)
+    assert (tmp_path / "ran").read_text() == "xxxx"
+
+
+def test_it_comes_before_what_waits_for_a_worker(cluster: fs.Cluster, tmp_path: Path) -> None:
+    def hold(path: str) -> None:
+        assert until(lambda: os.path.exists(path))
+
+    def note(path: str, label: str) -> None:
+        with open(f"{path}-{os.getpid()}", "a") as file:
+            file.write(label)
+
+    path = str(tmp_path / "ran")
+    held = cluster.map(hold, [path] * 2, pure=False)
+    assert until(lambda: cluster.statistics().assigned == 2)
+    noted = cluster.map(note, [path] * 20, ["."] * 20, pure=False)
+    with ThreadPoolExecutor(1) as pool:
+        done = pool.submit(cluster.run, note, path, "R")
+        assert until(lambda: unfinished(cluster) == 2 + 20 + 2)
+        open(path, "w").close()
+        assert len(done.result()) == 2
+    cluster.gather([*held, *noted])
+    ran = [file.read_text() for file in tmp_path.glob("ran-*")]
+    # A worker has one call ahead of what it runs.
+    assert len(ran) == 2
+    assert all(text.index("R") <= 1 for text in ran)
+
+
+def unfinished(cluster: fs.Cluster) -> int:
+    figures = cluster.statistics()
+    return figures.waiting + figures.ready + figures.assigned
+
+
+def fail_on(pid: int) -> int:
+    if os.getppid() == pid:
+        raise KeyError("only here")
+    return os.getppid()
+
+
+def test_a_failure_names_the_worker(cluster: fs.Cluster) -> None:
+    first, second = pids(cluster)
+    with pytest.raises(KeyError, match="only here") as caught:
+        cluster.run(fail_on, pids(cluster)[second])
+    note = caught.value.__notes__[-1]
+    assert note == f"cluster.run(fail_on) failed on {second}; it returned on {first}"
+    with pytest.raises(ZeroDivisionError) as divided:
+        cluster.run(lambda: 1 // 0)
+    assert divided.value.__notes__[-1].endswith(f"failed on {first}, {second}")
+
+
+def test_a_function_that_kills_its_executors_is_reported(cluster: fs.Cluster) -> None:
+    second = list(pids(cluster))[1]
+    with pytest.raises(TaskKilledError) as caught:
+        cluster.run(os._exit, 3, workers=second)
+    assert f"failed on {second}" in caught.value.__notes__[-1]
+    assert list(cluster.run(os.getppid)) == list(pids(cluster))
+
+
+def test_a_time_limit_names_who_is_late_and_cancels_there(
+    cluster: fs.Cluster,
+) -> None:
+    second = list(pids(cluster))[1]
+    with pytest.raises(WaitTimeoutError) as caught:
+        cluster.run(signal.pause, workers=second, timeout_s=0.05)
+    assert f"no result of {second}, and is cancelled there" in caught.value.__notes__[0]
+    assert len(cluster.run(os.getpid, timeout_s=60)) == 2
+
+
+def test_what_is_wrong_is_refused(cluster: fs.Cluster) -> None:
+    with pytest.raises(UsageError, match=r"no worker 'worker-9' that runs calls; there are: work"):
+        cluster.run(os.getpid, workers=9)
+    with pytest.raises(TypeError, match="a worker is its number or its name"):
+        cluster.run(os.getpid, workers=[1.5])  # type: ignore[list-item]
+    with pytest.raises(TypeError, match="a worker is its number or its name"):
+        cluster.run(os.getpid, workers=True)
+    with pytest.raises(ValueError, match="timeout_s=-1"):
+        cluster.run(os.getpid, timeout_s=-1)
+    with pytest.raises(
+        TypeError, match=r"write run\(functools.partial\(take, workers=...\), ...\)"
+    ):
+        cluster.run(take, workers=0)
+    assert set(cluster.run(functools.partial(take, workers=7)).values()) == {7}
+    with pytest.raises(TypeError, match="can't be called"):
+        cluster.run("uname")  # type: ignore[arg-type]
+
+
+def take(workers: int) -> int:
+    return workers
+
+
+def test_a_task_can_run_on_all_workers(cluster: fs.Cluster) -> None:
+    def everywhere() -> dict[str, int]:
+        current = fs.current()
+        assert current is not None
+        return current.run(os.getppid)
+
+    assert cluster.submit(everywhere, pure=False).result() == pids(cluster)
+
+
+def kill_parent(pid: int) -> int:
+    if os.getppid() == pid:
+        os.kill(pid, signal.SIGKILL)
+        signal.pause()
+    return 1
+
+
+def test_a_worker_that_leaves_is_reported(cluster: fs.Cluster) -> None:
+    first, second = pids(cluster)
+    with pytest.warns(RuntimeWarning, match=f"{second} left before there was a result"):
+        assert cluster.run(kill_parent, pids(cluster)[second]) == {first: 1}
+    cluster.wait_for_workers(2, timeout_s=60)
+    second = list(pids(cluster))[1]
+    with pytest.raises(WorkerAbsentError) as caught:
+        cluster.run(kill_parent, pids(cluster)[second], workers=second)
+    assert f"failed on {second}" in caught.value.__notes__[-1]
+    cluster.wait_for_workers(2, timeout_s=60)
+
+
+def test_a_cluster_without_executors_refuses() -> None:
+    with (
+        fs.Cluster(executors=0, memory="64MiB", disk="64MiB", listen="tcp://127.0.0.1:0") as empty,
+        pytest.raises(WorkersMissingError),
+    ):
+        empty.run(os.getpid)
+    with pytest.raises(ClosedError, match="run a function on its workers"):
+        empty.run(os.getpid)
