@@ -116,8 +116,8 @@ def test_what_makes_its_inputs() -> None:
     assert explanation.awaited[0].since_s >= 3.1
     assert runs.startswith("mass (00000000), which has been running on worker-2 for 3.")
     assert held.startswith("mass (11111111), which has been waiting at worker-2 for 3.")
-    said = "mass (22222222), which runs on worker-2 and has waited for the lock 'disk' for 3."
-    assert paused.startswith(said)
+    wanted = "mass (22222222), which runs on worker-2 and has waited for the lock 'disk' for 3."
+    assert paused.startswith(wanted)
     assert ready.startswith("fit (33333333), which has been ready for 3.")
     assert waits == "44444444, which waits for 2 inputs"
     assert str(explanation).startswith(f"'sum' waits for 5 inputs: {runs}; {held}; {paused} and")

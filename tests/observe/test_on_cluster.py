@@ -62,13 +62,13 @@ def test_an_explanation_of_what_waits_in_its_call(cluster: fs.Cluster) -> None:
         "semaphore of 1 'cpu'": cluster.semaphore("cpu", 1),
     }
     for what, lock in shared.items():
-        said = f"has waited for the {what} for "
+        wanted = f"has waited for the {what} for "
         with lock:
             inside = cluster.submit(enter, lock, pure=False)
             assert waiting.until(lambda inside=inside: cluster.explain(inside).pause)
             after = cluster.submit(double, inside)
-            assert said in str(cluster.explain(inside))
-            assert f", which runs on worker-0 and {said}" in str(cluster.explain(after))
+            assert wanted in str(cluster.explain(inside))
+            assert f", which runs on worker-0 and {wanted}" in str(cluster.explain(after))
         inside.result()
 
 
