@@ -242,6 +242,8 @@ pub enum FromWorker {
         task: TaskId,
         /// The attempt.
         attempt: u32,
+        /// What it waits for, for people.
+        what: String,
     },
     /// A call that waited goes on: its slot and what it takes are its own again.
     Resumed {
@@ -518,6 +520,8 @@ pub enum FromExecutor {
     Paused {
         /// The call.
         sequence: u32,
+        /// What it waits for, for people.
+        what: String,
     },
     /// It could go on, and waits until it may: until the word that it shares with its worker says
     /// so.
