@@ -200,7 +200,8 @@ class Walk:
         home = module if importable and modules.user_module(module) else None
         self._user_code(function, home)
         with self.body(f"function {function.__qualname__!r}", home):
-            self.write("function", code_digest(function.__code__))
+            # Code may reach its module by name: globals()["x"], eval("x"), __name__.
+            self.write("function", written_in(function), code_digest(function.__code__))
             self._parameters(function)
             captured: dict[str | int, Any] = {}
             self.found.append((function, captured))
@@ -210,11 +211,11 @@ class Walk:
     def _user_code(self, function: FunctionType, home: str | None) -> None:
         if home is not None:
             self.names[home] = None
-        written_in = function.__globals__.get("__name__", "")
-        known = modules.user_module(written_in)
+        name = written_in(function)
+        known = modules.user_module(name)
         code = function.__code__
-        if known and code.co_filename == known.file and modules.is_stale(code, written_in):
-            self.stale.add(written_in)
+        if known and code.co_filename == known.file and modules.is_stale(code, name):
+            self.stale.add(name)
 
     def _parameters(self, function: FunctionType) -> None:
         keywords = sorted((function.__kwdefaults__ or {}).items())
@@ -282,6 +283,13 @@ class Walk:
             return
         self.write("builtin method", value.__name__)
         self.value(owner)
+
+
+def written_in(function: FunctionType) -> str:
+    """Return the name of the module whose globals a function has."""
+    name = str(function.__globals__.get("__name__", ""))
+    # What processes that multiprocessing starts call the program's script.
+    return "__main__" if name == "__mp_main__" else name
 
 
 def digest(value: object) -> bytes:
