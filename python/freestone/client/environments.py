@@ -190,6 +190,8 @@ class InEnvironment:
             raise ValueError(f"the archive holds no environment: there is no bin/python in {root}")
         bin_ = str(python.parent)
         variables = {name: value for name, value in os.environ.items() if "PYTHON" not in name}
+        if functions.folders():
+            variables["PYTHONPATH"] = os.pathsep.join(functions.folders())
         variables["PATH"] = f"{bin_}{os.pathsep}{variables.get('PATH', os.defpath)}"
         done = subprocess.run(
             [str(python), "-c", _CHILD],

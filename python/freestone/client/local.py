@@ -275,6 +275,12 @@ class LocalClient:
             problem = "keep='forever' needs a folder: open the cluster with cache=..., a path"
             raise ConfigurationError(problem, key="cache", origin="default")
 
+    def add_package(self, package: functions.Package) -> None:
+        """Have calls that are submitted from now on import a package, in place of older ones."""
+        others = self._definitions.packages
+        replaced = {one for one in others if set(one.modules) <= set(package.modules)}
+        self._definitions.packages = (package, *(one for one in others if one not in replaced))
+
     # -- blocks -----------------------------------------------------------------------------
 
     def put(self, value: Any, *, keep: Keep = "task") -> Future:
