@@ -203,15 +203,12 @@ def test_a_cluster_without_executors_refuses() -> None:
         empty.run(os.getpid)
 
 
-def remember(value: int) -> None:
-    memory.append(value)
+def remember(value: str) -> None:
+    os.environ["REMEMBERED"] = value
 
 
-def recall() -> list[int]:
-    return memory
-
-
-memory: list[int] = []
+def recall() -> str:
+    return os.environ.get("REMEMBERED", "")
 
 
 def begin(path: str) -> str:
@@ -226,7 +223,7 @@ def test_executors_are_replaced(cluster: fs.Cluster) -> None:
     workers, executors = pids(cluster), cluster.run(os.getpid)
     small, large = cluster.submit(pow, 2, 20), cluster.submit(bytes, 1 << 20)
     cluster.wait([small, large])
-    cluster.run(remember, 1)
+    cluster.run(remember, "x")
     assert all(cluster.run(recall).values())
     cluster.restart()
     assert not any(cluster.run(recall).values())

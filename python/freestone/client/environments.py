@@ -70,6 +70,11 @@ class Prepared(os.PathLike[str]):
         self._definition = definition
         self._args = args
 
+    @property
+    def is_made(self) -> bool:
+        """Whether the folder is there on this node."""
+        return (_node_folder() / self.key).exists()
+
     def __fspath__(self) -> str:
         place = _node_folder() / self.key
         if not place.exists():

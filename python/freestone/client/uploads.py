@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING
 from freestone import functions
 from freestone.client.environments import Prepared
 from freestone.client.variables import UNSET, Variable
-from freestone.errors import FileMissingError, FormatError, UsageError
+from freestone.errors import FileMissingError, FormatError, FreestoneError, UsageError
 
 if TYPE_CHECKING:
     from freestone.client.local import LocalClient
@@ -34,6 +34,7 @@ _SUFFIXES = (".py", *EXTENSION_SUFFIXES)
 _LEFT_OUT = frozenset({"__pycache__", ".git"})
 # An older file would be compiled again; a newer one than the process be taken for changed.
 _MODIFIED = 315_532_800
+_TIMEOUT_S = 60.0
 
 
 def read(path: str | os.PathLike[str]) -> tuple[functions.Package, _Files]:
@@ -57,7 +58,7 @@ def read(path: str | os.PathLike[str]) -> tuple[functions.Package, _Files]:
         files = dict(_files_of(place))
     elif place.suffix == ".py":
         files = {place.name: place.read_bytes()}
-        compile(files[place.name], str(place), "exec", dont_inherit=True)
+        _require_python(files[place.name], str(path))
     elif zipfile.is_zipfile(place):
         files = dict(_unzipped(place))
     else:
@@ -83,24 +84,34 @@ def send(client: LocalClient, package: functions.Package, files: _Files) -> None
 def folder_of(package: functions.Package) -> str:
     """Return the folder of a package on this worker's node, unpacked by whoever needs it first."""
     definition = functions.encode(_unpack).definition
-    return os.fspath(Prepared(package.key, definition, (package.key,)))
+    prepared = Prepared(package.key, definition, ())
+    if not prepared.is_made:
+        # Before it is locked: who waits for the cluster lets others run, and these would wait here.
+        prepared = Prepared(package.key, definition, (_packed(package.key),))
+    return os.fspath(prepared)
 
 
 def _title(key: str) -> str:
     return f"freestone: upload {key}"
 
 
-def _unpack(folder: str, key: str) -> None:
+def _packed(key: str) -> bytes:
     from freestone.client import nested
 
-    with nested.reading() as client, zipfile.ZipFile(_packed(client, key)) as archive:
+    with nested.reading() as client:
+        variable: Variable[bytes] = Variable(client, _title(key), UNSET)
+        try:
+            return variable.get(timeout_s=_TIMEOUT_S)
+        except FreestoneError as error:
+            error.add_note("what was uploaded can't be had from the cluster; upload it again")
+            raise
+
+
+def _unpack(folder: str, packed: bytes) -> None:
+    with zipfile.ZipFile(io.BytesIO(packed)) as archive:
         archive.extractall(folder)
     for place in Path(folder).rglob("*"):
         os.utime(place, (_MODIFIED, _MODIFIED))
-
-
-def _packed(client: LocalClient, key: str) -> io.BytesIO:
-    return io.BytesIO(Variable(client, _title(key), UNSET).get(timeout_s=60))
 
 
 def _files_of(folder: Path) -> Iterator[tuple[str, bytes]]:
@@ -129,6 +140,13 @@ def _unzipped(path: Path) -> Iterator[tuple[str, bytes]]:
                 yield name, archive.read(entry)
     except (zipfile.BadZipFile, RuntimeError, NotImplementedError, EOFError) as error:
         raise FormatError(str(path), f"can't be unpacked: {error}") from None
+
+
+def _require_python(source: bytes, path: str) -> None:
+    try:
+        compile(source, path, "exec", dont_inherit=True)
+    except ValueError as error:
+        raise UsageError(f"can't upload {path!r}: it is no Python ({error})") from None
 
 
 def _place_of(name: str) -> str | None:

@@ -46,6 +46,8 @@ _entered: Packages = ()
 _known: dict[Packages, Packages] = {(): ()}
 _folders: list[str] = []
 _aside: dict[Packages, _Imported] = {}
+_MAX_ASIDE = 16
+"""Of how many sets what was imported is kept; of others it is imported again."""
 
 
 def packages_of(definition: bytes) -> Packages:
@@ -87,6 +89,8 @@ def enter(packages: Packages, folder_of: Callable[[Package], str]) -> None:
     for name in aside:
         del sys.modules[name]
     _aside[_entered] = _Imported(aside, resident)
+    if len(_aside) > _MAX_ASIDE:
+        del _aside[next(packages for packages in _aside if packages)]
     sys.modules.update(known.modules)
     sys.path[:] = places + [place for place in sys.path if place not in _folders]
     _folders[:] = places
