@@ -92,8 +92,8 @@ def test_a_function_with_packages_is_another_one() -> None:
     other = plain.with_packages(some)
     assert plain.name != other.name != plain.with_packages((Package("b", ("x",)),)).name
     assert other.name == plain.with_packages((Package("a", ("y",)),)).name
-    assert functions.packages_of(plain.definition) == ()
-    found = functions.packages_of(other.definition)
-    assert found == some
-    assert functions.packages_of(other.definition) is found
-    assert functions.load(other.definition)([1]) == 1
+    assert functions.unwrapped(plain.definition) == ((), plain.definition)
+    found, definition = functions.unwrapped(other.definition)
+    assert (found, definition) == (some, plain.definition)
+    assert functions.unwrapped(other.definition)[0] is found
+    assert functions.load(definition)([1]) == 1

@@ -229,6 +229,7 @@ def test_what_the_program_has_imported_is_found_elsewhere(
         cluster.submit(mine.triple, 2).result()
     cluster.upload(path)
     assert cluster.submit(mine.triple, 2).result() == 6
+    assert cluster.get({"x": 2, "y": (mine.triple, "x")}, "y") == 6
     path.write_text(
         "def triple(x):\n    return 3 * x + 0 * x + 0\n\n\ndef other():\n    return 1\n"
     )

@@ -242,7 +242,8 @@ class LocalClient:
     def replay(self, future: Future) -> Any:
         """Run the call that made a block again, in this process."""
         definition, args, kwargs = self.manager.call_of(future)
-        return functions.load(definition)(*args, **(kwargs or {}))
+        _, plain = functions.unwrapped(definition)
+        return functions.load(plain)(*args, **(kwargs or {}))
 
     def _tag(self, tag: str, futures: Iterable[Future]) -> None:
         self._tags.setdefault(tag, weakref.WeakSet()).update(futures)

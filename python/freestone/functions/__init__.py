@@ -21,7 +21,7 @@ from freestone.functions.packages import (
     enter,
     entered,
     folders,
-    packages_of,
+    unwrapped,
 )
 from freestone.functions.raised import dumps_failure
 
@@ -44,7 +44,7 @@ __all__ = [
     "is_coroutine_function",
     "label_of",
     "load",
-    "packages_of",
     "python_path",
     "runnable",
+    "unwrapped",
 ]

@@ -20,7 +20,7 @@ from freestone.functions import modules
 from freestone.functions.fingerprint import Walk
 from freestone.functions.identity import IdentityCache
 from freestone.functions.large import WARN_NBYTES
-from freestone.functions.packages import Packages
+from freestone.functions.packages import Packages, wrapped
 from freestone.functions.pickling import dumps
 from freestone.functions.watch import Watch
 from freestone.units import format_nbytes
@@ -51,9 +51,7 @@ class EncodedFunction:
         digest = hashlib.blake2b(self.name, digest_size=16)
         for package in packages:
             digest.update(package.key.encode())
-        *parts, _ = pickle.loads(self.definition)
-        definition = pickle.dumps((*parts, packages), protocol=5)
-        return EncodedFunction(self.label, digest.digest(), definition)
+        return EncodedFunction(self.label, digest.digest(), wrapped(self.definition, packages))
 
 
 @dataclass(frozen=True, slots=True)
@@ -168,8 +166,7 @@ def _encode(
         raise _refused(function, str(error)) from error
     label = label_of(function)
     hoists = [entry for entry in walk.hoists if entry[0] not in stale] if hoist else []
-    known = [tuple(user) for user in users]
-    definition = pickle.dumps((label, hoists, known, payload, ()), protocol=5)
+    definition = pickle.dumps((label, hoists, [tuple(user) for user in users], payload), protocol=5)
     if len(definition) >= WARN_NBYTES:
         warnings.warn(
             f"{label!r} brings {format_nbytes(len(definition))} along that it captures, in its "

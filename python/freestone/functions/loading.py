@@ -74,7 +74,7 @@ def load(definition: bytes | memoryview) -> Callable[..., Any]:
     A user's module that is resident from before but whose file has changed is executed again, and
     so are those that import it.
     """
-    label, hoists, users, payload, _ = pickle.loads(definition)
+    label, hoists, users, payload = pickle.loads(definition)
     newest = 0
     for name, file, digest in users:
         newest = max(newest, _ensure(label, modules.UserModule(name, file, digest), newest))

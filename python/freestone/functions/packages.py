@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 from freestone.functions.loading import Resident, exchange_resident
 
-__all__ = ["Package", "Packages", "enter", "entered", "folders", "packages_of"]
+__all__ = ["Package", "Packages", "enter", "entered", "folders", "unwrapped", "wrapped"]
 
 
 class Package(NamedTuple):
@@ -43,17 +43,26 @@ class _Imported(NamedTuple):
 
 
 _entered: Packages = ()
-_known: dict[Packages, Packages] = {(): ()}
+_known: dict[Packages, Packages] = {}
+# No pickle begins so.
+_MARK = b"packages"
 _folders: list[str] = []
 _aside: dict[Packages, _Imported] = {}
 _MAX_ASIDE = 16
 """Of how many sets what was imported is kept; of others it is imported again."""
 
 
-def packages_of(definition: bytes) -> Packages:
-    """Return the packages of a function's calls: equal ones are the same object."""
-    packages: Packages = pickle.loads(definition)[4]
-    return _known.setdefault(packages, packages)
+def wrapped(definition: bytes, packages: Packages) -> bytes:
+    """Return a function's definition together with the packages of its calls."""
+    return _MARK + pickle.dumps((packages, definition), protocol=5)
+
+
+def unwrapped(definition: bytes) -> tuple[Packages, bytes]:
+    """Return the packages of a function's calls, equal ones as one object, and its definition."""
+    if not definition.startswith(_MARK):
+        return (), definition
+    packages, plain = pickle.loads(definition[len(_MARK) :])
+    return _known.setdefault(packages, packages), plain
 
 
 def entered() -> Packages:

@@ -46,7 +46,7 @@ class Hooks:
 
     def load(self, definition: bytes, label: str) -> tuple[Callable[..., Any], functions.Packages]:
         """Make a function resident, with the modules that it imports, and return its packages."""
-        packages = functions.packages_of(definition)
+        packages, definition = functions.unwrapped(definition)
         self.enter(packages)
         if self._has_loaded:
             return functions.load(definition), packages
