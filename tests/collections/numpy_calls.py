@@ -51,7 +51,7 @@ _OF_ONE = {
     "linalg.cond linalg.matrix_norm linalg.vector_norm linalg.matrix_transpose fft.fft fft.ifft "
     "fft.rfft fft.fft2 fft.ifft2 fft.fftn fft.fftshift fft.ifftshift linalg.trace linalg.diagonal",
     "n": "nansum nanmean nanmin nanmax nanstd nanvar nanprod nanmedian isnan nan_to_num nanargmax",
-    "i": "bincount bitwise_count invert bitwise_not argsort unique_counts unique_all "
+    "i": "bincount bitwise_count invert bitwise_not unique_counts unique_all "
     "unique_inverse isreal cumsum sum mean max min",
     "b": "logical_not invert flatnonzero all any packbits count_nonzero",
     "c": "real imag conj conjugate angle absolute iscomplex iscomplexobj isreal sort_complex exp",
@@ -120,6 +120,7 @@ np.bincount(i, minlength=12)|np.bincount(i, weights=v)|np.digitize(v, [-1, 0, 3]
 np.searchsorted(u, 0.5)
 np.searchsorted(u, [0.2, 0.7])|np.interp(u, [0, 1], [5, 7])|np.unique(i, return_counts=True)
 np.unique(i, return_inverse=True)|np.isin(i, [1, 5])||np.lexsort((i, v))
+np.argsort(i, kind='stable')
 np.cov(x, rowvar=False)|np.corrcoef(x.T)|np.correlate(v, u, "full")|np.convolve(v, u[:3], "same")
 np.polyfit(v, u, 1)|np.polyval([1, 2, 3], v)|np.polyder(v)|np.polyint(v)|np.roots(v[:3])
 np.vander(v, 3)

@@ -123,8 +123,8 @@ def test_a_warning_says_who_computes_it_once(monkeypatch: pytest.MonkeyPatch) ->
         np.roll(x, 1)
     assert caught[0].filename == __file__
     np.roll(x, 2)
-    with pytest.warns(UserWarning, match="argsort of an Array .* one worker computes it now"):
-        np.argsort(x)
+    with pytest.warns(UserWarning, match="fft of an Array .* one worker computes it now"):
+        np.fft.fft(x)
 
 
 def test_a_setting_refuses_it() -> None:
@@ -132,8 +132,8 @@ def test_a_setting_refuses_it() -> None:
         x = fs.Array.from_numpy(np.arange(12.0), 5)
         with pytest.raises(TypeError, match=r"np.roll of an Array is not computed lazily"):
             np.roll(x, 1)
-        with pytest.raises(IndexError, match="step 2"):
-            x[::2]
+        with pytest.raises(TypeError, match="have no numbers yet"):
+            x[x > 1][::2]
     with pytest.raises(fs.errors.ConfigurationError, match="'dask' or 'error'"):
         fs.Cluster(numpy_fallback="numpy")
 

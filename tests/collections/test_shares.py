@@ -1,4 +1,4 @@
-"""Sorted and unique values, counts and a tall QR, by blocks: as NumPy's of the whole."""
+"""Unique values, counts and a tall QR, by blocks: as NumPy's of the whole."""
 
 from __future__ import annotations
 
@@ -6,48 +6,12 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import HealthCheck, example, given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
-from hypothesis.extra import numpy as arrays
 
 import freestone as fs
 from freestone.client.future import Future
-
-DTYPES = [
-    *("?", "i1", "u1", "<i4", ">i4", "<u8", "<i8", "<f2", "<f4", ">f8", "<f8", "<c8", "<c16"),
-    *("<M8[s]", "<m8[ms]", "<U3", "S2"),
-]
-FEW = {"u": st.integers(0, 3), "i": st.integers(-2, 2), "U": st.sampled_from(["", "a", "ab"])}
-PROPERTY = settings(
-    max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
-)
-
-
-@st.composite
-def cut_arrays(draw: st.DrawFn) -> tuple[Any, list[int]]:
-    """Draw an array with values that are there more than once, and blocks, some without rows."""
-    dtype = np.dtype(draw(st.sampled_from(DTYPES)))
-    rows, shape = draw(st.integers(0, 25)), draw(st.sampled_from([(), (2,)]))
-    elements = FEW.get(dtype.kind) if draw(st.booleans()) else None
-    made = draw(arrays.arrays(dtype, (rows, *shape), elements=elements))
-    cuts = draw(st.lists(st.integers(0, rows), max_size=4))
-    return made, [0, *sorted(cuts), rows]
-
-
-def same(found: Any, expected: Any) -> None:
-    assert isinstance(found, fs.Array)
-    whole = np.asarray(found)
-    assert whole.dtype == expected.dtype
-    np.testing.assert_array_equal(whole, expected)
-
-
-def check_sorted(array: Any, cuts: list[int]) -> None:
-    blocks = fs.Array.from_numpy(array, cuts)
-    same(np.sort(blocks, axis=None), np.sort(array, axis=None))
-    if array.ndim == 1:
-        same(np.sort(blocks), np.sort(array))
-    else:
-        np.testing.assert_array_equal(np.asarray(np.sort(blocks)), np.sort(array))
+from tests.collections.cut_arrays import PROPERTY, cut_arrays, same
 
 
 def check_unique(array: Any, cuts: list[int], equal_nan: bool) -> None:
@@ -67,8 +31,7 @@ def check_unique(array: Any, cuts: list[int], equal_nan: bool) -> None:
 @example((np.array([np.nan, 1, np.nan, 1]), [0, 1, 1, 3, 4]), True)
 @example((np.array([np.nan, 1, np.nan, 1]), [0, 1, 1, 3, 4]), False)
 @example((np.zeros((0, 2)), [0, 0]), True)
-def test_sorted_and_unique_values(given: tuple[Any, list[int]], equal_nan: bool) -> None:
-    check_sorted(*given)
+def test_unique_values(given: tuple[Any, list[int]], equal_nan: bool) -> None:
     check_unique(*given, equal_nan)
 
 
@@ -85,19 +48,11 @@ def test_where_values_that_are_missing_are_among_the_unique(
         np.testing.assert_array_equal(np.asarray(one), expected)
 
 
-def test_a_kind_of_sort_that_numpy_does_not_know() -> None:
-    with pytest.raises(ValueError, match="nope"):
-        np.sort(fs.Array.from_numpy(np.arange(3), 2), kind="nope")  # type: ignore[call-overload]
-    array = fs.Array.from_numpy(np.array([3, 1, 2]), 2)
-    assert np.asarray(np.sort(array, kind="stable")).tolist() == [1, 2, 3]
-
-
 @settings(PROPERTY, max_examples=15)
 @given(given=cut_arrays(), equal_nan=st.booleans())
-def test_sorted_and_unique_values_on_workers(
+def test_unique_values_on_workers(
     two_workers: fs.Cluster, given: tuple[Any, list[int]], equal_nan: bool
 ) -> None:
-    check_sorted(*given)
     check_unique(*given, equal_nan)
 
 

@@ -144,5 +144,7 @@ def test_only_a_run_that_meets_by_tcp_can_be_joined(
     """Ranks that share memory, and those of MPI, are as many as they began with."""
     monkeypatch.delenv("FREESTONE_EVENTS_MEETING", raising=False)
     monkeypatch.setenv(name, value)
-    with pytest.raises(ConfigurationError, match=f"HOST:PORT of rank 0.* and {name} is set"):
+    match = f"HOST:PORT of rank 0.* and {name} is set"
+    with pytest.raises(ConfigurationError, match=match) as raised:
         ev.run(print)
+    assert raised.value.origin == "FREESTONE_EVENTS_MEETING"

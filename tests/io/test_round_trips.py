@@ -50,6 +50,13 @@ def there_and_back(folder: Path, format: str, x: Any, **options: Any) -> Any:
     return fs.read(path, **options).compute()
 
 
+def test_zarr_says_which_type_it_has_not(folder: Path) -> None:
+    need("zarr")
+    with pytest.raises(UsageError, match="dtype float128 can't be written as Zarr"):
+        fs.write(np.ones(3, np.longdouble), folder / "long.zarr")
+    assert not (folder / "long.zarr").exists()
+
+
 @QUICK
 @given(data=st.data(), shape=SHAPES)
 @pytest.mark.parametrize("format", TYPES)

@@ -17,8 +17,8 @@ def invitation() -> _native.events.EventInvitation | None:
     try:
         return _native.events.EventInvitation.from_environment()
     except ValueError as error:
-        name = str(error).split(" ", 1)[0]
-        raise ConfigurationError(str(error), key=name, origin=name) from None
+        problem, name = error.args
+        raise ConfigurationError(problem, key=name, origin=name) from None
 
 
 def run(

@@ -64,18 +64,15 @@ def write_chunks(array: Array, url: str, meter: Meter) -> None:
 
 def _create(url: str, array: Array, rows: int) -> None:
     """Make a store without values, whose chunks have so many rows."""
-    chunks = (rows, *array.shape[1:])
+    zarr, chunks = _zarr(), (rows, *array.shape[1:])
     try:
-        _zarr().create_array(
-            url, shape=array.shape, chunks=chunks, dtype=array.dtype, overwrite=True
-        )
+        zarr.dtype.parse_dtype(array.dtype, zarr_format=3)
     except ValueError as error:
-        if "data type" not in str(error):
-            raise
         raise UsageError(
             f"values of dtype {array.dtype} can't be written as Zarr, which has no type for them; "
             "convert them"
         ) from error
+    zarr.create_array(url, shape=array.shape, chunks=chunks, dtype=array.dtype, overwrite=True)
 
 
 def _is_even(array: Array) -> bool:

@@ -100,11 +100,19 @@ pub struct EventInvitation {
 #[pymethods]
 impl EventInvitation {
     /// None, if the environment names no meeting.
+    ///
+    /// Raises `ValueError` with what is wrong and the name of the variable that it is wrong with.
     #[staticmethod]
     fn from_environment() -> PyResult<Option<Self>> {
-        let invitation = Invitation::from_environment();
-        let invitation = invitation.map_err(|error| PyValueError::new_err(error.to_string()))?;
-        Ok(invitation.map(|invitation| Self { invitation }))
+        match Invitation::from_environment() {
+            Ok(invitation) => Ok(invitation.map(|invitation| Self { invitation })),
+            Err(error) => Err(match error {
+                TransportError::Setting { name, .. } => {
+                    PyValueError::new_err((error.to_string(), name))
+                }
+                _ => failed(error),
+            }),
+        }
     }
 
     /// How many ranks there are, as far as this process knows.

@@ -10,10 +10,11 @@ from typing import Any
 
 import numpy as np
 
-from freestone.lang.arrays import shares, totals
+from freestone.lang.arrays import shares, sorting, totals
 from freestone.lang.arrays.cells import elementwise, same_rows, ufunc
 from freestone.lang.arrays.histograms import histogram
-from freestone.lang.arrays.nodes import Node, cut_up, refusal, value
+from freestone.lang.arrays.indexing import indexed
+from freestone.lang.arrays.nodes import Node, cut_up, refusal, source, value
 from freestone.lang.arrays.stacking import one_below_the_other
 
 Made = Callable[..., Any]
@@ -109,6 +110,27 @@ def _transpose(arg: Node, axes: Any = None) -> Node:
     if axes is not None and tuple(axes) != tuple(reversed(range(arg.ndim))):
         raise refusal("np.transpose", f"takes no axes={axes}")
     return totals.transposed(arg)
+
+
+@lazily("flip")
+def _flip(arg: Node, axis: Any = None) -> Node:
+    axes = totals.axes_of(axis, arg.ndim)
+    steps = [-1 if at in axes else None for at in range(arg.ndim)]
+    return indexed(arg, tuple(slice(None, None, step) for step in steps))
+
+
+@lazily("flipud")
+def _flipud(arg: Node) -> Any:
+    return _flip(arg, 0)
+
+
+@lazily("take")
+def _take(arg: Node, indices: Any, axis: Any = None) -> Any:
+    numbers = indices if isinstance(indices, Node) else np.asarray(indices)
+    by_rows = axis == 0 or (axis is None and arg.ndim == 1)
+    if not by_rows or numbers.dtype.kind not in "iu":
+        raise refusal("np.take", "takes rows by whole numbers")
+    return indexed(arg, (numbers,))
 
 
 @lazily("dot")
@@ -224,27 +246,53 @@ FUNCTIONS["zeros_like"] = lambda arg, dtype=None: _full_like(
 FUNCTIONS["ones_like"] = lambda arg, dtype=None: _full_like(arg, 1, dtype)
 
 
+def _along_rows(name: str, arg: Node, axis: Any, **options: Any) -> Node:
+    """Make the node of what each row gives by itself, along one of the axes behind the first."""
+    if arg.rows is None:
+        return totals.small(functools.partial(getattr(np, name), axis=axis, **options), arg)
+    if axis is None or np.lib.array_utils.normalize_axis_index(axis, arg.ndim) == 0:
+        raise refusal(f"np.{name}", f"goes along rows only, axis=1, not axis={axis}")
+    function = functools.partial(getattr(np, name), axis=axis, **options)
+    sample = np.asarray(function(np.ones((1, *[side or 0 for side in arg.shape[1:]]), arg.dtype)))
+    shape = (arg.shape[0], *sample.shape[1:])
+    return Node("rows", (arg,), shape, sample.dtype, arg.rows, {"function": function})
+
+
 def _register_along_rows(name: str) -> None:
     def made(arg: Node, axis: Any = None) -> Node:
-        if arg.rows is None:
-            return totals.small(functools.partial(getattr(np, name), axis=axis), arg)
-        if arg.ndim != 2 or axis not in (1, -1):
-            raise refusal(f"np.{name}", f"goes along rows only, axis=1, not axis={axis}")
-        function = functools.partial(_along, name)
-        sample = np.asarray(function(np.ones((1, arg.shape[1] or 0), arg.dtype)))
-        flat = name in ("argmin", "argmax", "median")
-        shape = arg.shape[:1] if flat else (arg.shape[0], *sample.shape[1:])
-        return Node("rows", (arg,), shape, sample.dtype, arg.rows, {"function": function})
+        return _along_rows(name, arg, axis)
 
     lazily(name)(made)
 
 
-def _along(name: str, block: Any) -> Any:
-    return np.asarray(getattr(np, name)(block, axis=1))
-
-
-for _name in ("argmin", "argmax", "cumsum", "cumprod", "sort", "argsort", "median", "diff"):
+for _name in ("argmin", "argmax", "cumsum", "cumprod", "median", "diff"):
     _register_along_rows(_name)
+
+
+def _register_order(name: str) -> None:
+    def made(
+        arg: Node, axis: Any = -1, kind: Any = None, order: Any = None, *, stable: Any = None
+    ) -> Any:
+        if order is not None:
+            raise refusal(f"np.{name}", "takes no order= here")
+        options = {"kind": kind, "stable": stable}
+        getattr(np, name)(np.empty(0), **options)  # NumPy's error for what it does not know
+        along = axis if axis is None else np.lib.array_utils.normalize_axis_index(axis, arg.ndim)
+        if arg.kind == "turned" and along is not None:
+            inner = made(arg.args[0], arg.ndim - 1 - along, kind, stable=stable)
+            return totals.transposed(inner if isinstance(inner, Node) else source(inner))
+        if arg.rows is None or along:
+            return _along_rows(name, arg, axis, **options)
+        if along is None or arg.ndim == 1:
+            return sorting.of_all(name, arg)
+        function = functools.partial(getattr(np, name), axis=0, **options)
+        return sorting.along_columns(name, arg, function)
+
+    lazily(name)(made)
+
+
+for _name in ("sort", "argsort"):
+    _register_order(_name)
 
 
 @lazily("column_stack")
@@ -284,22 +332,7 @@ def _vstack(arrays: Sequence[Any]) -> Node:
 
 
 lazily("histogram")(histogram)
-_sorted_rows = FUNCTIONS["sort"]
-
-
-@lazily("sort")
-def _sort(
-    arg: Node, axis: Any = -1, kind: Any = None, order: Any = None, *, stable: Any = None
-) -> Any:
-    if order is not None:
-        raise refusal("np.sort", "takes no order= here")
-    np.sort(np.empty(0), kind=kind, stable=stable)  # NumPy's error for what it does not know
-    if arg.rows is not None and (axis is None or (arg.ndim == 1 and axis in (0, -1))):
-        return shares.sort(arg)
-    return _sorted_rows(arg, axis)
-
-
-for _eager in (shares.unique, shares.bincount, shares.qr):
+for _eager in (shares.unique, shares.bincount, shares.qr, sorting.lexsort):
     lazily(_eager.__name__)(_eager)
 
 

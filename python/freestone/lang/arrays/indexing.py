@@ -17,6 +17,7 @@ from freestone.lang.arrays.nodes import (
     refusal,
     source,
 )
+from freestone.lang.arrays.taking import every, taken
 from freestone.lang.arrays.totals import small, total
 
 Key = tuple[Any, ...]
@@ -43,9 +44,7 @@ def indexed(node: Node, key: Key) -> Node:
     if isinstance(rows, int | np.integer):
         return _row(node, int(rows), columns)
     if _is_list(rows):
-        raise refusal(
-            "an index by a list of rows", "would move them; take slices or a mask of rows"
-        )
+        return _columns(_listed(node, rows, columns), columns)
     kind = type(rows).__name__
     raise IndexNotLazyError(
         f"rows are taken by a number, a slice or a mask, not by {rows!r:.60} ({kind})"
@@ -69,6 +68,14 @@ def _is_list(rows: Any) -> bool:
     if not isinstance(rows, list | tuple | range | np.ndarray):
         return False
     return np.asarray(rows).dtype.kind in "iu" or len(rows) == 0
+
+
+def _listed(node: Node, rows: Any, columns: Key) -> Node:
+    """Make the node of the rows of a list, which are moved at once."""
+    ndim = rows.ndim if isinstance(rows, Node) else np.ndim(rows)
+    if ndim != 1 or not all(one is None or isinstance(one, slice) for one in columns):
+        raise refusal("an index by lists of rows and columns", "would pair them")
+    return source(taken(node, rows))
 
 
 def _taken(key: Key, array: Any) -> Any:
@@ -113,19 +120,20 @@ def sliced(node: Node, rows: slice) -> Node:
     if count is None:
         raise refusal("rows of what a mask chose", "have no numbers yet")
     start, stop, step = rows.indices(count)
-    if step != 1:
-        raise refusal(f"a slice with step {step}", "would move rows", IndexNotLazyError)
+    chosen = range(start, stop, step)
     made: dict[Node, Node] = {}
     renewed: Rows | None = None
     for one in ordered([node]):
         if one.rows is None:
             made[one] = one
         elif one.kind == "source":
-            made[one] = source(one.attrs["data"][start : max(start, stop)])
+            array = one.attrs["data"]
+            part = array[start : max(start, stop)] if step == 1 else every(array, chosen)
+            made[one] = source(part)
             renewed = made[one].rows
         else:
             args = tuple(made[arg] for arg in one.args)
-            shape = (max(0, stop - start), *one.shape[1:])
+            shape = (len(chosen), *one.shape[1:])
             made[one] = Node(one.kind, args, shape, one.dtype, renewed, one.attrs)
     return made[node]
 
@@ -138,8 +146,6 @@ def _columns(node: Node, key: Key) -> Node:
         part = whole[(slice(None), *key)]
     except IndexError as error:
         raise IndexError(f"{error}: the shape is {node.shape}") from None
-    if part.ndim not in (1, 2):
-        raise refusal(f"a part of {part.ndim} dimensions", "is no matrix")
     function = functools.partial(_part_of, key)
     shape = (node.shape[0], *part.shape[1:])
     return Node("rows", (node,), shape, node.dtype, node.rows, {"function": function})

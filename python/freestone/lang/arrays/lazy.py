@@ -212,9 +212,10 @@ class LazyArray(ArrayMethods):
     def _part(self, key: Any) -> Any:
         keys = key if isinstance(key, tuple) else (key,)
         try:
-            return LazyArray(indexed(self._node, tuple(_nodes(one) for one in keys)))
+            part = indexed(self._node, tuple(_nodes(one) for one in keys))
         except NotLazyError as refused:
             return _elsewhere(refused, operator.getitem, (self, key), {})
+        return part.attrs["data"] if part.kind == "source" else LazyArray(part)
 
     def _sources(self) -> Iterator[Array]:
         """Yield the arrays in blocks that it is made of."""

@@ -205,6 +205,8 @@ def _converted(dtype: Any, array: Any) -> Any:
 
 def small(function: Any, *args: Node, dtype: Any = None, shape: Any = None) -> Node:
     """Make the node of a function of what is whole; its shape and type are those of a trial."""
+    if any(arg.kind == "turned" for arg in args):
+        raise refusal("a function of the transpose", "is not computed lazily")
     if dtype is None or shape is None:
         with np.errstate(all="ignore"):
             samples = [np.ones([side or 0 for side in arg.shape], arg.dtype) for arg in args]

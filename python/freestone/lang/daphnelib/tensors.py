@@ -29,10 +29,8 @@ def dense_of(tensor: Any) -> Array:
     try:
         return np.from_dlpack(tensor)
     except (BufferError, RuntimeError) as error:
-        if "dtype" not in str(error).lower():
-            raise
-        problem = f"tensors of {tensor.dtype} are not supported; convert to float64 first"
-        raise ValueError(problem) from error
+        problem = f"these tensors of {tensor.dtype} are not supported; convert to float64 first"
+        raise ValueError(f"{problem}: {error}") from error
 
 
 def _words(cells: Array) -> Array:
