@@ -8,6 +8,7 @@ LAYERS: tuple[frozenset[str], ...] = (
             "functions",
             "hosts",
             "io",
+            "observe.calls",
             "observe.columns",
             "observe.control",
             "observe.explain",

@@ -28,6 +28,7 @@ def function(label: str, done: int, **given: Any) -> dict[str, Any]:
 def worker(number: int, **given: Any) -> dict[str, Any]:
     figures = {"worker": f"worker-{number}", "host": "node", "slots": 4, "running": 3}
     figures |= {"leaving": False, "cpu": 2.5, "cores": 4, "rss": 3 << 20}
+    figures |= {"resources": {}, "taken": {}}
     sizes = {"memory_nbytes": 1 << 20, "memory_quota": 1 << 30, "disk_nbytes": 0}
     return figures | sizes | {"sent_nbytes": 0, "received_nbytes": 0} | given
 
@@ -66,6 +67,14 @@ def test_the_first_look_has_no_rates_and_a_worker_elsewhere_no_processes() -> No
     assert lines[-1].split() == (
         "worker-1 node 3/4 - - 1 MiB / 1 GiB 0 bytes - -".split()  # noqa: SIM905
     )
+
+
+def test_custom_resources_that_calls_have_are_shown() -> None:
+    given = {"resources": {"licence": 2, "ta\x1bpe": 1}, "taken": {"licence": 1, "ta\x1bpe": 0}}
+    lines = screen(figures(1.0, 3, workers=[worker(0, **given), worker(1)]), None, None, None)
+    assert lines[-3].endswith("resources")
+    assert lines[-2].endswith("licence 1/2, ta\N{REPLACEMENT CHARACTER}pe 0/1")
+    assert lines[-1].strip().endswith("-")
 
 
 def test_names_cannot_steer_the_terminal() -> None:

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from freestone.observe.explain import Attempt, Explanation
+from freestone.observe.explain import Attempt, Explanation, Pause
 
 STAGES = ["unknown", "waiting", "ready", "assigned", "done", "failed", "released", "block"]
 SECOND = 10**9
@@ -84,6 +84,9 @@ def test_what_runs_and_what_has_not_begun() -> None:
     text = tell("assigned", attempts=(held,), ahead=1)
     assert "waits there behind 1 task" in text
     assert "not begun" in text
+    pause = Pause(what="an item of the queue 'work'", since_s=3.1)
+    text = tell("assigned", attempts=(begun,), pause=pause)
+    assert "is at worker-0 and has waited for an item of the queue 'work' for 3.1 s" in text
 
 
 def test_what_a_retained_block_answered() -> None:
@@ -97,21 +100,27 @@ def test_what_a_retained_block_answered() -> None:
 def test_what_makes_its_inputs() -> None:
     at = {"name": "0" * 32, "label": "mass", "stage": "assigned", "worker": "worker-2"}
     since_ns = time.monotonic_ns() - 3_100_000_000
+    pause = ("the lock 'disk'", since_ns)
     figures = [
-        {**at, "since_ns": since_ns, "missing": 0},
-        {"name": "1" * 32, "label": "fit", "stage": "ready", "since_ns": since_ns},
-        {"name": "2" * 32, "label": "", "stage": "waiting", "since_ns": 0, "missing": 2},
+        {**at, "since_ns": since_ns, "running": True},
+        {**at, "name": "1" * 32, "since_ns": since_ns},
+        {**at, "name": "2" * 32, "since_ns": since_ns, "running": True, "pause": pause},
+        {"name": "3" * 32, "label": "fit", "stage": "ready", "since_ns": since_ns},
+        {"name": "4" * 32, "label": "", "stage": "waiting", "since_ns": 0, "missing": 2},
     ]
     names = tuple(str(figure["name"]) for figure in figures)
     explanation = Explanation.from_dict(
         {"stage": "waiting", "label": "sum", "waits_for": names, "awaited": figures}
     )
-    first, second, third = explanation.awaited
-    assert first.since_s >= 3.1
-    assert str(first).startswith("mass (00000000), which has been at worker-2 for 3.")
-    assert str(second).startswith("fit (11111111), which has been ready for 3.")
-    assert str(third) == "22222222, which waits for 2 inputs"
-    assert str(explanation).startswith(f"'sum' waits for 3 inputs: {first}; {second}; {third}")
+    runs, held, paused, ready, waits = map(str, explanation.awaited)
+    assert explanation.awaited[0].since_s >= 3.1
+    assert runs.startswith("mass (00000000), which has been running on worker-2 for 3.")
+    assert held.startswith("mass (11111111), which has been waiting at worker-2 for 3.")
+    wanted = "mass (22222222), which runs on worker-2 and has waited for the lock 'disk' for 3."
+    assert paused.startswith(wanted)
+    assert ready.startswith("fit (33333333), which has been ready for 3.")
+    assert waits == "44444444, which waits for 2 inputs"
+    assert str(explanation).startswith(f"'sum' waits for 5 inputs: {runs}; {held}; {paused} and")
 
 
 def test_where_no_worker_runs_calls_it_says_so() -> None:

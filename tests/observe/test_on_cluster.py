@@ -6,6 +6,7 @@ import json
 import os
 import time
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -14,6 +15,7 @@ from freestone.cli import main
 from freestone.errors import ConfigurationError
 from freestone.observe import trace
 from freestone.observe.progress import progress
+from tests import waiting
 from tests.observe.test_progress import FakeBar
 
 
@@ -47,6 +49,27 @@ def test_an_explanation_of_what_waits(cluster: fs.Cluster) -> None:
     second = cluster.submit(double, first)
     assert second.result() == 4
     assert len(str(cluster.explain(second))) > 20
+
+
+def enter(lock: Any) -> None:
+    with lock:
+        pass
+
+
+def test_an_explanation_of_what_waits_in_its_call(cluster: fs.Cluster) -> None:
+    shared = {
+        "lock 'disk'": cluster.lock("disk"),
+        "semaphore of 1 'cpu'": cluster.semaphore("cpu", 1),
+    }
+    for what, lock in shared.items():
+        wanted = f"has waited for the {what} for "
+        with lock:
+            inside = cluster.submit(enter, lock, pure=False)
+            assert waiting.until(lambda inside=inside: cluster.explain(inside).pause)
+            after = cluster.submit(double, inside)
+            assert wanted in str(cluster.explain(inside))
+            assert f", which runs on worker-0 and {wanted}" in str(cluster.explain(after))
+        inside.result()
 
 
 def divide(x: int) -> float:

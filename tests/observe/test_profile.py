@@ -18,10 +18,12 @@ import pytest
 
 import freestone as fs
 from freestone import _native
+from freestone.cli import main
 from freestone.config import Config
 from freestone.errors import ConfigurationError, UsageError
 from freestone.node import sampler as sampling
 from freestone.node.sampler import Sampler
+from freestone.observe import columns, trace
 from freestone.observe import samples as kept
 from freestone.observe.profile import Frame, Profile
 from freestone.observe.samples import Samples
@@ -408,13 +410,34 @@ def test_functions_by_self_and_total_time() -> None:
     assert lines[3].split() == ["30", "ms", "30.0%", "90", "ms", "90.0%", "g", "(m.py:8)"]
 
 
-def test_what_was_added_since() -> None:
+def test_what_is_new_becomes_records_of_a_trace() -> None:
     samples = Samples()
     samples.add("01", "f", True, report(([F], 10_000_000, 1)))
-    before = samples.task("01", "task f")
+    assert samples.take_new() == [], "nobody took it"
+    samples.keep_new(True)
     samples.add("01", "f", True, report(([F], 5_000_000, 2), ([F, G], 7_000_000, 3)))
-    added = samples.task("01", "task f").since(before)
-    assert added.stacks == {(Frame(*F),): (5_000_000, 2), (Frame(*F), Frame(*G)): (7_000_000, 3)}
+    samples.add("02", "f", False, report(([F], 5_000_000, 2)))
+    rows = samples.take_new()
+    assert samples.take_new() == []
+    found = Profile.of_records("f", columns.records(len(rows), columns.encoded(rows)))
+    wanted = {(Frame(*F),): (10_000_000, 4), (Frame(*F), Frame(*G)): (7_000_000, 3)}
+    assert found == Profile("f", wanted)
+
+
+@pytest.mark.parametrize("ending", ["parquet", "jsonl"])
+def test_the_report_of_a_trace_has_a_flame_graph(tmp_path: Path, ending: str) -> None:
+    path, out = tmp_path / f"run.{ending}", tmp_path / "run.html"
+    options = {"memory": "64MiB", "disk": "1GiB", "dashboard": False}
+    with fs.Cluster(executors=1, profile=0.005, trace=str(path), **options) as cluster:
+        cluster.submit(spin_for, 0.3).result()
+        samples = cluster.profile().samples
+    records = [one for one in trace.read(path) if one["kind"] == "profile"]
+    assert sum(one["samples"] for one in records) == samples > 0
+    assert {one["label"] for one in records} == {"spin_for"}
+    assert main(["report", str(path), "-o", str(out)]) == 0
+    titles = [attributes.get("title") or "" for _, attributes in Tags(out.read_text()).found]
+    assert any(title.startswith("spin_for (test_profile.py:") for title in titles)
+    assert main(["trace", str(path), "--perfetto", str(tmp_path / "run.json")]) == 0
 
 
 def test_speedscope_takes_the_file(tmp_path: Path) -> None:

@@ -70,12 +70,12 @@ def test_of_many_only_what_can_be_seen_is_sent() -> None:
     found = made.tasks(0, 100, WIDTH)
     assert found["count"] == count
     assert found["tasks"] == []
-    assert len(found["cells"]) == WIDTH
-    assert sum(number for _, _, _, number, _ in found["cells"]) == count
-    assert {found["labels"][label] for *_, label in found["cells"]} == {"fit"}
-    np.testing.assert_allclose([share for _, _, share, _, _ in found["cells"]], 0.9, atol=0.02)
+    cells = found["cells"]
+    assert cells["pixel"] == list(range(WIDTH))
+    assert {found["labels"][label] for label in cells["label"]} == {"fit"}
+    np.testing.assert_allclose(cells["percent"], 90, atol=2)
     near = made.tasks(50, 50.5, WIDTH)
-    assert (len(near["cells"]), len(near["tasks"])) == (0, near["count"])
+    assert (len(near["cells"]["lane"]), len(near["tasks"])) == (0, near["count"])
     assert 500 <= near["count"] <= 502
 
 
@@ -83,7 +83,7 @@ def test_long_ones_stay_among_short_ones() -> None:
     records = [task(n * 1e-3, 0.5e-3) for n in range(10_000)] + [task(0, 10, "long", worker=1)]
     found = load(records).tasks(0, 10, WIDTH)
     assert [found["labels"][one[1]] for one in found["tasks"]] == ["long"]
-    assert {cell[0] for cell in found["cells"]} == {0}
+    assert set(found["cells"]["lane"]) == {0}
 
 
 def test_the_oldest_go_when_there_are_too_many(monkeypatch: Any) -> None:

@@ -27,7 +27,9 @@ pub fn decode_arguments<'py>(
     inputs: Vec<Py<PyAny>>,
 ) -> PyResult<Decoded<'py>> {
     match forms::Arguments::parse(payload).map_err(|error| malformed(&error))? {
-        forms::Arguments::Direct(reader) => read_plain_arguments(py, reader, &inputs),
+        forms::Arguments::Direct(reader) => {
+            Builder { py, reader, inputs: Inputs::Given(&inputs) }.arguments()
+        }
         forms::Arguments::Positional(pickle) => {
             Ok((load_with_inputs(py, pickle, inputs)?.cast_into::<PyTuple>()?, None))
         }
@@ -36,6 +38,24 @@ pub fn decode_arguments<'py>(
                 load_with_inputs(py, pickle, inputs)?.extract()?;
             Ok((arguments, Some(keywords)))
         }
+    }
+}
+
+/// Decodes a call's arguments for a person: nothing is imported or called for them but `input` with
+/// the number of an input, and `unpickle` with the pickle of the arguments, or of those and keywords.
+#[pyfunction]
+pub fn readable_arguments<'py>(
+    py: Python<'py>,
+    payload: &[u8],
+    input: &Bound<'py, PyAny>,
+    unpickle: &Bound<'py, PyAny>,
+) -> PyResult<Decoded<'py>> {
+    match forms::Arguments::parse(payload).map_err(|error| malformed(&error))? {
+        forms::Arguments::Direct(reader) => {
+            Builder { py, reader, inputs: Inputs::Shown(input) }.arguments()
+        }
+        forms::Arguments::Positional(pickle) => Ok((unpickle.call1((pickle,))?.extract()?, None)),
+        forms::Arguments::WithKeywords(pickle) => Ok(unpickle.call1((pickle,))?.extract()?),
     }
 }
 
@@ -58,39 +78,43 @@ fn malformed(error: &CodecError) -> PyErr {
 
 /// Reads a plain value. Arrays in it can't be written to.
 fn read_plain<'py>(py: Python<'py>, reader: Reader<'_>) -> PyResult<Bound<'py, PyAny>> {
-    Builder { py, reader, inputs: &[], is_own: false }.value(0)
+    Builder { py, reader, inputs: Inputs::None }.value(0)
 }
 
-/// Reads plain arguments: positional ones and keywords.
-fn read_plain_arguments<'py>(
-    py: Python<'py>,
-    reader: Reader<'_>,
-    inputs: &[Py<PyAny>],
-) -> PyResult<Decoded<'py>> {
-    let mut builder = Builder { py, reader, inputs, is_own: true };
-    let count = builder.reader.length().map_err(|error| malformed(&error))?;
-    let arguments = builder.tuple(count, 0)?;
-    let count = builder.reader.length().map_err(|error| malformed(&error))?;
-    if count == 0 {
-        return Ok((arguments, None));
-    }
-    let keywords = PyDict::new(py);
-    for _ in 0..count {
-        keywords.set_item(builder.value(0)?, builder.value(0)?)?;
-    }
-    Ok((arguments, Some(keywords)))
+/// What stands where a call's inputs do.
+#[derive(Clone, Copy)]
+enum Inputs<'py, 'a> {
+    /// There are none: it is a value, and who gets it shares its arrays with others.
+    None,
+    /// The call's own.
+    Given(&'a [Py<PyAny>]),
+    /// What this returns for the number of an input; all is to be shown only.
+    Shown(&'a Bound<'py, PyAny>),
 }
 
 /// Makes Python's values of what it reads.
 struct Builder<'py, 'a> {
     py: Python<'py>,
     reader: Reader<'a>,
-    inputs: &'a [Py<PyAny>],
-    /// Whether who gets the arrays may write to them, if they could be written to before.
-    is_own: bool,
+    inputs: Inputs<'py, 'a>,
 }
 
 impl<'py> Builder<'py, '_> {
+    /// Reads plain arguments: positional ones and keywords.
+    fn arguments(mut self) -> PyResult<Decoded<'py>> {
+        let count = self.reader.length().map_err(|error| malformed(&error))?;
+        let arguments = self.tuple(count, 0)?;
+        let count = self.reader.length().map_err(|error| malformed(&error))?;
+        if count == 0 {
+            return Ok((arguments, None));
+        }
+        let keywords = PyDict::new(self.py);
+        for _ in 0..count {
+            keywords.set_item(self.value(0)?, self.value(0)?)?;
+        }
+        Ok((arguments, Some(keywords)))
+    }
+
     fn value(&mut self, depth: usize) -> PyResult<Bound<'py, PyAny>> {
         let py = self.py;
         let value = match self.reader.element(depth).map_err(|error| malformed(&error))? {
@@ -128,6 +152,9 @@ impl<'py> Builder<'py, '_> {
         length: usize,
         depth: usize,
     ) -> PyResult<Bound<'py, PyAny>> {
+        if matches!(self.inputs, Inputs::Shown(_)) {
+            return Ok(self.tuple(length, depth + 1)?.into_any());
+        }
         let class = class_by_name(self.py, class)?;
         let values = self.tuple(length, depth + 1)?;
         let new = self.py.get_type::<PyTuple>().getattr(intern!(self.py, "__new__"))?;
@@ -142,7 +169,7 @@ impl<'py> Builder<'py, '_> {
         bytes: &[u8],
     ) -> PyResult<Bound<'py, PyAny>> {
         let py = self.py;
-        let buffer = if self.is_own && is_writeable {
+        let buffer = if matches!(self.inputs, Inputs::Given(_)) && is_writeable {
             PyByteArray::new(py, bytes).into_any()
         } else {
             PyBytes::new(py, bytes).into_any()
@@ -155,7 +182,11 @@ impl<'py> Builder<'py, '_> {
     }
 
     fn input(&self, position: usize) -> PyResult<Bound<'py, PyAny>> {
-        let input = self.inputs.get(position);
+        let input = match self.inputs {
+            Inputs::None => None,
+            Inputs::Given(inputs) => inputs.get(position),
+            Inputs::Shown(input) => return input.call1((position,)),
+        };
         let input =
             input.ok_or_else(|| PyValueError::new_err(format!("there is no input {position}")))?;
         Ok(input.bind(self.py).clone())

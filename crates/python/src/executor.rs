@@ -90,11 +90,11 @@ pub fn priority() -> Option<i32> {
 }
 
 /// The call that runs is about to wait for others: it takes nothing until `end_wait` returns, which
-/// gets what this returns.
+/// gets what this returns. `what` it waits for is for people.
 #[pyfunction]
-pub fn begin_wait(py: Python<'_>) -> PyResult<Option<u32>> {
+pub fn begin_wait(py: Python<'_>, what: String) -> PyResult<Option<u32>> {
     let Some(outbox) = OUTBOX.get() else { return Ok(None) };
-    py.detach(|| outbox.begin_wait()).map_err(PyOSError::new_err)
+    py.detach(|| outbox.begin_wait(what)).map_err(PyOSError::new_err)
 }
 
 /// It could go on: returns when what it takes is its own again.

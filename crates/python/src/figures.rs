@@ -2,8 +2,8 @@
 
 use freestone_base::{Resources, WorkerId};
 use freestone_core::manager::{
-    Attempt, DURATION_BOUNDS_NS, Explanation, Failure, Fields, Overview, RecentFailure, Statistics,
-    TaskFigures, Why, WorkerFigures,
+    Arguments, Attempt, DURATION_BOUNDS_NS, Explanation, Failure, Fields, Overview, Pause,
+    RecentFailure, Statistics, TaskFigures, Why, WorkerFigures,
 };
 use freestone_core::wire::{FileProblem, MAX_FRAME, TaskFailure, WorkerStatus};
 use pyo3::prelude::*;
@@ -158,6 +158,7 @@ fn worker<'py>(py: Python<'py>, figures: &WorkerFigures) -> PyResult<Bound<'py, 
         "folder": &figures.folder,
         "address": figures.address.to_string(),
         "resources": resources(py, &figures.resources)?,
+        "free": resources(py, &figures.free)?,
         "slots": figures.slots,
         "leaving": figures.leaving,
         "assigned": figures.assigned,
@@ -244,6 +245,8 @@ pub fn explanation(py: Python<'_>, explanation: &Explanation) -> PyResult<Py<PyA
     Ok(dict!(py, {
         "stage": explanation.stage.as_ref(),
         "label": &explanation.label,
+        "arguments": arguments(py, explanation.arguments.as_ref()),
+        "pause": pause(explanation.pause.as_ref()),
         "waits_for": waits_for,
         "awaited": list(py, &explanation.awaited, task)?,
         "ahead": explanation.ahead,
@@ -274,11 +277,28 @@ fn task<'py>(py: Python<'py>, task: &TaskFigures) -> PyResult<Bound<'py, PyDict>
     Ok(dict!(py, {
         "name": task.name.to_string(),
         "label": &task.label,
+        "arguments": arguments(py, task.arguments.as_ref()),
         "stage": task.stage.as_ref(),
         "worker": task.worker.map(|worker| worker.to_string()),
+        "running": task.running,
         "since_ns": task.since_ns,
         "missing": task.missing,
+        "pause": pause(task.pause.as_ref()),
     }))
+}
+
+/// As the client encoded them, and what makes the inputs.
+fn arguments<'a, 'py>(
+    py: Python<'py>,
+    arguments: Option<&'a Arguments>,
+) -> Option<(Bound<'py, PyBytes>, &'a [String])> {
+    let Arguments { bytes, inputs } = arguments?;
+    Some((PyBytes::new(py, bytes.as_slice()), inputs))
+}
+
+/// What a call waits for, and since when.
+fn pause(pause: Option<&Pause>) -> Option<(&str, u64)> {
+    pause.map(|pause| (&*pause.what, pause.since_ns))
 }
 
 fn recent_failure<'py>(py: Python<'py>, failure: &RecentFailure) -> PyResult<Bound<'py, PyDict>> {

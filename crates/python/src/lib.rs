@@ -105,6 +105,8 @@ mod _native {
     #[pymodule]
     mod manager {
         #[pymodule_export]
+        use crate::decoding::readable_arguments;
+        #[pymodule_export]
         use crate::future::FutureBase;
         #[pymodule_export]
         use crate::manager::LockHold;

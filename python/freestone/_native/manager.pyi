@@ -1,6 +1,6 @@
 """The manager of a cluster, and the futures of its calls."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Literal, final
 
 from typing_extensions import disjoint_base
@@ -16,6 +16,7 @@ __all__ = [
     "count_queue",
     "delete_queue",
     "delete_variable",
+    "readable_arguments",
     "set_variable",
 ]
 
@@ -210,3 +211,6 @@ def delete_variable(manager: Manager, title: str) -> tuple[str, int]: ...
 def close_queue(manager: Manager, title: str, capacity: int) -> tuple[str, int]: ...
 def delete_queue(manager: Manager, title: str) -> tuple[str, int]: ...
 def count_queue(manager: Manager, title: str) -> tuple[str, int]: ...
+def readable_arguments(
+    payload: bytes, input: Callable[[int], Any], unpickle: Callable[[bytes], Any]
+) -> tuple[tuple[Any, ...], dict[Any, Any] | None]: ...

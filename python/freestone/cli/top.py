@@ -150,7 +150,7 @@ def screen(
     peers = _by(before, "workers", "worker")
     rows = [_function(one, former.get(one["label"]), seconds) for one in functions]
     machines = [_worker(one, peers.get(one["worker"]), seconds) for one in workers]
-    has_custom = any(one.get("resources") for one in workers)
+    has_custom = any(one["resources"] for one in workers)
     if has_custom:
         machines = [[*row, _resources(one)] for row, one in zip(machines, workers, strict=True)]
     laid_out = [
@@ -242,9 +242,10 @@ def _worker(now: Figures, before: Figures | None, seconds: float) -> list[object
 
 
 def _resources(now: Figures) -> str:
-    from freestone.units import format_resources
-
-    return format_resources(now.get("resources", {}))
+    taken = now["taken"]
+    return ", ".join(
+        f"{_printable(name)} {taken[name]}/{amount}" for name, amount in now["resources"].items()
+    )
 
 
 def _listed(head: Sequence[str], rows: Sequence[Sequence[object]], in_all: int) -> list[str]:

@@ -82,7 +82,7 @@ class Future(_native.manager.FutureBase, NotAValue, Generic[T]):
         if not IN_TASK or self._is_inline():
             return self._value(left)  # type: ignore[no-any-return]
         # A block that was lost is made again first.
-        with paused():
+        with paused(self._wanted()):
             return self._value(left)  # type: ignore[no-any-return]
 
     def exception(self, timeout_s: float | None = None, **unknown: Never) -> BaseException | None:
@@ -109,9 +109,12 @@ class Future(_native.manager.FutureBase, NotAValue, Generic[T]):
             return error
         return ClosedError("wait for a result")
 
+    def _wanted(self) -> str:
+        return f"the result of {self.label!r}"
+
     def _wait_or_raise(self, timeout_s: float | None) -> None:
         if IN_TASK and not self.done():
-            with paused():
+            with paused(self._wanted()):
                 has_ended = self._wait(timeout_s)
         else:
             has_ended = self._wait(timeout_s)
@@ -186,7 +189,7 @@ class Future(_native.manager.FutureBase, NotAValue, Generic[T]):
 
         forget = self.client.subscribe(self, fulfil)
         try:
-            with paused() if IN_TASK else nullcontext():
+            with paused(self._wanted()) if IN_TASK else nullcontext():
                 yield from ready.wait().__await__()
         except asyncio.CancelledError:
             self.client.cancel([self])

@@ -82,8 +82,8 @@ class LocalClient:
         self._files: dict[str, Future] = {}
         self._tags: dict[str, weakref.WeakSet[Future]] = {}
         self._callbacks = Callbacks()
-        self.recorder: Recorder = Recorder(manager, config.trace is not None)
         self.logs: Collector = Collector(manager, config.logs)
+        self.recorder: Recorder = Recorder(manager, config.trace is not None, self.logs)
 
     @property
     def closed(self) -> bool:

@@ -91,7 +91,7 @@ class Lock(Named):
         if state == "other":
             raise SharedKindError(name=self.name, wanted=self._kind(), found=_kind(limit))
         if state == "queued":
-            with paused() if IN_TASK else nullcontext():
+            with paused(self._wanted()) if IN_TASK else nullcontext():
                 state = self._wait(hold, holders)
         if state == "waiting":
             raise LockTimeoutError(name=self.name, timeout_s=self.timeout_s or 0.0, holders=holders)
@@ -124,8 +124,11 @@ class Lock(Named):
     def _kind(self) -> str:
         return _kind(self.limit)
 
+    def _wanted(self) -> str:
+        return f"the {self._kind()[2:]} {self.name!r}"
+
     def __repr__(self) -> str:
-        return f"<{self._kind()[2:]} {self.name!r}>"
+        return f"<{self._wanted().removeprefix('the ')}>"
 
 
 def semaphore(client: LocalClient, name: str, n: int, timeout_s: float | None) -> Lock:

@@ -76,7 +76,7 @@ class Named:
 
         Raises `SharedTimeoutError` when the time is over before.
         """
-        if not _has_answer(entry, timeout_s):
+        if not _has_answer(entry, timeout_s, wanted):
             entry.withdraw()
             entry.wait()
             if entry.state[0] == "ended":
@@ -163,14 +163,14 @@ def as_future(client: LocalClient, value: Any) -> Future:
     return value if isinstance(value, Future) else client.put(value)
 
 
-def _has_answer(entry: _native.manager.SharedItem, timeout_s: float | None) -> bool:
+def _has_answer(entry: _native.manager.SharedItem, timeout_s: float | None, wanted: str) -> bool:
     """Wait for an answer: in a task what it takes is for others meanwhile."""
     end = end_of(timeout_s)
     if IN_TASK and entry.wait(
         PAUSE_AFTER_S if timeout_s is None else min(timeout_s, PAUSE_AFTER_S)
     ):
         return True
-    with paused() if IN_TASK else nullcontext():
+    with paused(wanted) if IN_TASK else nullcontext():
         return entry.wait(left(end))
 
 

@@ -81,7 +81,7 @@ def _completed(waiting: dict[int, Future[T]], timeout_s: float | None) -> Iterat
     while waiting:
         keys = watch.take(0.0)
         if not keys:
-            with paused() if IN_TASK else nullcontext():
+            with paused(_wanted(waiting)) if IN_TASK else nullcontext():
                 keys = _take(watch, end)
         if not keys:
             raise WaitTimeoutError(timeout_s=timeout_s or 0.0, pending=len(waiting))
@@ -108,7 +108,7 @@ async def _completed_in_loop(
         while waiting:
             try:
                 async with asyncio.timeout_at(end):
-                    with paused() if IN_TASK and done.empty() else nullcontext():
+                    with paused(_wanted(waiting)) if IN_TASK and done.empty() else nullcontext():
                         key = await done.get()
             except TimeoutError:
                 pending = len(waiting)
@@ -117,6 +117,12 @@ async def _completed_in_loop(
     finally:
         for each in forget:
             each()
+
+
+def _wanted(waiting: dict[int, Future[T]]) -> str:
+    """Say what is waited for, for people."""
+    first = next(iter(waiting.values())).label
+    return f"the result of {first!r}" if len(waiting) == 1 else f"one of {len(waiting):,} results"
 
 
 def _take(watch: _native.manager.Watch, end: float | None) -> list[int]:

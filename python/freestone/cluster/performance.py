@@ -18,7 +18,6 @@ if TYPE_CHECKING:
     from freestone.client.local import LocalClient
     from freestone.cluster.cluster import Cluster
     from freestone.observe.figures import WorkerFigures
-    from freestone.observe.profile import Profile
     from freestone.observe.recorder import Watch
 
 __all__ = ["performance_report"]
@@ -55,7 +54,7 @@ def performance_report(
     The report has attempts and transfers that end in the block, of all threads and programs that
     use the cluster. Until its end it takes about 300 bytes for each, then about 10 us for each to
     write. Of a cluster with ``profile=`` it has a flame graph, too. ``freestone report`` draws the
-    same page of a run that was traced, without a flame graph.
+    same page of a run that was traced.
 
     Examples
     --------
@@ -83,7 +82,7 @@ def performance_report(
     finally:
         from freestone.observe import report
 
-        report.write(path, recording.end(), title or path.stem, recording.profile())
+        report.write(path, recording.end(), title or path.stem)
 
 
 class _Recording:
@@ -92,7 +91,6 @@ class _Recording:
     def __init__(self, client: LocalClient) -> None:
         self._client = client
         self._watch: Watch = client.recorder.watch()
-        self._before = self._sampled()
         # Workers that are there already: records tell of those that join later.
         self._joined = [
             {"kind": "joined", "worker": worker.worker, "at_ns": at_ns, "slots": worker.slots}
@@ -102,14 +100,6 @@ class _Recording:
         name = "freestone-performance-report"
         self._thread = threading.Thread(target=self._poll, name=name, daemon=True)
         self._thread.start()
-
-    def _sampled(self) -> Profile:
-        self._client.logs.take()
-        return self._client.logs.samples.all("calls", of_others=True)
-
-    def profile(self) -> Profile | None:
-        """Return where calls spent their time since it began, if they are sampled."""
-        return self._sampled().since(self._before) if self._client.config.profile else None
 
     def _workers(self) -> Iterator[tuple[int, WorkerFigures]]:
         at_ns = time.monotonic_ns()

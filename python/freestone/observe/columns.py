@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from itertools import pairwise
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-__all__ = ["Column", "Columns", "numbers", "records", "texts"]
+__all__ = ["Column", "Columns", "encoded", "numbers", "records", "texts"]
 
 # The bits of rows that are not null, the offsets of text, the data.
 Column = tuple[bytes, bytes | None, bytes]
@@ -37,4 +38,19 @@ def records(rows: int, columns: Columns) -> list[dict[str, Any]]:
         bits = np.unpackbits(np.frombuffer(valid, np.uint8), count=rows, bitorder="little")
         for row in np.flatnonzero(bits).tolist():
             found[row][field] = values[row]
+    return found
+
+
+def encoded(rows: Sequence[Mapping[str, Any]]) -> Columns:
+    """Return rows as columns; each has all fields of the first, texts or whole numbers."""
+    whole = np.packbits(np.ones(len(rows), np.uint8), bitorder="little").tobytes()
+    found: Columns = {}
+    for field, first in rows[0].items():
+        values = [row[field] for row in rows]
+        if isinstance(first, str):
+            data = [value.encode() for value in values]
+            offsets = np.cumsum([0, *map(len, data)]).astype(np.int32)
+            found[field] = (whole, offsets.tobytes(), b"".join(data))
+        else:
+            found[field] = (whole, None, np.array(values, np.int64).tobytes())
     return found

@@ -8,9 +8,10 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from freestone.observe import html
+from freestone.observe.calls import call_text
 from freestone.units import format_nbytes, format_seconds
 
-__all__ = ["Attempt", "Awaited", "Explanation"]
+__all__ = ["Attempt", "Awaited", "Explanation", "Pause"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -42,6 +43,26 @@ class Attempt:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Pause:
+    """A wait of a call that has begun.
+
+    Attributes
+    ----------
+    what : str
+        A lock, semaphore, queue or variable by its name, or results of other tasks.
+    since_s : float
+        For how long it has lasted, in seconds.
+    """
+
+    what: str
+    since_s: float = 0.0
+
+    def __str__(self) -> str:
+        """Tell it, without who waits."""
+        return f"has waited for {self.what} for {format_seconds(self.since_s)}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Awaited:
     """A task that makes an input which is not there yet.
 
@@ -49,36 +70,48 @@ class Awaited:
     ----------
     name, label : str
         The input's name, and the function that makes it.
+    call : str
+        That with the beginning of its arguments; empty if they are not known.
     stage : str
         ``waiting``, ``ready`` or ``assigned``; ``done`` if its output was lost.
     worker : str or None
         Where it was sent.
+    running : bool
+        Whether it has begun there.
     since_s : float
         For how long it has been ready, or at its worker, in seconds; 0 while it waits.
     missing : int
         How many inputs of its own are not there.
+    pause : Pause or None
+        What it waits for in its call.
     """
 
     name: str
     label: str = ""
+    call: str = ""
     stage: str = "waiting"
     worker: str | None = None
+    running: bool = False
     since_s: float = 0.0
     missing: int = 0
+    pause: Pause | None = None
 
     @classmethod
     def from_dict(cls, figures: Mapping[str, Any], now_ns: int) -> Awaited:
         """Make it from the manager's figures, at a time of the monotonic clock."""
-        given = dict(figures)
-        since_ns = given.pop("since_ns")
-        return cls(**given, since_s=max(0, now_ns - since_ns) / 1e9 if since_ns else 0.0)
+        given = _readable(figures, now_ns)
+        since_s = _seconds_since(given.pop("since_ns"), now_ns)
+        return cls(**given, since_s=since_s)
 
     def __str__(self) -> str:
         """Tell who makes it, and what that does."""
-        who = f"{self.label} ({self.name[:8]})" if self.label else self.name[:8]
+        who = self.call or (f"{self.label} ({self.name[:8]})" if self.label else self.name[:8])
         for_s = format_seconds(self.since_s)
+        if self.pause:
+            return f"{who}, which runs on {self.worker} and {self.pause}"
         if self.stage == "assigned":
-            return f"{who}, which has been at {self.worker} for {for_s}"
+            does = "been running on" if self.running else "been waiting at"
+            return f"{who}, which has {does} {self.worker} for {for_s}"
         if self.stage == "ready":
             return f"{who}, which has been ready for {for_s}"
         if self.missing:
@@ -97,6 +130,10 @@ class Explanation:
         ``block``.
     label : str
         The task's function.
+    call : str
+        That with the beginning of its arguments; empty if they are not known.
+    pause : Pause or None
+        What it waits for in its call.
     waits_for : tuple of str
         Names of inputs that are not there yet.
     awaited : tuple of Awaited
@@ -121,6 +158,8 @@ class Explanation:
 
     stage: str
     label: str = ""
+    call: str = ""
+    pause: Pause | None = None
     waits_for: tuple[str, ...] = ()
     awaited: tuple[Awaited, ...] = ()
     ahead: int = 0
@@ -139,7 +178,8 @@ class Explanation:
         lists = {key: tuple(figures.get(key, ())) for key in ("waits_for", "replicas", "lacking")}
         now_ns = time.monotonic_ns()
         awaited = tuple(Awaited.from_dict(task, now_ns) for task in figures.get("awaited", ()))
-        return cls(**{**figures, **lists, "attempts": attempts, "awaited": awaited})
+        given = {**_readable(figures, now_ns), **lists}
+        return cls(**{**given, "attempts": attempts, "awaited": awaited})
 
     def __str__(self) -> str:
         """Tell it in sentences: its state, a line for each attempt that is known, its output."""
@@ -160,9 +200,24 @@ class Explanation:
         return html.card(f"{html.dot(self.stage)}{first}{lines}")
 
 
+def _readable(figures: Mapping[str, Any], now_ns: int) -> dict[str, Any]:
+    """Return a task's figures with its call in words, and since when it waits."""
+    given = dict(figures)
+    arguments, pause = given.pop("arguments", None), given.pop("pause", None)
+    if arguments is not None:
+        given["call"] = call_text(given["label"], arguments)
+    if pause is not None:
+        given["pause"] = Pause(what=pause[0], since_s=_seconds_since(pause[1], now_ns))
+    return given
+
+
+def _seconds_since(at_ns: int, now_ns: int) -> float:
+    return max(0, now_ns - at_ns) / 1e9 if at_ns else 0.0
+
+
 def _state(explanation: Explanation) -> str:
     what = "the block" if explanation.stage == "block" else "the task"
-    who = f"{explanation.label!r}" if explanation.label else what
+    who = explanation.call or (f"{explanation.label!r}" if explanation.label else what)
     runs = max(explanation.attempted, len(explanation.attempts))
     return {
         "unknown": "the cluster does not know this name: it was released or never submitted",
@@ -212,8 +267,7 @@ def _last_worker(explanation: Explanation) -> str:
         return "a worker"
     last = explanation.attempts[-1]
     if last.start_ns:
-        # A lock counts as well, and a child of the task.
-        return f"{last.worker} and {'runs' if last.ended == 'running' else 'waits for others'}"
+        return f"{last.worker} and {explanation.pause or 'runs'}"
     ahead = f" behind {_count(explanation.ahead, 'task')}" if explanation.ahead else ""
     return f"{last.worker} and waits there{ahead}{_lacking(explanation)}"
 

@@ -67,6 +67,8 @@ class WorkerFigures:
         Its machine, its cache folder, and where its blocks can be asked for.
     resources : mapping of str to int
         What it has: ``cores``, ``gpus``, ``memory`` and ``disk`` in bytes, and custom resources.
+    free : mapping of str to int
+        What of it no task has.
     slots : int
         Its executors.
     leaving : bool
@@ -85,6 +87,7 @@ class WorkerFigures:
     folder: str = ""
     address: str = ""
     resources: Mapping[str, int] = field(default_factory=dict)
+    free: Mapping[str, int] = field(default_factory=dict)
     slots: int = 0
     leaving: bool = False
     assigned: int = 0

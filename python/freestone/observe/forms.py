@@ -53,8 +53,10 @@ FIELDS: dict[str, type] = {
     "slots": int,
     "ended": str,
     **{field.name: int for field in fields(WorkerStatus)},
+    "stack": str,
+    "samples": int,
 }
-_REPEATED = ["kind", "label", "worker", "source", "target", "ended"]
+_REPEATED = ["kind", "label", "worker", "source", "target", "ended", "stack"]
 
 
 def batch(pa: Any, rows: int, columns: Columns) -> Any:

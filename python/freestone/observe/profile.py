@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from freestone.errors import UsageError
 from freestone.observe import flame
@@ -81,6 +81,18 @@ class Profile:
     title: str
     stacks: Mapping[Stack, tuple[int, int]] = field(default_factory=dict)
 
+    @classmethod
+    def of_records(cls, title: str, records: Iterable[Mapping[str, Any]]) -> Profile:
+        """Sum up those records of a trace whose kind is ``profile``."""
+        stacks: dict[Stack, tuple[int, int]] = {}
+        for record in records:
+            found = tuple(
+                Frame(str(f), str(file), int(line)) for f, file, line in json.loads(record["stack"])
+            )
+            nanoseconds, samples = stacks.get(found, (0, 0))
+            stacks[found] = (nanoseconds + record["duration_ns"], samples + record["samples"])
+        return cls(title, stacks)
+
     @property
     def seconds(self) -> float:
         """The time of all samples."""
@@ -112,15 +124,6 @@ class Profile:
             for key, all_ns in total.items()
         ]
         return sorted(found, key=lambda one: (-one.self_s, -one.total_s, one.function))
-
-    def since(self, before: Profile) -> Profile:
-        """Return what has been added since an earlier profile of the same."""
-        added = {}
-        for stack, (nanoseconds, samples) in self.stacks.items():
-            old_ns, old = before.stacks.get(stack, (0, 0))
-            if samples > old:
-                added[stack] = (max(0, nanoseconds - old_ns), samples - old)
-        return Profile(self.title, added)
 
     def __str__(self) -> str:
         """Give a table of the functions that took most."""

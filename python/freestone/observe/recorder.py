@@ -6,9 +6,12 @@ import threading
 from collections import deque
 from typing import TYPE_CHECKING
 
+from freestone.observe.columns import encoded
+
 if TYPE_CHECKING:
     from freestone._native.manager import Manager
     from freestone.observe.columns import Columns
+    from freestone.observe.logs import Collector
 
 __all__ = ["Recorder", "Watch"]
 
@@ -28,13 +31,17 @@ class Recorder:
         Whose records.
     is_traced
         Whether it records anyway, from its beginning.
+    logs
+        Gets samples of where calls spend their time, which become records, too.
     """
 
-    def __init__(self, manager: Manager, is_traced: bool) -> None:
-        self._manager = manager
+    def __init__(self, manager: Manager, is_traced: bool, logs: Collector | None = None) -> None:
+        self._manager, self._logs = manager, logs
         self._lock = threading.Lock()
         self._watches: list[Watch] = []
         self._beginning = Watch(self, _REMEMBERED) if is_traced else None
+        if logs is not None:
+            logs.samples.keep_new(is_traced)
 
     def watch(self, limit: int | None = None, *, wants_beginning: bool = False) -> Watch:
         """Begin to watch.
@@ -72,13 +79,22 @@ class Recorder:
     def _hand_over(self) -> None:
         if self._manager.closed:
             return
-        for rows, columns in self._manager.take_columns():
+        for rows, columns in (*self._manager.take_columns(), *self._samples()):
             for watch in (*self._watches, *filter(None, [self._beginning])):
                 watch.add(rows, columns)
+
+    def _samples(self) -> list[Part]:
+        if self._logs is None:
+            return []
+        self._logs.take()
+        found = self._logs.samples.take_new()
+        return [(len(found), encoded(found))] if found else []
 
     def _observe(self) -> None:
         wants_all = any(watch.limit is None for watch in self._watches)
         self._manager.observe(bool(self._watches), wants_all or self._beginning is not None)
+        if self._logs is not None:
+            self._logs.samples.keep_new(bool(self._watches) or self._beginning is not None)
 
     def stop(self, watch: Watch) -> None:
         """End a watch; the manager records no more when it was the last."""

@@ -6,8 +6,10 @@ import contextlib
 import json
 import sys
 import threading
+import time
 from collections import OrderedDict
 from collections.abc import Iterable
+from typing import Any
 
 from freestone.observe.profile import Frame, Profile, Stack
 
@@ -30,6 +32,8 @@ class Samples:
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._functions: dict[tuple[str, bool], Counts] = {}
+        # What nobody has taken so far, while there is somebody who takes it.
+        self._new: dict[str, Counts] | None = None
         self._tasks: OrderedDict[str, Counts] = OrderedDict()
         self._in_functions = self._in_tasks = 0
 
@@ -53,8 +57,35 @@ class Samples:
             with self._lock:
                 self._add(name, (label, is_own), stacks)
 
+    def keep_new(self, wanted: bool) -> None:
+        """Keep what comes from now on for `take_new`, or no more."""
+        with self._lock:
+            if not wanted:
+                self._new = None
+            elif self._new is None:
+                self._new = {}
+
+    def take_new(self) -> list[dict[str, Any]]:
+        """Return what has come since the last time, as records of a trace."""
+        with self._lock:
+            new, self._new = self._new, {} if self._new is not None else None
+        at_ns = time.monotonic_ns()
+        return [
+            {
+                "kind": "profile",
+                "label": label,
+                "at_ns": at_ns,
+                "stack": json.dumps(stack),
+                "duration_ns": nanoseconds,
+                "samples": samples,
+            }
+            for label, counts in (new or {}).items()
+            for stack, (nanoseconds, samples) in counts.items()
+        ]
+
     def _add(self, name: str | None, key: tuple[str, bool], stacks: list[_Counted]) -> None:
         of_function = self._functions.setdefault(key, {})
+        of_new = None if self._new is None else self._new.setdefault(key[0], {})
         of_task: Counts = {}
         if name is not None:
             of_task = self._tasks.setdefault(name, {})
@@ -62,6 +93,8 @@ class Samples:
         for stack, nanoseconds, samples in stacks:
             room = self._in_functions < MAX_STACKS
             self._in_functions += _count(of_function, stack, nanoseconds, samples, room)
+            if of_new is not None:
+                _count(of_new, stack, nanoseconds, samples, len(of_new) < MAX_STACKS)
             if name is not None:
                 room = len(of_task) < TASK_STACKS
                 self._in_tasks += _count(of_task, stack, nanoseconds, samples, room)

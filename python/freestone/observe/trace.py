@@ -1,7 +1,9 @@
 """A run's trace: written to a file, read back, and summed up.
 
-A record is a dict whose ``kind`` is ``task``, ``transfer``, ``joined``, ``left`` or ``cache``; the
-other fields are those of the manager's records, times in nanoseconds of the monotonic clock.
+A record is a dict whose ``kind`` is ``task``, ``transfer``, ``joined``, ``left``, ``cache`` or
+``profile``; the other fields are those of the manager's records, times in nanoseconds of the
+monotonic clock. One of ``profile`` has a stack of a function's calls, as JSON, and what was sampled
+of it.
 ``.parquet`` needs pyarrow; ``.jsonl`` has one record a line, ``.json`` one list.
 """
 
@@ -202,6 +204,9 @@ def summary(records: Iterable[Record]) -> TraceSummary:
     labels: dict[str, list[Record]] = {}
     counts = dict.fromkeys(("transfer", "joined", "left", "moved", "slots"), 0)
     for record in records:
+        # It says when it was written.
+        if record["kind"] == "profile":
+            continue
         begin, end = _span(record)
         first = begin if first is None else min(first, begin)
         last = max(last, end)

@@ -1,7 +1,7 @@
 //! What goes into the manager and what comes out.
 
 use super::clock::Now;
-use super::overview::{Overview, Query, TaskFigures};
+use super::overview::{Arguments, Overview, Pause, Query, TaskFigures};
 use super::record::Record;
 use super::sharing::{Entry, Given, SharedRequest};
 use crate::wire::{
@@ -449,6 +449,10 @@ pub struct Explanation {
     pub stage: Cow<'static, str>,
     /// The function's name.
     pub label: String,
+    /// What that is called with, if it is short.
+    pub arguments: Option<Arguments>,
+    /// For what it waits in its call.
+    pub pause: Option<Pause>,
     /// Inputs that are not there yet.
     pub waits_for: Vec<Name>,
     /// The tasks that make the first of them.
@@ -538,6 +542,8 @@ pub struct WorkerFigures {
     pub address: Address,
     /// What it has.
     pub resources: Resources,
+    /// What of it no task has.
+    pub free: Resources,
     /// Its executors.
     pub slots: u32,
     /// Whether it is being let go.

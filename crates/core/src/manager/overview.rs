@@ -1,6 +1,7 @@
 //! What a person who watches a run is shown: tasks and blocks by function, and what failed lately.
 
 use super::clock::Now;
+use crate::wire::Payload;
 use freestone_base::{Name, WorkerId};
 use serde::{Deserialize, Serialize};
 use std::borrow::Cow;
@@ -86,14 +87,38 @@ pub struct TaskFigures {
     pub name: Name,
     /// Its function.
     pub label: String,
+    /// What that is called with, if it is short.
+    pub arguments: Option<Arguments>,
     /// `waiting`, `ready` or `assigned`.
     pub stage: Cow<'static, str>,
     /// Where it was sent.
     pub worker: Option<WorkerId>,
+    /// Whether it has begun there.
+    pub running: bool,
     /// When it became ready, or was sent; 0 while it waits.
     pub since_ns: Now,
     /// Inputs that are not there.
     pub missing: u32,
+    /// For what it waits in its call.
+    pub pause: Option<Pause>,
+}
+
+/// What a function is called with, to be shown.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Arguments {
+    /// As the client encoded them.
+    pub bytes: Payload,
+    /// The functions that make the first of the inputs; empty for what none has made.
+    pub inputs: Vec<String>,
+}
+
+/// What a call that has begun waits for.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Pause {
+    /// For people: a lock by its name, or another task.
+    pub what: String,
+    /// When the wait began.
+    pub since_ns: Now,
 }
 
 /// A block that is there.

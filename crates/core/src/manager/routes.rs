@@ -78,7 +78,7 @@ impl Manager {
                 self.trace(|run| Record::Cache { worker: id, at_ns: run.now, status });
             }
             FromWorker::Printed(printed) => self.on_printed(id, *printed),
-            FromWorker::Paused { task, attempt } => self.on_paused(id, task, attempt),
+            FromWorker::Paused { task, attempt, what } => self.on_paused(id, task, attempt, what),
             FromWorker::Resumed { task, attempt } => self.on_resumed(id, task, attempt),
             FromWorker::Leaving => self.on_retire(id),
             // The shell takes clients in itself.

@@ -328,8 +328,8 @@ impl Shell {
                 FromExecutor::Open { group, members } => {
                     self.handle(Event::Open { executor, group, members });
                 }
-                FromExecutor::Paused { sequence } => {
-                    self.handle(Event::Paused { executor, sequence });
+                FromExecutor::Paused { sequence, what } => {
+                    self.handle(Event::Paused { executor, sequence, what });
                 }
                 FromExecutor::Resuming { sequence } => {
                     self.handle(Event::Resuming { executor, sequence });

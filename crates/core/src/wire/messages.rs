@@ -12,7 +12,7 @@ use smallvec::SmallVec;
 use std::sync::Arc;
 
 /// The version of this protocol; both sides of a connection must speak the same.
-pub const PROTOCOL: u32 = 12;
+pub const PROTOCOL: u32 = 13;
 
 /// How a block's bytes are to be understood.
 #[derive(Clone, PartialEq, Eq, Debug, Hash, Serialize, Deserialize)]
@@ -240,6 +240,8 @@ pub enum FromWorker {
         task: TaskId,
         /// The attempt.
         attempt: u32,
+        /// What it waits for, for people.
+        what: String,
     },
     /// A call that waited goes on: its slot and what it takes are its own again.
     Resumed {
@@ -514,6 +516,8 @@ pub enum FromExecutor {
     Paused {
         /// The call.
         sequence: u32,
+        /// What it waits for, for people.
+        what: String,
     },
     /// It could go on, and waits until it may: until the word that it shares with its worker says
     /// so.

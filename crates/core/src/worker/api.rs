@@ -170,6 +170,8 @@ pub enum Event {
         executor: u32,
         /// The call.
         sequence: u32,
+        /// What it waits for, for people.
+        what: String,
     },
     /// It could go on.
     Resuming {

@@ -160,7 +160,9 @@ impl Worker {
             Event::Open { executor, group, members } => {
                 self.on_open(executor, group, &members, out);
             }
-            Event::Paused { executor, sequence } => self.on_paused(executor, sequence, out),
+            Event::Paused { executor, sequence, what } => {
+                self.on_paused(executor, sequence, what, out);
+            }
             Event::Resuming { executor, sequence } => self.on_resuming(executor, sequence, now),
             Event::Died { executor, claimed, signal, status } => {
                 self.on_died(executor, claimed, TaskFailure::Killed { signal, status }, now, out);

@@ -42,7 +42,13 @@ impl Worker {
     }
 
     /// The call that an executor runs waits for others.
-    pub(super) fn on_paused(&mut self, executor: u32, sequence: u32, out: &mut Vec<Action>) {
+    pub(super) fn on_paused(
+        &mut self,
+        executor: u32,
+        sequence: u32,
+        what: String,
+        out: &mut Vec<Action>,
+    ) {
         let Some(there) = self.executors.get_mut(executor as usize) else { return };
         let Some(at) = there.in_flight.iter().position(|sent| sent.sequence == sequence) else {
             return;
@@ -63,7 +69,7 @@ impl Worker {
             there.lease = (!held.custom.is_empty()).then_some(held);
             self.end_use(&lease.without_custom());
         }
-        out.push(Action::Tell(FromWorker::Paused { task, attempt }));
+        out.push(Action::Tell(FromWorker::Paused { task, attempt, what }));
         // It may wait for what was sent behind it.
         if let Some(behind) = behind {
             self.revoke(executor, behind, out);

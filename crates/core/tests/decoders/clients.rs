@@ -3,10 +3,10 @@
 use super::samples;
 use freestone_base::{FunctionId, Name, Resources, Ticket, WorkerId};
 use freestone_core::manager::{
-    Attempt, BlockFigures, Entry, Explanation, Failure, FunctionFigures, Given, Item, LockRequest,
-    Near, Outcome, Overview, Publication, Query, QueueRequest, RecentFailure, Reduction, Request,
-    SharedRequest, Statistics, Submission, TaskFigures, VariableRequest, Waiter, Why,
-    WorkerFigures,
+    Arguments, Attempt, BlockFigures, Entry, Explanation, Failure, FunctionFigures, Given, Item,
+    LockRequest, Near, Outcome, Overview, Pause, Publication, Query, QueueRequest, RecentFailure,
+    Reduction, Request, SharedRequest, Statistics, Submission, TaskFigures, VariableRequest,
+    Waiter, Why, WorkerFigures,
 };
 use freestone_core::session::{FromClient, HomeCache, ToClient};
 use freestone_core::wire::{Address, CallOptions, Keep, Printed, PrintedOf, Stream, WorkerStatus};
@@ -157,10 +157,13 @@ fn overview() -> Overview {
     let task = TaskFigures {
         name: name(1),
         label: "f".to_owned(),
+        arguments: Some(Arguments { bytes: vec![2].into(), inputs: vec!["g".to_owned()] }),
         stage: "waiting".into(),
         worker: Some(WORKER),
+        running: true,
         since_ns: 1,
         missing: 2,
+        pause: Some(Pause { what: "a lock".to_owned(), since_ns: 2 }),
     };
     let block =
         BlockFigures { name: name(1), label: "f".to_owned(), nbytes: 3, replicas: vec![WORKER] };
@@ -191,6 +194,7 @@ fn statistics() -> Statistics {
         folder: "/f".to_owned(),
         address: Address::Unix("a".to_owned()),
         resources: Resources::ONE_CORE,
+        free: Resources::default(),
         slots: 2,
         leaving: true,
         assigned: 1,

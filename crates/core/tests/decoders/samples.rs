@@ -159,7 +159,7 @@ pub fn from_worker() -> Vec<FromWorker> {
             text: (&b"printed"[..]).into(),
             left_out: 5,
         })),
-        FromWorker::Paused { task: TaskId::new(3, 1), attempt: 2 },
+        FromWorker::Paused { task: TaskId::new(3, 1), attempt: 2, what: "a lock".to_owned() },
         FromWorker::Resumed { task: TaskId::new(3, 1), attempt: 2 },
         FromWorker::Leaving,
     ]
@@ -210,7 +210,7 @@ pub fn from_executor() -> Vec<FromExecutor> {
         },
         FromExecutor::Stored(block(Form::Value)),
         FromExecutor::Open { group: name(3), members: vec![name(1), name(2)] },
-        FromExecutor::Paused { sequence: 8 },
+        FromExecutor::Paused { sequence: 8, what: "a lock".to_owned() },
         FromExecutor::Resuming { sequence: 8 },
         FromExecutor::Profiled { sequence: 9, samples: (&b"samples"[..]).into() },
     ]

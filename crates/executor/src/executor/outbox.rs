@@ -116,11 +116,11 @@ impl Outbox {
     }
 
     /// A thread of the call that runs is about to wait for others; to be given to
-    /// [`end_wait`](Self::end_wait). None if no call runs.
+    /// [`end_wait`](Self::end_wait). None if no call runs. `what` it waits for is for people.
     ///
     /// # Errors
     /// If the worker can't be told.
-    pub fn begin_wait(&self) -> std::io::Result<Option<u32>> {
+    pub fn begin_wait(&self, what: String) -> std::io::Result<Option<u32>> {
         let mut inner = self.lock();
         let Some(Running { sequence, .. }) = inner.running else { return Ok(None) };
         if inner.pid != std::process::id() {
@@ -130,7 +130,7 @@ impl Outbox {
         if inner.waiting == 1 {
             // It may wait for what depends on calls that ended before it.
             let results = std::mem::take(&mut inner.results);
-            inner.say(results, FromExecutor::Paused { sequence })?;
+            inner.say(results, FromExecutor::Paused { sequence, what })?;
         }
         Ok(Some(sequence))
     }

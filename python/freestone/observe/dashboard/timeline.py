@@ -19,17 +19,18 @@ MAX_ATTEMPTS = 500_000
 MAX_DRAWN = 4000
 _RECENT_TRANSFERS = 200
 
-_DTYPE = np.dtype(
-    [
-        ("start_s", "f8"),
-        ("end_s", "f8"),
-        ("wait_s", "f4"),
-        ("lane", "i4"),
-        ("label", "i4"),
-        ("ended", "i2"),
-        ("name", "S32"),
-    ]
-)
+_DTYPES = {
+    "start_s": "f8",
+    "end_s": "f8",
+    "wait_s": "f4",
+    "lane": "i4",
+    "label": "i4",
+    "ended": "i2",
+    "name": "S32",
+}
+
+Attempts = dict[str, npt.NDArray[Any]]
+"""A column for each of `_DTYPES`."""
 
 
 class Timeline:
@@ -43,7 +44,7 @@ class Timeline:
 
     def __init__(self, origin_ns: int) -> None:
         self._origin_ns = origin_ns
-        self._rows = np.empty(1024, _DTYPE)
+        self._columns: Attempts = {key: np.empty(1024, kind) for key, kind in _DTYPES.items()}
         self._count = 0
         self._labels = _Numbers()
         self._endings = _Numbers(("done",))
@@ -64,7 +65,7 @@ class Timeline:
             self._add_transfer(rows, columns, int(row))
 
     def _add_tasks(self, rows: int, columns: Columns, tasks: npt.NDArray[np.intp]) -> None:
-        new = np.empty(len(tasks), _DTYPE)
+        new: Attempts = {}
         start_ns = arrow.numbers(rows, columns["start_ns"])[tasks]
         new["start_s"] = (start_ns - self._origin_ns) / 1e9
         new["end_s"] = new["start_s"] + arrow.numbers(rows, columns["duration_ns"])[tasks] / 1e9
@@ -73,26 +74,27 @@ class Timeline:
         texts = {
             key: arrow.texts(rows, columns[key]) for key in ("label", "ended", "name", "worker")
         }
-        new["label"] = [self._labels.of(texts["label"][row]) for row in tasks]
-        new["ended"] = [self._endings.of(texts["ended"][row]) for row in tasks]
-        new["name"] = [texts["name"][row].encode() for row in tasks]
+        new["label"] = np.array([self._labels.of(texts["label"][row]) for row in tasks])
+        new["ended"] = np.array([self._endings.of(texts["ended"][row]) for row in tasks])
+        new["name"] = np.array([texts["name"][row].encode() for row in tasks])
         spans = zip(new["start_s"].tolist(), new["end_s"].tolist(), strict=True)
         workers = (texts["worker"][row] for row in tasks)
         lanes = [self._lane(worker, *span) for worker, span in zip(workers, spans, strict=True)]
-        new["lane"] = lanes
-        self._append(new)
+        new["lane"] = np.array(lanes)
+        self._append(new, len(tasks))
 
-    def _append(self, new: npt.NDArray[Any]) -> None:
-        if self._count + len(new) > MAX_ATTEMPTS:
-            kept = self._rows[self._count // 2 : self._count]
-            self._rows, self._count = kept.copy(), len(kept)
-        needed = self._count + len(new)
-        if needed > len(self._rows):
-            grown = np.empty(max(needed, 2 * len(self._rows)), _DTYPE)
-            grown[: self._count] = self._rows[: self._count]
-            self._rows = grown
-        self._rows[self._count : needed] = new
-        self._count = needed
+    def _append(self, new: Attempts, count: int) -> None:
+        first = self._count // 2 if self._count + count > MAX_ATTEMPTS else 0
+        kept = self._count - first
+        room = len(self._columns["lane"])
+        room = room if kept + count <= room else max(kept + count, 2 * room)
+        for key, column in self._columns.items():
+            there = column[first : self._count]
+            if first or room > len(column):
+                column = self._columns[key] = np.empty(room, column.dtype)
+                column[:kept] = there
+            column[kept : kept + count] = new[key]
+        self._count = kept + count
 
     def _lane(self, worker: str, start_s: float, end_s: float) -> int:
         """Give an attempt the lane of its worker that came free last before it began."""
@@ -133,8 +135,8 @@ class Timeline:
         """Return from when to when there are attempts, in seconds, with a margin."""
         if not self._count:
             return 0.0, 1.0
-        rows = self._rows[: self._count]
-        first_s, last_s = float(rows["start_s"].min()), float(rows["end_s"].max())
+        first_s = float(self._columns["start_s"][: self._count].min())
+        last_s = float(self._columns["end_s"][: self._count].max())
         return first_s, last_s + max(1e-3, 0.01 * (last_s - first_s))
 
     def tasks(self, first_s: float, last_s: float, width: int) -> dict[str, Any]:
@@ -151,20 +153,22 @@ class Timeline:
         -------
         dict
             ``tasks`` has those that are drawn one by one: all if they are few, or those that are
-            wider than a pixel. Of others, ``cells`` says for a lane and a pixel which share of it
-            was busy, how many attempts began in it, and the label of most.
+            wider than a pixel. The others are summed up by lane and pixel: ``cells`` has a column
+            of each, which percentage of it was busy, and the label of most in it.
         """
-        rows = self._rows[: self._count]
-        there = rows[(rows["end_s"] >= first_s) & (rows["start_s"] <= last_s)]
+        columns = {key: column[: self._count] for key, column in self._columns.items()}
+        there = np.flatnonzero((columns["end_s"] >= first_s) & (columns["start_s"] <= last_s))
         pixel_s = (last_s - first_s) / width
         drawn, thin = there, there[:0]
         if len(there) > MAX_DRAWN:
-            is_wide = there["end_s"] - there["start_s"] >= pixel_s
-            drawn, thin = there[is_wide], there[~is_wide]
-            if len(drawn) > MAX_DRAWN:
-                order = np.argsort(drawn["start_s"] - drawn["end_s"], kind="stable")
-                thin = np.concatenate([thin, drawn[order[MAX_DRAWN:]]])
-                drawn = drawn[order[:MAX_DRAWN]]
+            took_s = columns["end_s"][there] - columns["start_s"][there]
+            longest = np.argpartition(-took_s, MAX_DRAWN)[:MAX_DRAWN]
+            is_drawn = np.zeros(len(there), bool)
+            is_drawn[longest] = took_s[longest] >= pixel_s
+            drawn, thin = there[is_drawn], there[~is_drawn]
+        shown = {key: column[drawn] for key, column in columns.items()}
+        cells = _cells({key: columns[key][thin] for key in _OF_CELLS}, first_s, pixel_s, width)
+        labels = np.unique(np.concatenate([shown["label"], cells["label"]])).tolist()
         return {
             "from_s": first_s,
             "to_s": last_s,
@@ -172,41 +176,45 @@ class Timeline:
             "count": len(there),
             "lanes": self._lane_workers,
             # Of a run that names each of its tasks, only the names that are drawn.
-            "labels": {
-                label: self._labels.texts[label]
-                for label in np.unique(np.concatenate([drawn["label"], thin["label"]])).tolist()
-            },
+            "labels": {label: self._labels.texts[label] for label in labels},
             "endings": self._endings.texts,
-            "tasks": [
-                (lane, label, round(start, 9), round(end - start, 9), ended, name.decode(), wait)
-                for start, end, wait, lane, label, ended, name in drawn.tolist()
-            ],
-            "cells": _cells(thin, first_s, pixel_s, width),
+            "tasks": list(
+                zip(
+                    shown["lane"].tolist(),
+                    shown["label"].tolist(),
+                    shown["start_s"].round(9).tolist(),
+                    (shown["end_s"] - shown["start_s"]).round(9).tolist(),
+                    shown["ended"].tolist(),
+                    shown["name"].astype("U32").tolist(),
+                    shown["wait_s"].tolist(),
+                    strict=True,
+                )
+            ),
+            "cells": {key: column.tolist() for key, column in cells.items()},
         }
 
 
-def _cells(
-    thin: npt.NDArray[Any], first_s: float, pixel_s: float, width: int
-) -> list[tuple[int, int, float, int, int]]:
-    """Sum attempts that are thinner than a pixel up, by lane and pixel."""
-    if not len(thin):
-        return []
-    pixels = np.clip(((thin["start_s"] - first_s) / pixel_s).astype(np.int64), 0, width - 1)
+_OF_CELLS = ("start_s", "end_s", "lane", "label")
+
+
+def _cells(thin: Attempts, first_s: float, pixel_s: float, width: int) -> Attempts:
+    """Sum attempts up by lane and pixel."""
+    pixels = ((thin["start_s"] - first_s) / pixel_s).clip(0, width - 1).astype(np.int64)
     keys = thin["lane"].astype(np.int64) * width + pixels
-    labels = int(thin["label"].max()) + 1
-    # Those of a cell and a label first, so that the label of most can be taken.
+    busy = np.bincount(keys, (thin["end_s"] - thin["start_s"]) / pixel_s)
+    labels = 1 + int(thin["label"].max(initial=0))
+    # Those of a cell after one another, the label of most at the end.
     pairs, counts = np.unique(keys * labels + thin["label"], return_counts=True)
-    order = np.lexsort((counts, pairs // labels))
-    cells, last = pairs[order] // labels, np.flatnonzero(np.diff(pairs[order] // labels, append=-1))
-    found, at = np.unique(keys, return_inverse=True)
-    busy = np.bincount(at, weights=(thin["end_s"] - thin["start_s"]) / pixel_s)
-    numbers = np.bincount(at)
-    most = (pairs[order] % labels)[last]
-    assert np.array_equal(cells[last], found)
-    return [
-        (int(key // width), int(key % width), round(min(1.0, share), 3), int(number), int(label))
-        for key, share, number, label in zip(found, busy, numbers, most, strict=True)
-    ]
+    cells = pairs // labels
+    order = np.lexsort((counts, cells))
+    last = order[np.flatnonzero(np.diff(cells, append=-1))]
+    found = cells[last]
+    return {
+        "lane": found // width,
+        "pixel": found % width,
+        "percent": (100 * busy[found]).clip(1, 100).astype(np.int64),
+        "label": pairs[last] % labels,
+    }
 
 
 class _Numbers:

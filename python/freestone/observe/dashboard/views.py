@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from freestone._native import __version__
 from freestone.hosts.node import hostname
+from freestone.observe.calls import call_text
 from freestone.observe.dashboard import metrics
 from freestone.observe.dashboard.processes import Usage
 from freestone.observe.dashboard.timeline import Timeline
@@ -139,12 +140,14 @@ class Views:
     def _worker(self, worker: dict[str, Any]) -> dict[str, Any]:
         is_here = worker["host"] == hostname()
         used = self._usage.of(worker["pid"]) if is_here else {"cpu": None, "rss": None}
+        custom = custom_resources(worker["resources"])
         keys = ("worker", "pid", "host", "slots", "leaving", "assigned", "done", "blocks", "nbytes")
         return {key: worker[key] for key in keys} | {
             **used,
             "cores": worker["resources"]["cores"],
             "disk_quota": worker["resources"]["disk"],
-            "resources": custom_resources(worker["resources"]),
+            "resources": custom,
+            "taken": {name: held - worker["free"].get(name, 0) for name, held in custom.items()},
             **worker["status"],
         }
 
@@ -154,7 +157,9 @@ class Views:
         overview = self._manager.overview(LISTED, label, stage)
         tasks = overview["tasks"]
         for task in tasks:
+            task["call"] = call_text(task["label"], task.pop("arguments"))
             task["since_s"] = self._since_s(task.pop("since_ns"))
+            task["waits_for"] = (task.pop("pause") or ("",))[0]
         labels = sorted({figures["label"] for figures in overview["functions"]})
         return {"now_s": self._now_s(), "tasks": tasks, "functions": labels[:1000]}
 

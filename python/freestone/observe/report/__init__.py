@@ -10,7 +10,6 @@ from typing import Any
 
 import numpy as np
 
-from freestone.observe.profile import Profile
 from freestone.observe.report import svg
 from freestone.observe.report.advice import advice, summary
 from freestone.observe.report.series import Run, load
@@ -47,7 +46,6 @@ def write(
     path: str | os.PathLike[str],
     records: Iterable[Mapping[str, Any]],
     title: str,
-    profile: Profile | None = None,
 ) -> None:
     """Write a run's page.
 
@@ -59,13 +57,11 @@ def write(
         The trace.
     title
         What stands on top.
-    profile
-        Where its calls spent their time, if they were sampled.
     """
-    Path(path).write_text(page(load(records), title, profile), "utf-8")
+    Path(path).write_text(page(load(records), title), "utf-8")
 
 
-def page(run: Run, title: str, profile: Profile | None = None) -> str:
+def page(run: Run, title: str) -> str:
     """Return the page of a run as HTML."""
     parts = [
         f"<h1>{escape(title)}</h1>",
@@ -79,7 +75,9 @@ def page(run: Run, title: str, profile: Profile | None = None) -> str:
         _section("transfers", "What went between workers", _transfers(run)),
         _section("caches", "What each worker held", _caches(run)),
         _section("durations", "How long tasks took", _durations(run)),
-        _section("profile", "Where calls spent their time", profile.html()) if profile else "",
+        _section("profile", "Where calls spent their time", run.profile.html())
+        if run.profile
+        else "",
     ]
     head = f'<meta charset="utf-8"><title>{escape(title)}</title><style>{STYLE}</style>'
     view = '<meta name="viewport" content="width=device-width">'

@@ -10,6 +10,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from freestone.observe.profile import Profile
+
 __all__ = ["Cache", "Run", "Share", "load"]
 
 Floats = NDArray[np.float64]
@@ -98,6 +100,8 @@ class Run:
         Where the time went.
     for_worker_s, at_worker_s : float
         How long a task was ready before it was sent, and then waited at its worker; means.
+    profile : Profile or None
+        Where calls spent their time, if that was sampled.
     """
 
     edges_s: Floats
@@ -116,6 +120,7 @@ class Run:
     share: Share
     for_worker_s: float
     at_worker_s: float
+    profile: Profile | None
 
     @property
     def seconds(self) -> float:
@@ -136,6 +141,7 @@ def load(records: Iterable[Mapping[str, Any]]) -> Run:
         by_kind.setdefault(record["kind"], []).append(record)
     tasks, transfers = by_kind.get("task", []), by_kind.get("transfer", [])
     joined, left = by_kind.get("joined", []), by_kind.get("left", [])
+    sampled = by_kind.get("profile", [])
     clock = _Clock.of(tasks, transfers, joined, left, by_kind.get("cache", []))
     workers = [str(record["worker"]) for record in joined]
     index = {worker: number for number, worker in enumerate(workers)}
@@ -173,6 +179,7 @@ def load(records: Iterable[Mapping[str, Any]]) -> Run:
         share=_share(slots, busy, values, held, receiving > 0, queued, np.diff(edges)),
         for_worker_s=float(np.mean(sent - ready)) if tasks else 0.0,
         at_worker_s=float(np.mean(start - sent)) if tasks else 0.0,
+        profile=Profile.of_records("calls", sampled) if sampled else None,
     )
 
 

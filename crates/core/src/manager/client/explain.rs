@@ -3,9 +3,9 @@
 use crate::manager::Manager;
 use crate::manager::api::{Attempt, Explanation, Outcome};
 use crate::manager::graph::{Block, Data, Stage, Task};
-use crate::manager::overview::TaskFigures;
+use crate::manager::overview::{Pause, TaskFigures};
 use crate::manager::table::TaskSlot;
-use freestone_base::{Name, TaskId, Ticket, WorkerId};
+use freestone_base::{Name, Ticket};
 use std::borrow::Cow;
 
 /// So many inputs are reported with what makes them.
@@ -51,6 +51,8 @@ impl Manager {
                 stage => stage.as_str(),
             }),
             label: self.graph.functions.label(task.function),
+            arguments: self.arguments(task),
+            pause: self.pause(slot).cloned(),
             waits_for: missing.map(|input| input.name).collect(),
             awaited,
             ahead: self.ahead_of(task),
@@ -64,7 +66,7 @@ impl Manager {
 
     /// The task that makes an input.
     fn awaited(&self, name: Name, maker: TaskSlot) -> TaskFigures {
-        TaskFigures { name, ..self.task_figures(&self.graph.tasks[maker]) }
+        TaskFigures { name, ..self.task_figures(maker) }
     }
 
     /// A block whose task is not known any more, or that was put.
@@ -131,8 +133,8 @@ impl Manager {
             Stage::Done(_) => (task.ready_ns, task.charged_ns, "done"),
             // A worker says when a call ends, not when it begins: it has had a slot since it was
             // sent.
-            Stage::Assigned { running: true, .. } if self.has_inputs_at(task, worker) => {
-                let waits = self.is_paused(self.graph.tasks.id(slot), worker);
+            _ if self.has_begun(task) => {
+                let waits = self.pause(slot).is_some();
                 (sent_ns, 0, if waits { "waiting for others" } else { "running" })
             }
             _ => (0, 0, "running"),
@@ -140,13 +142,17 @@ impl Manager {
         Some(Attempt { worker, sent_ns, start_ns, duration_ns, ended: ended.to_owned() })
     }
 
-    /// Whether its call waits for others.
-    fn is_paused(&self, task: TaskId, worker: WorkerId) -> bool {
-        let paused = self.members.workers.get(worker).map(|worker| &worker.paused);
-        paused.is_some_and(|paused| paused.contains(&(task, false)))
+    /// For what its call waits.
+    pub(in crate::manager) fn pause(&self, slot: TaskSlot) -> Option<&Pause> {
+        let task = &self.graph.tasks[slot];
+        let worker = self.members.workers.get(task.stage.assigned_to()?)?;
+        let waits = worker.paused.contains(&(self.graph.tasks.id(slot), false));
+        task.history.as_ref()?.pause.as_ref().filter(|_| waits)
     }
 
-    fn has_inputs_at(&self, task: &Task, worker: WorkerId) -> bool {
+    /// Whether its call has begun, as far as that is known: it has a slot, and its inputs are there.
+    pub(in crate::manager) fn has_begun(&self, task: &Task) -> bool {
+        let Stage::Assigned { worker, running: true } = task.stage else { return false };
         let mut inputs = task.inputs.iter().map(|input| &self.graph.blocks[*input]);
         inputs.all(|input| !matches!(input.data, Data::Stored(_)) || input.is_at(worker))
     }

@@ -1,5 +1,5 @@
 use crate::manager::tests::{Play, call, inline, name, play};
-use crate::manager::{Attempt, Explanation, Outcome, Request, Submission};
+use crate::manager::{Arguments, Attempt, Explanation, Outcome, Pause, Request, Submission};
 use crate::wire::{FromWorker, Report, Spent, TaskFailure};
 use freestone_base::{Ticket, WorkerId};
 
@@ -106,8 +106,28 @@ fn a_call_that_runs_waits_or_has_no_inputs_yet_says_so() {
     let attempt = last(&mut play);
     assert_eq!((attempt.start_ns, &*attempt.ended), (sent_ns, "running"));
     let (task, attempt) = (run.task, run.attempt);
-    play.says(there, FromWorker::Paused { task, attempt });
+    play.says(there, FromWorker::Paused { task, attempt, what: "a lock".into() });
+    let pause = Pause { what: "a lock".into(), since_ns: play.now };
     assert_eq!(last(&mut play).ended, "waiting for others");
+    assert_eq!(explain(&mut play, 1).pause, Some(pause));
     play.says(there, FromWorker::Resumed { task, attempt });
     assert_eq!(last(&mut play).ended, "running");
+    assert_eq!(explain(&mut play, 1).pause, None);
+}
+
+#[test]
+fn calls_are_explained_with_their_arguments_while_these_are_short() {
+    let mut play = play();
+    play.join(0, 1);
+    let long = Submission { arguments: vec![0; 5000].into(), ..call(3, &[2]) };
+    play.request(Request::Submit(vec![call(1, &[]), call(2, &[1]), long]));
+    let explained = explain(&mut play, 2);
+    assert_eq!(
+        explained.arguments,
+        Some(Arguments { bytes: call(2, &[1]).arguments, inputs: vec![explained.label.clone()] })
+    );
+    let awaited = &explained.awaited[0];
+    assert_eq!((awaited.running, awaited.pause.is_none()), (true, true));
+    assert!(awaited.arguments.is_some());
+    assert_eq!(explain(&mut play, 3).arguments, None);
 }

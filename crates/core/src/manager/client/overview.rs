@@ -5,8 +5,9 @@ use crate::manager::api::{Failure, Outcome, Why};
 use crate::manager::clock::Now;
 use crate::manager::graph::{Block, Stage, Task, ended};
 use crate::manager::overview::{
-    BlockFigures, FunctionFigures, Overview, Query, RecentFailure, TaskFigures,
+    Arguments, BlockFigures, FunctionFigures, Overview, Query, RecentFailure, TaskFigures,
 };
+use crate::manager::table::{BlockSlot, TaskSlot};
 use crate::wire::TaskFailure;
 use freestone_base::{FunctionId, Ticket};
 use std::collections::VecDeque;
@@ -15,6 +16,9 @@ use std::collections::VecDeque;
 const REMEMBERED: usize = 64;
 /// Of a traceback, the last bytes: the exception stands at its end.
 const TRACEBACK_NBYTES: usize = 16 << 10;
+/// Arguments of so many bytes are shown, with the names of so many inputs: a person reads the first.
+const SHOWN_NBYTES: usize = 4 << 10;
+const SHOWN_INPUTS: usize = 8;
 
 impl RecentFailure {
     fn new(failure: &Failure, at_ns: Now) -> Self {
@@ -142,7 +146,7 @@ impl Manager {
 
     fn list_tasks(&self, query: &Query) -> Vec<TaskFigures> {
         let mut found: [Vec<TaskFigures>; 3] = Default::default();
-        for (_, task) in self.graph.tasks.iter() {
+        for (slot, task) in self.graph.tasks.iter() {
             let rank = match task.stage {
                 Stage::Assigned { .. } => 0,
                 Stage::Ready | Stage::Queued(_) => 1,
@@ -152,7 +156,7 @@ impl Manager {
             let is_asked = query.stage.as_deref().is_none_or(|asked| asked == task.stage.as_str())
                 && query.label.as_deref().is_none_or(|label| self.is_called(task.function, label));
             if is_asked && found[rank].len() < query.limit {
-                found[rank].push(self.task_figures(task));
+                found[rank].push(self.task_figures(slot));
             }
         }
         let mut tasks = found.concat();
@@ -164,15 +168,33 @@ impl Manager {
         self.graph.functions.get(function).is_some_and(|function| function.label == label)
     }
 
-    pub(in crate::manager) fn task_figures(&self, task: &Task) -> TaskFigures {
+    pub(in crate::manager) fn task_figures(&self, slot: TaskSlot) -> TaskFigures {
+        let task = &self.graph.tasks[slot];
         TaskFigures {
             name: self.graph.blocks[task.outputs[0]].name,
             label: self.graph.functions.label(task.function),
+            arguments: self.arguments(task),
             stage: task.stage.as_str().into(),
             worker: task.stage.place(),
+            running: self.has_begun(task),
             since_ns: since_ns(task),
             missing: if let Stage::Waiting { missing } = task.stage { missing } else { 0 },
+            pause: self.pause(slot).cloned(),
         }
+    }
+
+    /// What a task is called with, if it is short.
+    pub(in crate::manager) fn arguments(&self, task: &Task) -> Option<Arguments> {
+        let made_by = |input: &BlockSlot| {
+            let maker = self.maker(&self.graph.blocks[*input])?;
+            Some(self.graph.functions.label(maker))
+        };
+        (task.arguments.len() <= SHOWN_NBYTES).then(|| Arguments {
+            bytes: task.arguments.clone(),
+            inputs: (task.inputs.iter().take(SHOWN_INPUTS))
+                .map(|input| made_by(input).unwrap_or_default())
+                .collect(),
+        })
     }
 
     fn list_blocks(&self, query: &Query) -> Vec<BlockFigures> {

@@ -107,6 +107,7 @@ fn figures(worker: &Worker) -> WorkerFigures {
         folder: worker.folder.clone(),
         address: worker.address.clone(),
         resources: worker.resources.clone(),
+        free: worker.free.clone(),
         slots: worker.slots,
         leaving: !worker.is_active(),
         assigned: worker.held(),

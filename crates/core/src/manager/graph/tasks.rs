@@ -3,6 +3,7 @@
 use super::ready::Entry;
 use crate::manager::api::{Attempt, Near, Submission};
 use crate::manager::clock::Now;
+use crate::manager::overview::Pause;
 use crate::manager::table::{BlockSlot, Slot, Table, TaskSlot};
 use crate::wire::{CallOptions, Payload};
 use freestone_base::{FunctionId, TaskId, WorkerId};
@@ -102,6 +103,8 @@ pub(in crate::manager) struct History {
     /// counted if it fails, such attempts would follow each other for ever; or it has waited for
     /// others, and how long it takes says nothing about where it runs.
     pub no_speculation: bool,
+    /// The last wait for others, which may be over.
+    pub pause: Option<Pause>,
     /// How many attempts were given back before they began.
     pub returned: u32,
     /// Workers to be avoided: an attempt was killed there, or there was no room for it.

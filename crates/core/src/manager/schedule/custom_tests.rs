@@ -75,7 +75,7 @@ fn a_call_that_waits_for_others_keeps_its_licence() {
     play.request(Request::Submit((1..=2).map(licensed).collect()));
     let first = play.runs(0).remove(0);
     let (task, attempt) = (first.task, first.attempt);
-    play.says(0, FromWorker::Paused { task, attempt });
+    play.says(0, FromWorker::Paused { task, attempt, what: "a lock".into() });
     assert_eq!(running(&play), 0);
     play.request(Request::Submit(vec![call(3, &[])]));
     let plain = play.runs(0).remove(0);

@@ -2,12 +2,19 @@
 
 use crate::manager::Manager;
 use crate::manager::graph::Stage;
+use crate::manager::overview::Pause;
 use crate::manager::table::TaskSlot;
 use freestone_base::{TaskId, WorkerId};
 
 impl Manager {
     /// The call of a task waits for others.
-    pub(in crate::manager) fn on_paused(&mut self, id: WorkerId, task: TaskId, attempt: u32) {
+    pub(in crate::manager) fn on_paused(
+        &mut self,
+        id: WorkerId,
+        task: TaskId,
+        attempt: u32,
+        what: String,
+    ) {
         let Some(slot) = self.begun_at(id, task, attempt) else { return };
         let needs = &self.graph.tasks[slot].options.resources;
         let Some(worker) = self.members.workers.get_mut(id) else { return };
@@ -22,7 +29,9 @@ impl Manager {
             self.graph.tasks[slot].stage = Stage::Assigned { worker: id, running: true };
         }
         worker.paused.push((task, false));
-        self.graph.tasks[slot].history().no_speculation = true;
+        let history = self.graph.tasks[slot].history();
+        history.no_speculation = true;
+        history.pause = Some(Pause { what, since_ns: self.now });
         self.members.touch(id);
         self.promote(id);
         self.members.workers.reorder(id);

@@ -38,7 +38,7 @@ fn a_call_that_waited_for_others_is_not_run_beside_itself() {
     let run = play.runs(0).remove(0);
     play.join(1, 1);
     let (task, attempt) = (run.task, run.attempt);
-    play.says(0, FromWorker::Paused { task, attempt });
+    play.says(0, FromWorker::Paused { task, attempt, what: "a lock".into() });
     play.now += 10_000_000_000;
     play.says(0, FromWorker::Resumed { task, attempt });
     play.handle(Event::Tick);

@@ -93,7 +93,7 @@ impl World {
                     self.executors[index].waiting = Waiting::Paused;
                     self.tell(index);
                     let executor = index as u32;
-                    return self.event(Event::Paused { executor, sequence });
+                    return self.event(Event::Paused { executor, sequence, what: "a lock".into() });
                 }
                 Waiting::Paused => {
                     executor.waiting = Waiting::Resuming;

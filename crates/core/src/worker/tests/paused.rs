@@ -17,7 +17,7 @@ impl Harness {
     }
 
     fn pause(&mut self, executor: u32, call: &Call) {
-        self.event(Event::Paused { executor, sequence: call.sequence });
+        self.event(Event::Paused { executor, sequence: call.sequence, what: "a lock".into() });
         self.advance();
     }
 

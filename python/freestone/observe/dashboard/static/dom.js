@@ -32,6 +32,11 @@ export function table(caption, columns, rows, nothing) {
     el("table", {}, el("caption", {}, caption), el("thead", {}, el("tr", {}, head)), el("tbody", {}, body)));
 }
 
+// A field of a form, on one line with what it is called.
+export function field(label, input) {
+  return el("span", { class: "field" }, el("label", { for: input.id }, label), input);
+}
+
 export function card(title, ...children) {
   return el("section", { class: "card" }, title ? el("h2", {}, title) : null, children);
 }
@@ -48,6 +53,7 @@ export function bytes(value) {
 
 export function seconds(value) {
   if (value === null || value === undefined) return "–";
+  if (value === 0) return "0 s";
   if (value < 0.9995e-3) return `${(value * 1e6).toPrecision(3)} µs`;
   if (value < 0.9995) return `${(value * 1e3).toPrecision(3)} ms`;
   if (value < 120) return `${value.toPrecision(3)} s`;

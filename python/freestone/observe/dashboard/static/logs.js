@@ -1,6 +1,6 @@
 // What tasks print, those first that printed last.
 
-import { card, el } from "./dom.js";
+import { card, el, field } from "./dom.js";
 import { ask } from "./net.js";
 import { explain } from "./views.js";
 
@@ -12,7 +12,7 @@ export class Logs {
     this.shown = null;
     this.node = card("Logs",
       el("p", { class: "note" }, "What tasks print and log, the last of each; the program has more by cluster.logs(future)."),
-      el("div", { class: "tools" }, el("label", { for: "filter" }, "with the text"), this.filter),
+      el("div", { class: "tools" }, field("with the text", this.filter)),
       this.list);
   }
 

@@ -1,6 +1,6 @@
 // Where calls spend their time: a flame graph, of all tasks or of a function's.
 
-import { card, el, seconds } from "./dom.js";
+import { card, el, field, seconds } from "./dom.js";
 import { ask } from "./net.js";
 
 const MIN_SHARE = 0.001;
@@ -13,13 +13,13 @@ export class Profile {
     this.function = el("select", { id: "of", onchange: () => { this.path = []; this.update(); } });
     this.out = el("button", { onclick: () => this.zoom([]) }, "Zoom out");
     this.graph = el("div", { class: "flame", role: "group", "aria-label": "Flame graph" });
-    this.text = el("pre", { tabindex: "0", "aria-label": "Functions by time" });
+    this.text = el("pre", { class: "wide", tabindex: "0", "aria-label": "Functions by time" });
     this.labels = null;
     this.path = [];
     this.shown = null;
     this.node = card("Where calls spend their time",
       el("p", { class: "note" }, "Each bar is a function, as wide as its time, above what it calls. A bar that is pressed fills the width."),
-      el("div", { class: "tools" }, el("label", { for: "of" }, "function"), this.function, this.out),
+      el("div", { class: "tools" }, field("function", this.function), this.out),
       this.graph, this.text);
   }
 

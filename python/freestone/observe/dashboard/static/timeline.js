@@ -233,12 +233,13 @@ export class Timeline {
   }
 
   drawCells(pen, rows) {
-    const data = this.data, step_s = (data.to_s - data.from_s) / data.width;
-    for (const [lane, pixel, share, , label] of data.cells) {
-      const y = TOP + rows.get(lane)[0] * (ROW + GAP), start = data.from_s + pixel * step_s;
-      const x = this.x(start), high = Math.max(2, share * ROW);
-      pen.fillStyle = colour(label, false);
-      pen.fillRect(x, y + ROW - high, Math.max(1, this.x(start + step_s) - x), high);
+    const data = this.data, { lane, pixel, percent, label } = data.cells;
+    const step_s = (data.to_s - data.from_s) / data.width, step = this.x(step_s) - this.x(0);
+    const colours = new Map(Object.keys(data.labels).map((number) => [Number(number), colour(Number(number), false)]));
+    for (let cell = 0; cell < lane.length; cell += 1) {
+      const high = Math.max(2, (percent[cell] * ROW) / 100), x = this.x(data.from_s + pixel[cell] * step_s);
+      pen.fillStyle = colours.get(label[cell]);
+      pen.fillRect(x, TOP + rows.get(lane[cell])[0] * (ROW + GAP) + ROW - high, Math.max(1, step), high);
     }
   }
 

@@ -1,6 +1,6 @@
 // The views that are tables and figures. Each has a `node`, and `update(summary)` draws it anew.
 
-import { bytes, card, count, el, meter, seconds, short, show, table } from "./dom.js";
+import { bytes, card, count, el, field, meter, seconds, short, show, table } from "./dom.js";
 import { act, ask } from "./net.js";
 
 // Rates are means over the last samples.
@@ -78,7 +78,7 @@ function functions(summary, rate) {
     ["waiting", (one) => count(one.waiting), true],
     ["failed", (one) => el("span", { class: one.failed ? "bad" : "soft" }, count(one.failed)), true],
     ["mean", (one) => (one.done ? seconds(one.busy_ns / 1e9 / one.done) : "–"), true],
-    ["in all", (one) => seconds(one.busy_ns / 1e9), true],
+    ["in all", (one) => (one.busy_ns ? seconds(one.busy_ns / 1e9) : "–"), true],
   ];
   const shown = summary.functions.length;
   const more = shown < summary.functions_in_all ? `, the busiest ${shown} of ${summary.functions_in_all}` : "";
@@ -147,9 +147,7 @@ export class Tasks {
     this.table = el("div");
     this.node = card("Tasks that have not ended",
       el("div", { class: "tools" },
-        el("label", { for: "stage" }, "stage"), this.stage,
-        el("label", { for: "function" }, "function"), this.function,
-        el("label", { for: "tag" }, "all with the tag"), this.tag, cancel),
+        field("stage", this.stage), field("function", this.function), field("all with the tag", this.tag), cancel),
       this.table);
   }
 
@@ -160,14 +158,15 @@ export class Tasks {
     this.offer(functions);
     const focused = this.table.contains(document.activeElement) ? document.activeElement.dataset.name : null;
     const columns = [
-      ["function", (task) => task.label],
-      ["stage", (task) => el("span", { class: STAGES[task.stage] }, task.stage)],
+      ["call", (task) => task.call],
+      ["action", (task) => el("button", { "data-name": task.name, "aria-label": `Why does ${task.label} ${task.name.slice(0, 8)} wait?`,
+        onclick: () => explain(task.name) }, "Why?")],
+      ["stage", (task) => [el("span", { class: STAGES[task.stage] }, task.stage),
+        task.waits_for ? el("span", { class: "soft" }, ` waits for ${task.waits_for}`) : null]],
       ["since", (task) => (task.since_s === null ? "–" : seconds(now_s - task.since_s)), true],
       ["worker", (task) => task.worker ?? "–"],
       ["inputs missing", (task) => (task.missing ? count(task.missing) : "–"), true],
       ["name", (task) => short(task.name)],
-      ["action", (task) => el("button", { "data-name": task.name, "aria-label": `Why does ${task.label} ${task.name.slice(0, 8)} wait?`,
-        onclick: () => explain(task.name) }, "Why?")],
     ];
     const caption = tasks.length < 200 ? `${tasks.length} tasks` : `The first ${tasks.length} tasks`;
     this.table.replaceChildren(table(caption, columns, tasks, "No such task: nothing waits and nothing runs."));
@@ -198,13 +197,14 @@ export class Tasks {
 export class Workers {
   constructor() {
     this.node = card("Workers");
+    this.node.classList.add("narrow");
   }
 
   update(summary) {
     const cpu = (one) => (one.cpu === null ? "–" : [
       meter([["", one.cpu]], one.cores || one.slots || 1, `${one.cpu.toFixed(2)} cores busy`), `${one.cpu.toFixed(2)} cores`]);
     const tier = (used, quota) => [meter([["", used]], quota, `${bytes(used)} of ${bytes(quota)}`), `${bytes(used)} of ${bytes(quota)}`];
-    const custom = (one) => Object.entries(one.resources).map(([name, amount]) => `${amount} ${name}`).join(", ");
+    const custom = (one) => Object.entries(one.resources).map(([name, amount]) => `${one.taken[name]} of ${amount} ${name}`).join(", ");
     const columns = [
       ["worker", (one) => one.worker],
       ["action", (one) => (one.leaving ? el("span", { class: "warn" }, "leaves")
@@ -256,11 +256,11 @@ export class Blocks {
     ];
     const each = [
       ["block", (one) => short(one.name)],
+      ["action", (one) => el("button", { "aria-label": `Explain block ${one.name.slice(0, 8)}`, onclick: () => explain(one.name) }, "Explain")],
       ["made by", (one) => one.label || "–"],
       ["bytes", (one) => bytes(one.nbytes), true],
       ["replicas", (one) => count(one.replicas.length), true],
       ["at", (one) => one.replicas.join(", ") || "the manager"],
-      ["action", (one) => el("button", { "aria-label": `Explain block ${one.name.slice(0, 8)}`, onclick: () => explain(one.name) }, "Explain")],
     ];
     // Whoever has come to a button by the keyboard stays there.
     if (this.node.contains(document.activeElement) && document.activeElement.tagName === "BUTTON") return;
@@ -289,7 +289,7 @@ export class Transfers {
       ["took", (one) => seconds(one.took_s), true],
       ["ago", (one) => seconds(Math.max(0, summary.now_s - one.end_s)), true],
     ];
-    const since = `since ${seconds(summary.observed_s)} after the start`;
+    const since = summary.observed_s ? `since ${seconds(summary.observed_s)} after the start` : "since the start";
     const total = `${count(summary.transfers)} transfers of ${bytes(summary.transferred_nbytes)} in all`;
     this.node.replaceChildren(
       card("Between workers", table(`${total}; the pairs ${since}`, sums, pairs, `Nothing went between workers ${since}; ${total}.`)),
