@@ -19,7 +19,7 @@ from freestone.errors import (
     NoThreadsError,
     RegistrationError,
 )
-from freestone.malleable import misuse, plans, registering, together
+from freestone.malleable import misuse, plans, registering, timeline, together
 from freestone.malleable.arrays import Array, Kind
 from freestone.malleable.choosing import Chooser
 from freestone.malleable.config import Config
@@ -444,7 +444,8 @@ class World:
         places = self._config.places
         if places is not None and size > places:
             error = f"{size} processes were asked for, and there are {places} slots"
-            self._write(Resized(step, self.size, size, str(method), error))
+            began_s = time.time() - self._progress.began
+            self._write(Resized(step, self.size, size, str(method), error, began_s=began_s))
             return
         self._resize = resize = Resize(
             self._membership,
@@ -455,6 +456,7 @@ class World:
             self._config,
             step,
             self._path(),
+            self._progress.began,
         )
         resize.start()
         if not resize.is_overlapped:
@@ -534,6 +536,8 @@ class World:
                 _log.warning("the job goes on as it was: %s", record.error)
             if self._config.on_resize is not None:
                 self._config.on_resize(record)
+            if self._config.trace is not None:
+                timeline.try_write(self._config.trace, self.resizes)
 
     # The end.
 
