@@ -1,20 +1,32 @@
-"""The resizes of a job as a timeline, for Perfetto."""
+"""What is reported of resizes: to the log, to the program, and as a timeline for Perfetto."""
 
 from __future__ import annotations
 
 import json
 import logging
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
+from freestone.malleable.config import Config
 from freestone.malleable.record import Resized
 from freestone.observe.forms import replaced
 
-__all__ = ["try_write"]
+__all__ = ["report", "try_write"]
 
-_log = logging.getLogger("freestone")
+_log = logging.getLogger("freestone.malleable")
+
+
+def report(resizes: Sequence[Resized], config: Config) -> None:
+    """Report the last of a job's resizes as its settings ask for it."""
+    last = resizes[-1]
+    if last.error:
+        _log.warning("the job goes on as it was: %s", last.error)
+    if config.on_resize is not None:
+        config.on_resize(last)
+    if config.trace is not None:
+        try_write(config.trace, resizes)
 
 
 def try_write(path: str | os.PathLike[str], resizes: Iterable[Resized]) -> None:

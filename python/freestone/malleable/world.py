@@ -532,12 +532,7 @@ class World:
     def _write(self, record: Resized, is_first: bool | None = None) -> None:
         self.resizes.append(record)
         if self.rank == 0 if is_first is None else is_first:
-            if record.error:
-                _log.warning("the job goes on as it was: %s", record.error)
-            if self._config.on_resize is not None:
-                self._config.on_resize(record)
-            if self._config.trace is not None:
-                timeline.try_write(self._config.trace, self.resizes)
+            timeline.report(self.resizes, self._config)
 
     # The end.
 
