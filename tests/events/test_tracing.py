@@ -78,7 +78,7 @@ def ring(rank: ev.Rank) -> None:
         rank.wait([(ev.ANY, "token")])
 
 
-def test_events_to_several_ranks_are_told_apart(tmp_path: Path) -> None:
+def test_events_to_several_ranks_are_kept_apart(tmp_path: Path) -> None:
     path = tmp_path / "run.json"
     ev.run(ring, ranks=3, threads=True, trace=str(path))
     found = traced(path)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 import math
 import pickle
 import time
@@ -39,7 +38,6 @@ from freestone.malleable.transfer import Transfer
 __all__ = ["World"]
 
 T = TypeVar("T")
-_log = logging.getLogger("freestone.malleable")
 _CURE = "pip install mpi4py mpich, and start the program by mpiexec -n 2 python -m mpi4py ..."
 
 
