@@ -25,7 +25,7 @@ def sql(query: str, **frames: Frame) -> Frame:
     Returns
     -------
     Frame
-        Lazy, of one block when it is computed; its columns and types are known at once.
+        Lazy; its columns and types are known at once.
 
     Raises
     ------
@@ -36,9 +36,12 @@ def sql(query: str, **frames: Frame) -> Frame:
 
     Notes
     -----
-    One call, on one worker, gets the columns that DuckDB's plan reads, of all rows, and needs
-    memory for them and for what DuckDB makes. What a frame does before, such as a filter, is done
-    by its parts; so filter and aggregate frames first where tables are large.
+    Of one ``SELECT`` of rows, or of groups with aggregates such as ``sum``, ``count``, ``avg``,
+    ``min`` and ``max``, a call for each part of the largest table does the joins and aggregates,
+    with all rows of the other tables, which may have 256 MiB in all; one more call puts together
+    what those give. Of any other query one call, on one worker, gets all rows of the columns that
+    DuckDB's plan reads, and needs memory for them. What a frame does before, such as a filter, is
+    done by its parts in either case.
 
     Examples
     --------
@@ -54,6 +57,9 @@ def sql(query: str, **frames: Frame) -> Frame:
         frames = {n: v for n, v in variables.items() if n in words and isinstance(v, Frame)}
     if not frames:
         raise QueryError(query, reason="it names no frame: give them, as in sql(query, name=frame)")
+    # What a query does not name is not moved for it.
+    named = {name: frame for name, frame in frames.items() if name.lower() in query.lower()}
+    frames = named or frames
     first, *others = frames.values()
     tables = {name: frame._as_node().empty for name, frame in frames.items()}
     return first._then("sql", query, tables, others=others)

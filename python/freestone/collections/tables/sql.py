@@ -1,4 +1,4 @@
-"""SQL: one call gets the columns that a query needs of each table."""
+"""SQL: by parts of the largest table where that is known to be the same, or else by one call."""
 
 from __future__ import annotations
 
@@ -9,10 +9,12 @@ from typing import Any
 import polars as pl
 
 from freestone.collections.tables.answering import as_text, connection_to_duckdb
-from freestone.collections.tables.lowering import lower, rule
+from freestone.collections.tables.lowering import LIMITS, lower, rule
 from freestone.collections.tables.needs import Columns
 from freestone.collections.tables.plan import Op
+from freestone.collections.tables.sql_parts import PARTS, by_parts
 from freestone.collections.tables.stages import Stage
+from freestone.errors import QueryError
 
 __all__: list[str] = []
 
@@ -20,16 +22,46 @@ __all__: list[str] = []
 @rule("sql")
 def _sql(step: Op, needed: Columns) -> Stage:
     query, tables = step.args
-    wanted = _columns(query, tables)
-    stages = [
-        lower(node, wanted[name]).trimmed(wanted[name]).one()
+    connection = _connection(tables)
+    wanted = _columns(connection, query, tables)
+    stages = {
+        name: lower(node, wanted[name]).trimmed(wanted[name])
         for name, node in zip(tables, step.inputs, strict=True)
-    ]
-    return Stage.together(stages, "sql", *step.args)
+    }
+    found = _by_parts(connection, step, stages)
+    if found is None:
+        found = Stage.together([one.one() for one in stages.values()], "sql", *step.args)
+    return found
 
 
-def _columns(query: str, tables: Mapping[str, pl.DataFrame]) -> dict[str, Columns]:
-    """Return the columns that DuckDB's plan of a query reads of each table; None are all."""
+def _by_parts(connection: Any, step: Op, stages: Mapping[str, Stage]) -> Stage | None:
+    """Return the stage of a query that is answered by parts; None if that can't be."""
+    query, tables = step.args
+    if all(stage.is_one for stage in stages.values()):
+        return None
+    large = max(stages, key=lambda name: (not stages[name].is_one, stages[name].nbytes()))
+    queries = by_parts(connection, query, large, tables)
+    if queries is None:
+        return None
+    sent = {name: one if name == large else one.done() for name, one in stages.items()}
+    if sum(sent[name].nbytes() for name in sent if name != large) > LIMITS.broadcast_nbytes:
+        return None
+    inputs = [one if name == large else one.one() for name, one in sent.items()]
+    try:
+        stage = Stage.together(inputs, "sql", queries.part, tables)
+        if queries.whole is not None:
+            empty = {PARTS: stage.plan.empty}
+            stage = stage.one().then("sql", queries.whole, empty)
+    except QueryError:
+        return None
+    if stage.columns != list(step.schema):
+        return None
+    types = {n: t for n, t in step.schema.items() if t != stage.plan.schema[n]}
+    return stage.then("cast", types) if types else stage
+
+
+def _connection(tables: Mapping[str, pl.DataFrame]) -> Any:
+    """Connect to a DuckDB that has tables without rows."""
     connection = connection_to_duckdb()
     # Of tables without rows it knows that there is nothing to read.
     connection.execute("SET disabled_optimizers = 'statistics_propagation,empty_result_pullup'")
@@ -37,6 +69,11 @@ def _columns(query: str, tables: Mapping[str, pl.DataFrame]) -> dict[str, Column
         connection.register("__table", as_text(empty).to_arrow())
         connection.execute(f"CREATE TABLE {_quoted(name)} AS SELECT * FROM __table")
         connection.unregister("__table")
+    return connection
+
+
+def _columns(connection: Any, query: str, tables: Mapping[str, pl.DataFrame]) -> dict[str, Columns]:
+    """Return the columns that DuckDB's plan of a query reads of each table; None are all."""
     ((_, text),) = connection.execute(f"EXPLAIN (FORMAT json) {query}").fetchall()
     read: dict[str, set[str]] = {}
     for scan in _scans(json.loads(text)):

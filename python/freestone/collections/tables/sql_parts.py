@@ -1,0 +1,432 @@
+"""SQL by parts: one query of each part of a table, and one of what those give.
+
+DuckDB parses the query into a tree and makes text of the trees that are made of it here. Aggregates
+are computed of each part, and combined by the second query, which does all that is said of groups:
+``HAVING``, ``ORDER BY``, ``LIMIT``. What is not known to be the same by parts is no query by parts.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import polars as pl
+
+__all__ = ["PARTS", "ByParts", "by_parts"]
+
+PARTS = "__parts"
+"""The table of what the parts give, in the second query."""
+
+Tree = dict[str, Any]
+
+_SAME = frozenset(
+    {
+        *("sum", "min", "max", "product", "any_value"),
+        *("bool_and", "bool_or", "bit_and", "bit_or", "bit_xor"),
+    }
+)
+"""Aggregates of which those of the parts are combined by the same."""
+_COUNTS = frozenset({"count", "count_star"})
+_MEANS = frozenset({"avg", "mean"})
+_COMPUTED = frozenset(
+    {
+        *("BETWEEN", "CASE", "CAST", "COMPARISON", "CONJUNCTION", "CONSTANT"),
+        *("FUNCTION", "OPERATOR", "TYPE"),
+    }
+)
+_MODIFIERS = frozenset({"DISTINCT_MODIFIER", "LIMIT_MODIFIER", "ORDER_MODIFIER"})
+_IN_ORDER = {"left": {"INNER", "LEFT", "SEMI", "ANTI"}, "right": {"INNER", "RIGHT"}}
+"""Joins that are those of the parts of the table on this side, together."""
+
+
+@dataclass(frozen=True)
+class ByParts:
+    """A query of each part, and one of all that those give; none if that is the answer."""
+
+    part: str
+    whole: str | None
+
+
+class _NotByPartsError(Exception):
+    """Some of the query needs all rows."""
+
+
+def by_parts(
+    connection: Any, query: str, large: str, tables: Mapping[str, pl.DataFrame]
+) -> ByParts | None:
+    """Return how to answer a query by parts of a table; None if that is not known.
+
+    Parameters
+    ----------
+    connection
+        DuckDB's, which has the tables, without rows.
+    query
+        The query, which is one ``SELECT``.
+    large
+        The table that is in parts; each call gets all of the others.
+    tables
+        All, without rows.
+    """
+    try:
+        return _Query(connection, query, large, tables).by_parts()
+    except (_NotByPartsError, KeyError, TypeError, _errors()):
+        # Other versions of DuckDB may have trees of another form.
+        return None
+
+
+def _errors() -> type[Exception]:
+    import duckdb
+
+    found: type[Exception] = duckdb.Error
+    return found
+
+
+@dataclass
+class _Query:
+    """A query that is taken apart."""
+
+    connection: Any
+    query: str
+    large: str
+    tables: Mapping[str, pl.DataFrame]
+    partials: dict[str, list[Tree]] = field(default_factory=dict)
+
+    def by_parts(self) -> ByParts:
+        self.names = [name.lower() for table in self.tables.values() for name in table.columns]
+        self.node = self._parsed(self.query)
+        made = [one["alias"] for one in _each(self.node["from_table"]) if one.get("alias")]
+        self.names += [str(name).lower() for name in made]
+        self.aggregates = self._functions("aggregate")
+        # A macro may be an aggregate, too.
+        known = self.aggregates | self._functions("scalar")
+        called = [one["function_name"] for one in _each(self.node) if _is_function(one)]
+        if not known.issuperset(called):
+            raise _NotByPartsError
+        self._check()
+        self.items: list[Tree] = self.node["select_list"]
+        self.aliases = {one["alias"].lower(): _bare(one) for one in self.items if one.get("alias")}
+        grouped = self.node.get("group_expressions")
+        if grouped or self._is_aggregated(self.node) or self._takes_all_groups(self.node):
+            return self._of_groups()
+        return self._of_rows()
+
+    # -- the tree -------------------------------------------------------------------------
+
+    def _parsed(self, query: str) -> Tree:
+        """Return DuckDB's tree of a query, without what is as always."""
+        call = "SELECT json_serialize_sql(?, skip_default := true, skip_null := true)"
+        ((text,),) = self.connection.execute(call, [query]).fetchall()
+        (statement,) = json.loads(text)["statements"]
+        node: Tree = statement["node"]
+        if node["type"] != "SELECT_NODE":
+            raise _NotByPartsError
+        return node
+
+    def _text(self, node: Tree) -> str:
+        tree = json.dumps({"error": False, "statements": [{"node": node}]})
+        ((text,),) = self.connection.execute(
+            "SELECT json_deserialize_sql(?::JSON)", [tree]
+        ).fetchall()
+        return str(text)
+
+    def _expression(self, text: str, alias: str = "") -> Tree:
+        (found,) = self._parsed(f"SELECT {text}")["select_list"]
+        return {**found, "alias": alias}
+
+    def _functions(self, kind: str) -> set[str]:
+        call = "SELECT function_name FROM duckdb_functions() WHERE function_type = ?"
+        return {name for (name,) in self.connection.execute(call, [kind]).fetchall()}
+
+    def _check(self) -> None:
+        node = self.node
+        modifiers = node.get("modifiers", [])
+        refused = (
+            node.get("sample") or node.get("qualify") or node.get("cte_map", {}).get("map"),
+            len(node.get("group_sets", [])) > 1,
+            any(one.get("class") == "WINDOW" for one in _each(node)),
+            sum(self._is_large(one) for one in _each(node)) != 1,
+            not self._is_in_order(node["from_table"]),
+            any(one["type"] not in _MODIFIERS for one in modifiers),
+            any(one.get("distinct_on_targets") for one in modifiers),
+            any(one.get("limit_type", "ROW_COUNT") != "ROW_COUNT" for one in modifiers),
+        )
+        if any(refused):
+            raise _NotByPartsError
+
+    def _is_large(self, tree: Tree) -> bool:
+        is_table = tree.get("type") == "BASE_TABLE"
+        return is_table and str(tree["table_name"]).lower() == self.large.lower()
+
+    def _is_in_order(self, source: Tree) -> bool:
+        """Tell whether what a query is of is that of the parts of the large table, together."""
+        if source.get("sample") or source.get("column_name_alias"):
+            return False
+        if source["type"] == "SUBQUERY":
+            return self._is_of_rows(source["subquery"]["node"])
+        if source["type"] != "JOIN":
+            return self._is_large(source)
+        if source.get("ref_type", "REGULAR") not in ("REGULAR", "CROSS", "NATURAL"):
+            return False
+        side = "left" if any(map(self._is_large, _each(source["left"]))) else "right"
+        joined = source.get("join_type", "INNER") in _IN_ORDER[side]
+        return joined and self._is_in_order(source[side])
+
+    def _is_of_rows(self, node: Tree) -> bool:
+        """Tell whether a query gives of all rows what it gives of parts of them, together."""
+        refused = ("modifiers", "group_expressions", "sample", "qualify", "having")
+        has_names = node.get("cte_map", {}).get("map")
+        if node["type"] != "SELECT_NODE" or has_names or any(map(node.get, refused)):
+            return False
+        is_aggregated = self._is_aggregated(node["select_list"]) or self._takes_all_groups(node)
+        return not is_aggregated and self._is_in_order(node["from_table"])
+
+    def _key(self, tree: Any) -> str:
+        """Return a text that is the same for the same expression, whoever names it, and where."""
+        return json.dumps(self._plain(tree), sort_keys=True)
+
+    def _plain(self, tree: Any) -> Any:
+        if isinstance(tree, list):
+            return [self._plain(one) for one in tree]
+        if not isinstance(tree, dict):
+            return tree
+        if tree.get("class") == "COLUMN_REF":
+            path = [name.lower() for name in tree["column_names"]]
+            is_only = self.names.count(path[-1]) == 1
+            return {"column": path[-1:] if is_only else path}
+        dropped = ("alias", "query_location", "query_location_length")
+        return {key: self._plain(one) for key, one in tree.items() if key not in dropped}
+
+    def _is_aggregate(self, tree: Tree) -> bool:
+        return _is_function(tree) and tree["function_name"] in self.aggregates
+
+    def _is_aggregated(self, tree: Any) -> bool:
+        return any(map(self._is_aggregate, _each(tree, within=("SUBQUERY",))))
+
+    def _takes_all_groups(self, node: Tree) -> bool:
+        return bool(node.get("aggregate_handling") == "FORCE_AGGREGATES")
+
+    # -- of groups ------------------------------------------------------------------------
+
+    def _of_groups(self) -> ByParts:
+        groups = self._groups()
+        self.groups = {self._key(one): f"__g{place}" for place, one in enumerate(groups)}
+        # What is asked of groups tells which aggregates of parts are needed; types come after.
+        self.types: dict[str, str] = {}
+        self._second([])
+        columns = [{**one, "alias": f"__g{place}"} for place, one in enumerate(groups)]
+        columns += [column for found in self.partials.values() for column in found]
+        first: Tree = {
+            **_without(self.node, "modifiers", "having"),
+            "select_list": columns or [self._expression("1", "__g")],
+            "group_expressions": groups,
+            "group_sets": [list(range(len(groups)))] if groups else [],
+            "aggregate_handling": "STANDARD_HANDLING",
+        }
+        part = self._text(first)
+        described = self.connection.execute(f"DESCRIBE {part}").fetchall()
+        self.types = {str(name): str(kind) for name, kind, *_ in described}
+        labels = [column[0] for column in self.connection.execute(self.query).description]
+        return ByParts(part, self._text(self._second(labels)))
+
+    def _groups(self) -> list[Tree]:
+        if self._takes_all_groups(self.node):
+            found = [_bare(one) for one in self.items if not self._is_aggregated(one)]
+        else:
+            found = [self._group(one) for one in self.node.get("group_expressions", [])]
+        sets = self.node.get("group_sets", [])
+        if any(sorted(one) != list(range(len(found))) for one in sets):
+            raise _NotByPartsError
+        if any(one.get("class") == "STAR" or self._is_aggregated(one) for one in found):
+            raise _NotByPartsError
+        return found
+
+    def _group(self, tree: Tree) -> Tree:
+        """Return the expression that a group is by: items may be named by number and by alias."""
+        number = _number(tree)
+        if number is not None:
+            return _bare(self.items[number - 1])
+        name = _last_name(tree)
+        if name is not None and name not in self.names:
+            return self.aliases.get(name, _bare(tree))
+        return _bare(tree)
+
+    def _second(self, labels: Sequence[str]) -> Tree:
+        """Return the query of what the parts give."""
+        items = [self._of_parts(one, named=False) for one in self.items]
+        if labels:
+            items = [{**one, "alias": label} for one, label in zip(items, labels, strict=True)]
+        source = self._parsed(f'SELECT 1 FROM "{PARTS}"')["from_table"]
+        groups = [self._expression(f'"{name}"') for name in self.groups.values()]
+        made: Tree = {
+            **_without(self.node, "where_clause", "having", "modifiers"),
+            "select_list": items,
+            "from_table": source,
+            "group_expressions": groups,
+            "group_sets": [list(range(len(groups)))] if groups else [],
+            "aggregate_handling": "STANDARD_HANDLING",
+            "modifiers": [self._modifier(one) for one in self.node.get("modifiers", [])],
+        }
+        if "having" in self.node:
+            made["having"] = self._of_parts(self.node["having"], named=True)
+        return made
+
+    def _modifier(self, modifier: Tree) -> Tree:
+        orders = [
+            {**one, "expression": self._ordering(one["expression"])}
+            for one in modifier.get("orders", [])
+        ]
+        return {**modifier, "orders": orders} if orders else modifier
+
+    def _ordering(self, tree: Tree) -> Tree:
+        found: Tree = tree if _number(tree) is not None else self._of_parts(tree, named=True)
+        return found
+
+    def _of_parts(self, tree: Any, *, named: bool) -> Any:
+        """Return an expression of groups in terms of what the parts give."""
+        if isinstance(tree, list):
+            return [self._of_parts(one, named=named) for one in tree]
+        if not isinstance(tree, dict):
+            return tree
+        alias, key, name = tree.get("alias", ""), self._key(tree), _last_name(tree)
+        is_alias = named and name in self.aliases and len(tree["column_names"]) == 1
+        if key in self.groups:
+            if is_alias and self._key(self.aliases[name or ""]) != key:
+                raise _NotByPartsError
+            return self._typed(f'"{self.groups[key]}"', self.groups[key], alias)
+        if is_alias:
+            return tree
+        if "class" in tree and tree["class"] not in _COMPUTED:
+            raise _NotByPartsError
+        if self._is_aggregate(tree):
+            return self._combined(tree, key, alias)
+        return {word: self._of_parts(one, named=named) for word, one in tree.items()}
+
+    def _combined(self, tree: Tree, key: str, alias: str) -> Tree:
+        """Return an aggregate as one of the aggregates of parts."""
+        name = tree["function_name"]
+        given = tree.get("arguments") or tree.get("children") or []
+        if tree.get("distinct") or tree["order_bys"].get("orders") or len(given) > 1:
+            raise _NotByPartsError
+        kinds = ["sum", "count"] if name in _MEANS else [name]
+        if key not in self.partials:
+            first = sum(map(len, self.partials.values()))
+            self.partials[key] = [
+                _called(tree, kind, f"__a{first + at}") for at, kind in enumerate(kinds)
+            ]
+        columns = [one["alias"] for one in self.partials[key]]
+        made = f'"{columns[0]}"'
+        if name in _COUNTS:
+            return self._expression(f"CAST(coalesce(sum({made}), 0) AS BIGINT)", alias)
+        if name in _MEANS:
+            total = self._cast(f"sum({made})", columns[0])
+            return self._expression(f'{total} / CAST(sum("{columns[1]}") AS BIGINT)', alias)
+        if name not in _SAME:
+            raise _NotByPartsError
+        return self._typed(f"{name}({made})", columns[0], alias)
+
+    def _typed(self, text: str, column: str, alias: str) -> Tree:
+        return self._expression(self._cast(text, column), alias)
+
+    def _cast(self, text: str, column: str) -> str:
+        """Give a column of the parts the type again that it has in DuckDB."""
+        kind = self.types.get(column)
+        return text if kind is None else f"CAST({text} AS {kind})"
+
+    # -- of rows --------------------------------------------------------------------------
+
+    def _of_rows(self) -> ByParts:
+        modifiers = self.node.get("modifiers", [])
+        if not modifiers:
+            return ByParts(self._text(self.node), None)
+        labels = {one[0].lower() for one in self.connection.execute(self.query).description}
+        orders = [order for one in modifiers for order in one.get("orders", [])]
+        for order in orders:
+            tree = order["expression"]
+            if _number(tree) is None and not self._is_label(tree, labels):
+                raise _NotByPartsError
+        named = [{**one, "expression": _unqualified(one["expression"])} for one in orders]
+        after = [{**one, "orders": named} if "orders" in one else one for one in modifiers]
+        whole = {**self._parsed(f'SELECT * FROM "{PARTS}"'), "modifiers": after}
+        # Of each part as many rows as are left at most, those that are skipped among them.
+        first = [self._first_rows(one) for one in modifiers]
+        return ByParts(self._text({**self.node, "modifiers": first}), self._text(whole))
+
+    def _is_label(self, tree: Tree, labels: set[str]) -> bool:
+        """Tell whether rows are put in order by one of the columns that come out."""
+        name = _last_name(tree)
+        if name not in labels:
+            return False
+        if len(tree["column_names"]) == 1:
+            return True
+        is_all = all(one.get("class") == "STAR" for one in self.items)
+        shown = [one for one in self.items if (one.get("alias") or _last_name(one)) == name]
+        same = bool(shown) and all(self._key(one) == self._key(tree) for one in shown)
+        return same or (is_all and self.names.count(name) == 1)
+
+    def _first_rows(self, modifier: Tree) -> Tree:
+        if "limit" not in modifier and "offset" not in modifier:
+            return modifier
+        limit, offset = (modifier.get(word) for word in ("limit", "offset"))
+        if limit is None:
+            return {**_without(modifier, "offset"), "limit": None}
+        count = _number(limit), 0 if offset is None else _number(offset)
+        if None in count:
+            raise _NotByPartsError
+        total = self._expression(str(sum(one or 0 for one in count)))
+        return {**_without(modifier, "offset"), "limit": total}
+
+
+def _each(tree: Any, within: tuple[str, ...] = ()) -> Iterator[Tree]:
+    """Yield what a tree is made of, and it itself; not what is within expressions of some class."""
+    if isinstance(tree, list):
+        for one in tree:
+            yield from _each(one, within)
+    elif isinstance(tree, dict):
+        yield tree
+        if tree.get("class") not in within:
+            for one in tree.values():
+                yield from _each(one, within)
+
+
+def _without(tree: Tree, *words: str) -> Tree:
+    return {word: one for word, one in tree.items() if word not in words}
+
+
+def _bare(tree: Tree) -> Tree:
+    return _without(tree, "alias")
+
+
+def _called(tree: Tree, name: str, alias: str) -> Tree:
+    """Return an aggregate of the same rows by another function."""
+    made = {**tree, "function_name": name, "alias": alias}
+    return {**made, "qualified_name": {"path": [name]}} if "qualified_name" in tree else made
+
+
+def _last_name(tree: Tree) -> str | None:
+    """Return the name of a column; None of other expressions."""
+    if tree.get("class") != "COLUMN_REF":
+        return None
+    return str(tree["column_names"][-1]).lower()
+
+
+def _unqualified(tree: Tree) -> Tree:
+    if tree.get("class") != "COLUMN_REF":
+        return tree
+    return {**tree, "column_names": tree["column_names"][-1:]}
+
+
+def _is_function(tree: Tree) -> bool:
+    return tree.get("class") == "FUNCTION"
+
+
+def _number(tree: Tree) -> int | None:
+    """Return the whole number that an expression is."""
+    if tree.get("class") != "CONSTANT":
+        return None
+    literal = tree.get("literal", {})
+    if literal.get("kind") == "INTEGER":
+        return int(literal["text"])
+    value = tree.get("value", {}).get("value")
+    return value if type(value) is int else None

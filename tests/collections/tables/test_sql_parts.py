@@ -1,0 +1,130 @@
+"""SQL by parts of a table gives what DuckDB gives of all rows."""
+
+from __future__ import annotations
+
+import random
+from typing import Any
+
+import polars as pl
+import pytest
+from polars.testing import assert_frame_equal
+
+import freestone as fs
+from freestone.collections.tables import sql
+from tests.collections.tables.drawing import CUT, limits
+
+duckdb = pytest.importorskip("duckdb")
+
+BY_PARTS = [
+    "select count(*) n, sum(a) s, sum(x) x, avg(a) m, avg(x) y, min(s), max(d), count(x) from t",
+    "select s, sum(a) n, avg(f) f, max(x) - min(x) r from t group by s order by s",
+    "select S as K, t.b, count(*) filter (where a > 2) n from t group by all order by 1, 2",
+    "select a % 2 p, sum(a) / count(a) q, bool_and(b) from t where x > 0 group by p order by p",
+    "select sum(a) // 2 h, sum(a) % 3 r, sum(a)::text c from t group by b, a % 3 order by h, r",
+    "select date_trunc('month', d) m, count(d) n from t group by 1 order by n desc, m limit 2",
+    "select s, avg(x) m from t group by s having m > 0 and sum(a) > 3 order by avg(x), s offset 1",
+    "select u.n, sum(x * u.w) v from t join u on t.s = u.s group by u.n order by u.n",
+    "select u.n, count(*) c from t left join u using (s) group by u.n order by u.n nulls first",
+    "select n, max(a) from u, t where u.s = t.s and w > 1 group by n having sum(a) > 1 order by 1",
+    "select a, x from t where a in (select w from u) order by a, x desc nulls last limit 5",
+    "select distinct s, b from t order by s, b",
+    "select t.s, -x as x from t semi join u using (s) order by x, t.s limit 7",
+    "select * from t anti join u using (s) order by t.a, x, s, d, b, f",
+    "select sum(a), count(*) from t where false",
+    "select s from t where false group by s",
+    "select case when b then a else 0 end c, any_value(1) o from t group by c order by c",
+    "select a + (select max(w) from u) c from t order by c",
+]
+AT_ONCE = [
+    "select s, median(x) from t group by s order by s",
+    "select s, count(distinct a) from t group by s order by s",
+    "select a, sum(a) over (order by a, x) c from t order by all",
+    "select a from t where x > (select avg(x) from t) order by a",
+    "select count(*) from u left join t using (s)",
+    "select a from t order by x * 2, a",
+    "select s as a, a as s from t order by t.a, t.s",
+    "with k as (select a from t) select max(a) from k",
+    "select geomean(a + 3) from t",
+    "select a, b, sum(x) from t group by rollup (a, b) order by all",
+    "select string_agg(s, '') from (select s from t order by s)",
+    "select a from t union all select w from u order by 1",
+]
+
+
+def tables(seed: int) -> dict[str, pl.DataFrame]:
+    """Draw tables with missing values, of which some have no partner in the other."""
+    dice = random.Random(seed)
+    rows = dice.choice([0, 1, 40, 90])
+
+    def column(dtype: Any, values: list[Any]) -> pl.Series:
+        return pl.Series([dice.choice([None, *values]) for _ in range(rows)], dtype=dtype)
+
+    texts = ["", "a", "b", "é"]
+    return {
+        "t": pl.DataFrame(
+            {
+                "a": column(pl.Int64, [-3, 0, 1, 2, 7, 2**40]),
+                "x": column(pl.Float64, [0.5, -2.0, 0.0, 8.25]),
+                "f": column(pl.Float32, [0.5, -1.5]),
+                "s": column(pl.String, texts).cast(dice.choice([pl.String, pl.Categorical])),
+                "b": column(pl.Boolean, [True, False]),
+                "d": column(pl.String, ["2020-01-31", "2021-02-01"]).str.to_date(),
+            }
+        ),
+        "u": pl.DataFrame(
+            {"s": ["a", "b", "c", None], "w": [1, 2, 7, None], "n": ["one", "two", None, "two"]}
+        ),
+    }
+
+
+def expected_of(query: str, given: dict[str, pl.DataFrame]) -> Any:
+    connection = duckdb.connect()
+    for name, table in given.items():
+        connection.register(name, table.cast({pl.Categorical: pl.String}).to_arrow())
+    return pl.from_arrow(connection.sql(query).to_arrow_table())
+
+
+@pytest.fixture
+def ways(monkeypatch: pytest.MonkeyPatch) -> list[bool]:
+    """Note for each query whether it is one by parts."""
+    found: list[bool] = []
+
+    def noted(*args: Any) -> Any:
+        made = by_parts(*args)
+        found.append(made is not None)
+        return made
+
+    by_parts = sql.by_parts
+    monkeypatch.setattr(sql, "by_parts", noted)
+    return found
+
+
+@pytest.mark.parametrize("query", BY_PARTS + AT_ONCE)
+def test_the_same_as_of_all_rows(query: str, ways: list[bool]) -> None:
+    for seed in range(4):
+        given = tables(seed)
+        frames = {name: fs.Frame.from_polars(table, 13) for name, table in given.items()}
+        with limits(**CUT):
+            found = fs.sql(query, **frames).to_polars()
+        assert_frame_equal(found, expected_of(query, given), check_exact=False)
+    assert set(ways) == {query in BY_PARTS}
+
+
+def test_no_call_gets_all_rows(cluster: fs.Cluster, monkeypatch: pytest.MonkeyPatch) -> None:
+    rows = pl.DataFrame({"k": [n % 3 for n in range(10_000)], "v": [1.0] * 10_000})
+    with limits(small_nbytes=1 << 14, part_nbytes=1 << 15):
+        frame = fs.Frame.from_polars(rows, 1000)
+        before = cluster.statistics().done
+        query = "select k, sum(v) v from t group by k order by k"
+        found = fs.sql(query, t=frame).to_polars()
+        assert cluster.statistics().done - before >= 6
+    assert found.rows() == [(0, 3334.0), (1, 3333.0), (2, 3333.0)]
+
+
+def test_a_table_too_large_to_be_sent(ways: list[bool]) -> None:
+    given = tables(3)
+    large = {**given, "u": given["t"].select("s", w=pl.col("a"))}
+    frames = {name: fs.Frame.from_polars(table, 13) for name, table in large.items()}
+    query = "select count(*) n from t join u using (s)"
+    with limits(**(CUT | {"broadcast_nbytes": 0})):
+        assert_frame_equal(fs.sql(query, **frames).to_polars(), expected_of(query, large))
