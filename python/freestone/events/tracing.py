@@ -111,12 +111,14 @@ class Recording:
         """Return the numbers of events that a task or a wait got."""
         return self._numbered(self._taken, [(event.source, event.id) for event in events])
 
-    def _numbered(self, counts: Counter[tuple[int, str]], keys: list[tuple[int, str]]) -> Any:
-        found = []
+    def _numbered(
+        self, counts: Counter[tuple[int, str]], keys: list[tuple[int, str]]
+    ) -> tuple[Key, ...]:
+        found: list[Key] = []
         with self._lock:
-            for key in keys:
-                found.append((*key, counts[key]))
-                counts[key] += 1
+            for rank, id in keys:
+                found.append((rank, id, counts[rank, id]))
+                counts[rank, id] += 1
         return tuple(found)
 
     def traced(self, function: Callable[..., Any], label: str) -> Callable[..., Any]:
