@@ -132,9 +132,7 @@ def _differs(name: str, args: Sequence[Any], options: dict[str, Any]) -> bool:
     is_whole = name == "norm" and any(one.dtype.kind in "biu" for one in _arrays(args))
     # Of NaNs, Dask's inverse is 0.
     has_nans = name == "unique" and any(one.dtype.kind in "fcmM" for one in _arrays(args))
-    no_numbers = name in _OF_NUMBERS and any(
-        one.dtype.kind not in "biufc" for one in _arrays(args)
-    )
+    no_numbers = name in _OF_NUMBERS and any(one.dtype.kind not in "biufc" for one in _arrays(args))
     return name in _DIFFERENT or takes_elements or is_whole or has_nans or no_numbers
 
 
