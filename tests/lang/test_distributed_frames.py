@@ -93,7 +93,7 @@ def test_workers_write_them(two_workers: Cluster, fetched: list[int]) -> None:
         'F = readFrame("g.csv"); print(innerJoin(F, G, "no", "id"));',
     ],
 )
-def test_what_is_wrong_is_said_as_here(two_workers: Cluster, script: str) -> None:
+def test_errors_are_those_of_a_local_run(two_workers: Cluster, script: str) -> None:
     expected = outcome(READ + script)
     assert "script:1:" in expected
     assert outcome_on(two_workers, READ + script) == expected
