@@ -53,6 +53,7 @@ from freestone.malleable.choosing import Chooser
         ({"method": 5}, "method is 5 and must be a Method, or a name such as"),
         ({"on_resize": "print"}, "on_resize is 'print' and must be a function"),
         ({"measurements": 5}, "measurements is 5 and must be a file"),
+        ({"trace": "run.parquet"}, "must be a file whose name ends in .json"),
         ({"timeout_s": float("nan")}, "timeout_s is nan"),
         ({"spawn_timeout_s": float("inf")}, "spawn_timeout_s is inf"),
         ({"check_every": 0}, "check_every is 0"),

@@ -52,15 +52,27 @@ def test_data_is_the_same_bit_for_bit_after_any_sequence(processes: str, third: 
         assert all(record["moved_nbytes"] > 0 for record in records)
 
 
-def test_what_all_can_map_does_not_move() -> None:
+def test_what_all_can_map_does_not_move_and_a_timeline_has_all_resizes(tmp_path: Path) -> None:
     resizes = [(3, "merge-p2p-sync"), (2, "baseline-collective-thread"), (4, "merge-onesided-sync")]
-    words = {"resizes": resizes, "rows": 57, "seed": 5, "balance": "nonzeros"}
+    path = tmp_path / "resizes.json"
+    words = {"resizes": resizes, "rows": 57, "seed": 5, "balance": "nonzeros", "trace": str(path)}
     outcome = run("program.py", json.dumps(words))
     assert outcome.status == 0, outcome.err
     # Only the variable moves: 8 bytes a row.
     moved = [record["moved_nbytes"] for record in outcome.data["resizes"]]
     assert all(0 < nbytes <= 57 * 8 for nbytes in moved)
     assert moved[1] == 57 * 8
+    # The first rank of each number of processes has written all so far.
+    events = json.loads(path.read_text())["traceEvents"]
+    slices = [one for one in events if one["ph"] == "X"]
+    titles = [one["name"] for one in slices if one["args"]]
+    assert titles == ["2 to 3 processes", "3 to 2 processes", "2 to 4 processes"]
+    assert {one["name"] for one in slices} - set(titles) == {"spawned", "moved", "switched"}
+    begun = [one["ts"] for one in slices if one["args"]]
+    assert begun == sorted(begun)
+    assert begun[0] >= 0
+    counts = [one["args"]["processes"] for one in events if one["ph"] == "C"]
+    assert counts == [2, 3, 3, 2, 2, 4]
 
 
 def test_fewer_rows_than_processes() -> None:

@@ -303,7 +303,7 @@ class Session(SharedState, Observed, Everywhere):
         each : sequence of sequences, optional
             More arguments for each rank, by rank: for instance partitions.
         **settings
-            ``progress``, ``spin_us``, ``arena``, ``stuck_s`` and ``send_timeout_s`` of
+            ``progress``, ``spin_us``, ``arena``, ``stuck_s``, ``send_timeout_s`` and ``trace`` of
             `freestone.events.run`, and ``workers``: how many tasks of a rank run at the same time.
 
         Returns

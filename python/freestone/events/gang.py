@@ -19,7 +19,7 @@ from freestone.client.waiting import FIRST_COMPLETED, wait
 from freestone.errors import ConfigurationError
 from freestone.errors.events import RankLostError
 from freestone.events.grace import Grace
-from freestone.events.outcome import Outcome, carry_out, pickled
+from freestone.events.outcome import Outcome, carry_out, pickled, write_trace
 from freestone.events.rank import Rank
 from freestone.events.running import results
 from freestone.events.settings import Settings, resolve
@@ -46,6 +46,7 @@ class Rendezvous:
     ranks: int
     settings: dict[str, Any]
     arena: int
+    is_traced: bool = False
     memory: str | None = None
     begun: str | None = None
     meeting: str | None = None
@@ -97,7 +98,8 @@ def spmd(
     ranks = _checked(ranks, slots, each)
     own = each or [()] * ranks
     with open(os.memfd_create("begun"), "r+b", buffering=0) as begun:
-        place, watch = _place(workers, ranks, resolve(settings, ranks), begun.fileno())
+        resolved = resolve(settings, ranks)
+        place, watch = _place(workers, ranks, resolved, begun.fileno())
         futures = [
             client.submit(
                 _be,
@@ -113,7 +115,9 @@ def spmd(
             for rank in range(ranks)
         ]
         try:
-            return results(_Waiting(futures, Grace(watch)).outcomes())
+            outcomes = _Waiting(futures, Grace(watch)).outcomes()
+            write_trace(resolved.trace, outcomes)
+            return results(outcomes)
         except BaseException:
             # Also those that go on to compute after another rank has failed.
             client.cancel(futures)
@@ -127,17 +131,19 @@ def _place(
     workers: list[Any], ranks: int, settings: Settings, begun: int
 ) -> tuple[Rendezvous, _native.events.EventMemory | _native.events.EventMeeting]:
     """Return where ranks find each other, and what watches over them there."""
-    native, arena = settings.native(), settings.arena
+    native, arena, is_traced = settings.native(), settings.arena, settings.trace is not None
     elsewhere = [one["host"] for one in workers if one["host"] != socket.gethostname()]
     if not elsewhere:
         memory = _native.events.EventMemory(ranks, arena=arena)
         path, begun_path = (f"/proc/{os.getpid()}/fd/{each}" for each in (memory.fd, begun))
-        return Rendezvous(ranks, native, arena, memory=path, begun=begun_path), memory
+        place = Rendezvous(ranks, native, arena, is_traced, memory=path, begun=begun_path)
+        return place, memory
     identity = _native.tls.make_identity(1)
     address = listen_towards(elsewhere[0]).removeprefix("tcp://")
     meeting = _native.events.EventMeeting(address, identity)
     threading.Thread(target=_hold, args=(meeting, ranks), daemon=True).start()
-    return Rendezvous(ranks, native, arena, meeting=meeting.address, identity=identity), meeting
+    place = Rendezvous(ranks, native, arena, is_traced, meeting=meeting.address, identity=identity)
+    return place, meeting
 
 
 def _checked(ranks: int | None, slots: list[Any], each: Sequence[Sequence[Any]] | None) -> int:
@@ -179,7 +185,7 @@ def _be(
     except (RankLostError, OSError) as error:
         # Of another rank, which it could not meet.
         return pickled(Outcome(error=error), rank)
-    return pickled(carry_out(Rank(native), main, args + own), rank)
+    return pickled(carry_out(Rank(native, is_traced=place.is_traced), main, args + own), rank)
 
 
 class _Waiting:

@@ -5,14 +5,17 @@ from __future__ import annotations
 import pickle
 import sys
 import traceback
-from collections.abc import Callable
+import warnings
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from freestone import _native
 from freestone.errors.events import EventsError, RankFailedError
+from freestone.events import tracing
 from freestone.events.failing import add_origin
 from freestone.events.rank import Rank
+from freestone.events.tracing import Trace
 from freestone.functions import dumps_failure
 
 
@@ -21,13 +24,14 @@ class Outcome:
     """How a program ended on one rank.
 
     `own` tells whether the error is this rank's program's own; `left` lists what persistent tasks
-    still held.
+    still held; `trace` is what it did, if that was noted.
     """
 
     value: Any = None
     error: BaseException | None = None
     own: bool = False
     left: list[str] = field(default_factory=list)
+    trace: Trace | None = None
 
 
 def carry_out(rank: Rank, main: Callable[..., Any], args: tuple[Any, ...]) -> Outcome:
@@ -36,7 +40,8 @@ def carry_out(rank: Rank, main: Callable[..., Any], args: tuple[Any, ...]) -> Ou
     _native.events.set_current_rank(rank)
     outcome = Outcome()
     try:
-        outcome.value = main(rank, *args)
+        with rank.noted("main", "main"):
+            outcome.value = main(rank, *args)
         outcome.left = native.finish()
     except KeyboardInterrupt as error:
         print(f"interrupted\n{rank.report()}", file=sys.stderr, flush=True)
@@ -45,6 +50,7 @@ def carry_out(rank: Rank, main: Callable[..., Any], args: tuple[Any, ...]) -> Ou
         outcome = _failed(rank, error)
     finally:
         _native.events.set_current_rank(None)
+    outcome.trace = rank.trace()
     return outcome
 
 
@@ -74,3 +80,19 @@ def pickled(outcome: Outcome, rank: int) -> bytes:
         problem = outcome.error or error
         text = f"what rank {rank} ended with can't be sent: {type(problem).__name__}: {problem}"
         return pickle.dumps(Outcome(error=RankFailedError(text, rank=rank), own=True))
+
+
+def write_trace(path: str | None, outcomes: Sequence[Outcome]) -> None:
+    """Write what ranks did, if that was noted; if that can't be done, warn: the run is over."""
+    if path is None:
+        return
+    try:
+        tracing.write(path, [outcome.trace for outcome in outcomes])
+    except OSError as error:
+        text = f"the trace of the ranks could not be written to {path!r}: {error}"
+        warnings.warn(text, RuntimeWarning, stacklevel=4)
+
+
+def own_path(path: str | None, rank: int) -> str | None:
+    """Return where a rank writes its trace that has no others: ``run-rank3.json``."""
+    return path and f"{path.removesuffix('.json')}-rank{rank}.json"

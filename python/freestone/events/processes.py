@@ -60,6 +60,7 @@ class Processes:
             "result": self._results[rank],
             "arena": self._settings.arena,
             "settings": self._settings.native(),
+            "is_traced": self._settings.trace is not None,
             "path": sys.path,
             "parent": os.getpid(),
         }

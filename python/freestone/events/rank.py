@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Iterable, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from typing import Any, Final
 
 from freestone import _native
 from freestone._native.events import Event
 from freestone.events.tasks import Function, label_of
+from freestone.events.tracing import Recording, Span, Trace
 from freestone.units import parse_nbytes
 
 SELF: Final = -1
@@ -39,12 +41,21 @@ class Rank:
         Its number, from 0.
     """
 
-    __slots__ = ("_native", "id")
+    __slots__ = ("_native", "_recording", "id")
 
-    def __init__(self, native: _native.events.EventRank) -> None:
+    def __init__(self, native: _native.events.EventRank, *, is_traced: bool = False) -> None:
         self._native = native
         self.id: int = native.rank
+        self._recording = Recording() if is_traced else None
         native.set_owner(self)
+
+    def noted(self, kind: str, name: str) -> AbstractContextManager[Span | None]:
+        """Note what is done in the block, if the run is traced."""
+        return nullcontext() if self._recording is None else self._recording.span(kind, name)
+
+    def trace(self) -> Trace | None:
+        """Return what was noted, if the run is traced."""
+        return None if self._recording is None else self._recording.end()
 
     @property
     def size(self) -> int:
@@ -110,6 +121,8 @@ class Rank:
         label = name or label_of(function)
         if then is not None:
             called = functools.partial(_call_then, self, called, then)
+        if self._recording is not None:
+            called = self._recording.traced(called, label)
         self._native.submit(
             called, list(on), persistent=persistent, greedy=greedy, name=name, label=label
         )
@@ -153,7 +166,18 @@ class Rank:
         Events from one thread to one rank keep their order (paper, section II-B). When the target
         has no room, takes in what arrives here until it has.
         """
-        self._native.fire(target, id, data, persistent, by_reference)
+        if self._recording is None:
+            self._native.fire(target, id, data, persistent, by_reference)
+            return
+        with self._recording.span("fire", f"fire {id}") as span:
+            span.fired = self._recording.fire(self._targets(target), id)
+            self._native.fire(target, id, data, persistent, by_reference)
+
+    def _targets(self, target: Ranks) -> list[int]:
+        if target == ALL:
+            return list(range(self.size))
+        targets = [target] if isinstance(target, int) else target
+        return [self.id if one == SELF else one for one in targets]
 
     def wait(self, on: Dependencies, timeout_s: float | None = None) -> list[Event]:
         """Wait for events; they come in the order of the dependencies.
@@ -179,7 +203,14 @@ class Rank:
         RunStuckError
             If they can't come any more.
         """
-        return self._native.wait(list(on), timeout_s)
+        needed = list(on)
+        if self._recording is None:
+            return self._native.wait(needed, timeout_s)
+        name = ", ".join(dict.fromkeys(id for _, id in needed))
+        with self._recording.span("wait", f"wait for {name}") as span:
+            events = self._native.wait(needed, timeout_s)
+            span.taken = self._recording.take(events)
+            return events
 
     def retrieve_any(self, on: Dependencies) -> list[tuple[int, Event]]:
         """Take events that are there, at most one for each dependency, without waiting.
@@ -189,11 +220,16 @@ class Rank:
         list of (int, Event)
             Each with the index of its dependency.
         """
-        return self._native.retrieve_any(list(on))
+        events = self._native.retrieve_any(list(on))
+        if self._recording is not None and events:
+            with self._recording.span("retrieve", "retrieve") as span:
+                span.taken = self._recording.take(event for _, event in events)
+        return events
 
     def lock(self, name: str) -> None:
         """Take a lock of this rank, waiting for it. The end of the task lets go of it."""
-        self._native.lock(name)
+        with self.noted("lock", f"lock {name}"):
+            self._native.lock(name)
 
     def try_lock(self, name: str) -> bool:
         """Take a lock if no other task has it; whether this one has it now."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import threading
 import warnings
 from collections.abc import Callable, Sequence
@@ -11,7 +12,7 @@ from freestone import _native
 from freestone.errors import ConfigurationError
 from freestone.errors.events import EventsLeftWarning, RunStuckError
 from freestone.events import joined, world
-from freestone.events.outcome import Outcome, carry_out
+from freestone.events.outcome import Outcome, carry_out, write_trace
 from freestone.events.processes import Processes
 from freestone.events.rank import Rank
 from freestone.events.settings import Settings, resolve
@@ -31,6 +32,7 @@ def run(
     arena: int | str | None = None,
     stuck_s: float | None = None,
     send_timeout_s: float | None = None,
+    trace: str | os.PathLike[str] | None = None,
     comm: Any | None = None,
 ) -> list[Any]:
     """Run a program as several ranks, and wait for its end.
@@ -68,6 +70,9 @@ def run(
     send_timeout_s : float, optional
         For how many seconds `Rank.fire` waits when its target takes nothing more, because all its
         workers are busy with long tasks and 64 MiB wait there already; without limit by default.
+    trace : path, optional
+        Write what each rank fired, took, waited for and ran to this file, for Perfetto; its name
+        ends in ``.json``. See the how-to guide on what a run does.
     comm : mpi4py.MPI.Intracomm, optional
         The ranks under ``mpiexec``: those of this communicator, all of which call this, and no
         others. All that ``mpiexec`` started by default.
@@ -99,7 +104,7 @@ def run(
     while it is on.
 
     What is not given is taken from the environment: ``FREESTONE_EVENTS_WORKERS``, ``..._PROGRESS``,
-    ``..._SPIN_US``, ``..._ARENA``, ``..._STUCK_S`` and ``..._SEND_TIMEOUT_S``.
+    ``..._SPIN_US``, ``..._ARENA``, ``..._STUCK_S``, ``..._SEND_TIMEOUT_S`` and ``..._TRACE``.
 
     Examples
     --------
@@ -124,6 +129,7 @@ def run(
         "arena": arena,
         "stuck_s": stuck_s,
         "send_timeout_s": send_timeout_s,
+        "trace": trace,
     }
     if comm is not None or (not threads and joined.invitation() is None and world.is_here()):
         return results(world.run(main, tuple(args), lambda size: resolve(given, size), comm))
@@ -135,6 +141,7 @@ def run(
         outcomes = _run_threads(main, tuple(args), ranks, settings)
     else:
         outcomes = Processes(ranks, settings).run(main, tuple(args))
+    write_trace(settings.trace, outcomes)
     return results(outcomes)
 
 
@@ -147,7 +154,8 @@ def _run_threads(
     outcomes = [Outcome() for _ in natives]
 
     def work(index: int) -> None:
-        outcomes[index] = carry_out(Rank(natives[index]), main, args)
+        rank = Rank(natives[index], is_traced=settings.trace is not None)
+        outcomes[index] = carry_out(rank, main, args)
 
     others = [threading.Thread(target=work, args=(index,)) for index in range(1, ranks)]
     for thread in others:

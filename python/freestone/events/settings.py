@@ -25,6 +25,7 @@ class Settings:
     stuck_s: float | None = None
     send_timeout_s: float | None = None
     meet_timeout_s: float = 300.0
+    trace: str | None = None
 
     def native(self) -> dict[str, Any]:
         """Return them as the native half wants them."""
@@ -86,6 +87,13 @@ def _progress(value: str) -> str:
     return value
 
 
+def _trace(value: Any) -> str:
+    path = os.fspath(value)
+    if not str(path).endswith(".json"):
+        raise ValueError("the file, for Perfetto, must end in .json")
+    return str(path)
+
+
 _PARSERS: dict[str, Any] = {
     "workers": _at_least(1, int),
     "progress": _progress,
@@ -94,4 +102,5 @@ _PARSERS: dict[str, Any] = {
     "stuck_s": _at_least(0.01, float),
     "send_timeout_s": _at_least(0.01, float),
     "meet_timeout_s": _at_least(0.01, float),
+    "trace": _trace,
 }

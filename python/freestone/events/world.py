@@ -14,7 +14,7 @@ from typing import Any
 from freestone import _native
 from freestone.errors import ConfigurationError
 from freestone.errors.events import EventTimeoutError
-from freestone.events.outcome import Outcome, carry_out, pickled
+from freestone.events.outcome import Outcome, carry_out, pickled, write_trace
 from freestone.events.rank import Rank
 from freestone.events.settings import Settings
 
@@ -40,11 +40,15 @@ def run(
         Called with the number of ranks; how they run.
     """
     world = _begin(comm, settings(1).meet_timeout_s)
-    native = world.start(settings(world.ranks).native())
-    outcome = carry_out(Rank(native), main, args)
+    resolved = settings(world.ranks)
+    native = world.start(resolved.native())
+    outcome = carry_out(Rank(native, is_traced=resolved.trace is not None), main, args)
     ended = world.exchange(pickled(outcome, world.rank))
     # A rank in C takes part, and has nothing to say.
-    return [pickle.loads(one) if one else Outcome() for one in ended]
+    outcomes = [pickle.loads(one) if one else Outcome() for one in ended]
+    if world.rank == 0:
+        write_trace(resolved.trace, outcomes)
+    return outcomes
 
 
 def _begin(comm: Any | None, timeout_s: float) -> _native.events.EventWorld:

@@ -62,6 +62,9 @@ class Config:
         The table of preferred methods that ``freestone malleable analyse`` writes.
     on_resize : callable, optional
         Called on rank 0 with the record of each resize, done or failed.
+    trace : path, optional
+        Write a timeline of the resizes to this file on rank 0, for Perfetto: when processes were
+        spawned, data moved, and the job switched. Its name ends in ``.json``.
 
     Raises
     ------
@@ -82,6 +85,7 @@ class Config:
     spawn_timeout_s: float = 60.0
     measurements: str | os.PathLike[str] | None = None
     on_resize: Callable[[Any], None] | None = None
+    trace: str | os.PathLike[str] | None = None
 
     def __post_init__(self) -> None:
         for key in ("rows", "check_every"):
@@ -107,6 +111,9 @@ class Config:
         is_path = isinstance(self.measurements, str | os.PathLike)
         if self.measurements is not None and not (is_path and Path(self.measurements).is_file()):
             raise _wrong("measurements", self.measurements, "a file that exists")
+        is_path = isinstance(self.trace, str | os.PathLike)
+        if self.trace is not None and not (is_path and Path(self.trace).suffix == ".json"):
+            raise _wrong("trace", self.trace, "a file whose name ends in .json")
         object.__setattr__(self, "targets", self._sources())
 
     def _check_slots(self) -> None:

@@ -35,6 +35,10 @@ class Resized:
         Until joining ranks were ready, and until all targets had their data.
     data_s : float
         From when all were connected until all targets had their data.
+    began_s : float
+        When it began, in seconds since the job did.
+    switch_s : float
+        Of `data_s`, the time at the end in which the job waited.
     """
 
     step: int
@@ -48,6 +52,8 @@ class Resized:
     spawn_s: float = 0.0
     data_s: float = 0.0
     total_s: float = 0.0
+    began_s: float = 0.0
+    switch_s: float = 0.0
 
     def as_dict(self) -> dict[str, Any]:
         """Return it for JSON."""

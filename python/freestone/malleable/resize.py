@@ -74,12 +74,13 @@ class Resize:
         config: Config,
         step: int,
         path: Path,
+        job_began: float,
     ) -> None:
         self.transfer: Transfer | None = None
         self.error = ""
         self.step = step
-        self._began = time.time()
-        self._spawned_s = self._bridged = 0.0
+        self._job_began, self._began = job_began, time.time()
+        self._spawned_s = self._bridged = self._switching = 0.0
         self._moving_since, self._looks = step, 0
         self._loop = path.loop
         self._membership, self._arrays, self._config = membership, arrays, config
@@ -254,6 +255,7 @@ class Resize:
 
     def switch(self) -> None:
         """Tell joining ranks that this is the step, and move what is left."""
+        self._switching = time.time()
         if self.transfer is not None:
             self._tell(SWITCH)
             self.transfer.finish_constants()
@@ -275,6 +277,8 @@ class Resize:
             self._spawned_s,
             now - self._bridged if self._bridged else 0.0,
             now - self._began,
+            self._began - self._job_began,
+            now - self._switching if self._switching else 0.0,
         )
 
     def _connect(self) -> Transfer:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 import math
 import pickle
 import time
@@ -19,7 +18,7 @@ from freestone.errors import (
     NoThreadsError,
     RegistrationError,
 )
-from freestone.malleable import misuse, plans, registering, together
+from freestone.malleable import misuse, plans, registering, timeline, together
 from freestone.malleable.arrays import Array, Kind
 from freestone.malleable.choosing import Chooser
 from freestone.malleable.config import Config
@@ -39,7 +38,6 @@ from freestone.malleable.transfer import Transfer
 __all__ = ["World"]
 
 T = TypeVar("T")
-_log = logging.getLogger("freestone.malleable")
 _CURE = "pip install mpi4py mpich, and start the program by mpiexec -n 2 python -m mpi4py ..."
 
 
@@ -444,7 +442,8 @@ class World:
         places = self._config.places
         if places is not None and size > places:
             error = f"{size} processes were asked for, and there are {places} slots"
-            self._write(Resized(step, self.size, size, str(method), error))
+            began_s = time.time() - self._progress.began
+            self._write(Resized(step, self.size, size, str(method), error, began_s=began_s))
             return
         self._resize = resize = Resize(
             self._membership,
@@ -455,6 +454,7 @@ class World:
             self._config,
             step,
             self._path(),
+            self._progress.began,
         )
         resize.start()
         if not resize.is_overlapped:
@@ -530,10 +530,7 @@ class World:
     def _write(self, record: Resized, is_first: bool | None = None) -> None:
         self.resizes.append(record)
         if self.rank == 0 if is_first is None else is_first:
-            if record.error:
-                _log.warning("the job goes on as it was: %s", record.error)
-            if self._config.on_resize is not None:
-                self._config.on_resize(record)
+            timeline.report(self.resizes, self._config)
 
     # The end.
 

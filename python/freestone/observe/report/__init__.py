@@ -37,8 +37,9 @@ svg text { font-size: 11px; fill: var(--ink); }
 .legend i { display: inline-block; width: .8em; height: .8em; margin-right: .4em; }
 .bar { display: flex; height: 1.6em; margin: .6em 0; } .bar div { min-width: 0; }
 .note { opacity: .75; } table { border-collapse: collapse; }
-td, th { padding: .1em .8em .1em 0; text-align: right; } td:first-child, th:first-child {
-  text-align: left; }
+section { overflow-x: auto; } @media (max-width: 640px) { section > svg { min-width: 600px; } }
+td, th { padding: .1em .8em .1em 0; text-align: right; white-space: nowrap; }
+td:first-child, th:first-child { text-align: left; }
 """
 
 
