@@ -11,6 +11,14 @@ __all__ = ["SOURCES", "place"]
 SOURCES = frozenset({"given", "fill", "seq", "rand", "sample", "read", "literal"})
 """Operations that make matrices of nothing: large ones are cut into blocks at once."""
 
+FRAMES = frozenset(
+    {
+        *("filter_rows", "frame_to_matrix", "group_sum", "index", "inner_join", "order"),
+        *("register_view", "relabel", "shape", "sql", "write"),
+    }
+)
+"""Operations of frames that are done to their blocks."""
+
 BLOCKS, PARTS, FETCHED = "on blocks", "parts of blocks", "here, from fetched rows"
 _MEANS = ("mean", "var", "stddev")
 
@@ -29,6 +37,7 @@ class _Placing:
     def __init__(self, settings: Settings) -> None:
         self._settings = settings
         self._inside: set[Function] = set()
+        self._asks_blocks = False
 
     def block(self, block: Block, places: Places) -> None:
         for op in block.ops:
@@ -63,20 +72,36 @@ class _Placing:
 
     def _op(self, op: Op, places: Places) -> None:
         if op.kind in SOURCES:
-            if self._is_large(op.results[0]):
+            if self._is_large(op):
                 op.where = BLOCKS
                 places[op.results[0]] = ROWS
             return
+        if op.kind == "sql" and self._asks_blocks:
+            op.where, places[op.results[0]] = BLOCKS, ROWS
         if not any(value in places for value in op.operands):
             return
         op.where = FETCHED
+        if any(value.type.data == "frame" for value in op.operands):
+            self._of_frames(op, places)
+            return
         for value in op.operands:
             if value in places and self._placed(op, value, places):
                 return
 
-    def _is_large(self, value: Value) -> bool:
-        type, nbytes = value.type, value.type.nbytes
-        if type.data != "matrix" or type.cell == "str" or type.rows == 1:
+    def _of_frames(self, op: Op, places: Places) -> None:
+        if op.kind not in FRAMES:
+            return
+        op.where = "" if op.kind == "shape" else BLOCKS
+        self._asks_blocks |= op.kind == "register_view"
+        for value in op.results:
+            if value.type.data in ("frame", "matrix"):
+                places[value] = ROWS
+
+    def _is_large(self, op: Op) -> bool:
+        type, nbytes = op.results[0].type, op.results[0].type.nbytes
+        is_matrix = type.data == "matrix" and type.cell != "str"
+        is_file = type.data == "frame" and op.kind == "read"
+        if not (is_matrix or is_file) or type.rows == 1:
             return False
         return nbytes is None or nbytes >= self._settings.distributed_bytes
 

@@ -21,6 +21,7 @@ from freestone.lang.run.distributed.fragment import Fragment, fragment_of, join_
 from freestone.lang.run.distributed.sending import Sent
 from freestone.lang.run.distributed.special import SPECIAL
 from freestone.lang.run.distributed.split import Split, Transposed, even_offsets
+from freestone.lang.run.distributed.tables import STEPS, SplitFrame
 from freestone.lang.run.distributed.transposed import on_transposed
 from freestone.lang.run.local import Environment, Run
 from freestone.lang.settings import Settings
@@ -64,7 +65,8 @@ class DistributedRun(Run):
                     return (split,)
             elif op.kind in EFFECTS and op.kind not in _CONTROL:
                 self.release()
-            found = self._on_blocks(op, operands) if any(map(_is_split, operands)) else None
+            in_blocks = any(map(_is_split, operands)) or self._asks_frames(op)
+            found = self._on_blocks(op, operands) if in_blocks else None
             if found is not None:
                 return found
             operands[:] = [v.fetched() if _is_split(v) else v for v in operands]
@@ -118,7 +120,14 @@ class DistributedRun(Run):
         least = -(-nbytes // self.settings.block_bytes)
         return even_offsets(rows, max(self.client.slots, least))
 
+    def _asks_frames(self, op: Op) -> bool:
+        return op.kind == "sql" and any(map(_is_split, self.views.values()))
+
     def _on_blocks(self, op: Op, operands: list[Any]) -> tuple[Any, ...] | None:
+        if any(isinstance(v, SplitFrame) for v in operands) or self._asks_frames(op):
+            step = STEPS.get(op.kind)
+            made = None if step is None else step(self, op, operands)
+            return None if made is None else tuple(made)
         special = SPECIAL.get(op.kind)
         if special is not None:
             found = special(self, op, operands)
@@ -245,7 +254,7 @@ class DistributedRun(Run):
 
 
 def _is_split(value: Any) -> bool:
-    return isinstance(value, Split | Transposed)
+    return isinstance(value, Split | Transposed | SplitFrame)
 
 
 def _shape(value: Any) -> tuple[int, ...]:

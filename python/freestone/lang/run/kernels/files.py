@@ -17,7 +17,7 @@ def read(run: Any, op: Op, path: str) -> Any:
     from freestone.lang.run.kernels.frames import Frame
 
     stored, wanted = describe(path), op.results[0].type
-    _check_planned(path, stored, wanted)
+    check_planned(path, stored, wanted)
     value = _loaded(path, stored)
     if wanted.data == "frame" and not isinstance(value, Frame):
         schema = wanted.schema or ()
@@ -36,7 +36,7 @@ def read(run: Any, op: Op, path: str) -> Any:
     return converted(dense, wanted.cell)
 
 
-def _check_planned(path: str, stored: Type, wanted: Type) -> None:
+def check_planned(path: str, stored: Type, wanted: Type) -> None:
     """Raise `ValueError` where a file is another one than the script was compiled for."""
     cells = [cell for _, cell in stored.schema or ()] or [stored.cell]
     fits = wanted.rows in (None, stored.rows) and wanted.columns in (None, stored.columns)

@@ -33,19 +33,20 @@ def sql(run: Any, op: Op, *frames: Any) -> Any:
     connection = connection_to_duckdb()
     views = run.views | dict(zip(op.attrs.get("given", ()), frames, strict=True))
     for name, frame in views.items():
-        connection.register(name, _arrow(frame))
+        connection.register(name, arrow_of(frame))
     found = _fetched(executed(connection, op.attrs["query"]))
     schema = op.results[0].type.schema or ()
     # A number beyond the type of its column becomes what compiled code makes of it.
     with np.errstate(invalid="ignore"):
         columns = [
-            np.ascontiguousarray(_filled(column, cell).astype(DTYPES[cell]))
+            np.ascontiguousarray(filled(column, cell).astype(DTYPES[cell]))
             for column, (_, cell) in zip(found.values(), schema, strict=True)
         ]
     return Frame(columns, [label for label, _ in schema], [cell for _, cell in schema])
 
 
-def _filled(column: Any, cell: str) -> Any:
+def filled(column: Any, cell: str) -> Any:
+    """Return a column without nulls, which are NaN; `ValueError` where the type has none."""
     import numpy as np
 
     if not isinstance(column, np.ma.MaskedArray) or not column.mask.any():
@@ -55,7 +56,8 @@ def _filled(column: Any, cell: str) -> Any:
     return column.filled(np.nan)
 
 
-def _arrow(frame: Any) -> Any:
+def arrow_of(frame: Any) -> Any:
+    """Return a frame as a table of Arrow's."""
     import pyarrow as pa
 
     arrays = [pa.array(column) for column in frame.columns]
