@@ -1,6 +1,6 @@
 """What ranks did and when, for Perfetto: tasks, waits, and an arrow from each event to who took it.
 
-Events carry no numbers for that: those from one rank to another keep their order, so both count.
+See docs/decisions/075-traces-of-ranks-are-kept-in-memory-and-matched-by-count.md
 """
 
 from __future__ import annotations
