@@ -83,7 +83,9 @@ class LocalClient:
         self._tags: dict[str, weakref.WeakSet[Future]] = {}
         self._callbacks = Callbacks()
         self.logs: Collector = Collector(manager, config.logs)
-        self.recorder: Recorder = Recorder(manager, config.trace is not None, self.logs)
+        # Who records takes no part in showing what tasks print, which may block, unless it has to.
+        sampled = self.logs if config.profile else None
+        self.recorder: Recorder = Recorder(manager, config.trace is not None, sampled)
 
     @property
     def closed(self) -> bool:
