@@ -65,6 +65,7 @@ EXAMPLES: list[FreestoneError] = [
         label="mass", absent="worker-7", gone_s=2.5, present=["worker-0", "worker-8"]
     ),
     errors.InputLostError(label="mass", name="0123456789abcdef" * 2),
+    errors.InputLostError(label="", name="0123456789abcdef" * 2),
     errors.InputLostError(label="mass", name="0123456789abcdef" * 2, attempts=21),
     errors.InputUnknownError(label="mass", name="0123456789abcdef" * 2),
     errors.FunctionLoadError(label="mass", module="uproot", reason="is missing", worker="worker-0"),

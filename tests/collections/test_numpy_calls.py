@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import warnings
 from collections.abc import Callable
 from typing import Any
@@ -147,6 +148,61 @@ def test_bad_arguments_get_numpys_error() -> None:
         x.reshape(5, 5)
     with pytest.raises(IndexError):
         x[[7]]
+
+
+@pytest.mark.filterwarnings("ignore:.*is not computed lazily")
+@pytest.mark.parametrize("rows", [0, 1, 5])
+@pytest.mark.parametrize("axis", [0, 1, None])
+@pytest.mark.parametrize("at", [17, -17, [0, 17], [-17], np.array([17])])
+def test_positions_out_of_bounds_get_numpys_error(rows: int, axis: int | None, at: Any) -> None:
+    x = np.ones((rows, 2))
+    array = fs.Array.from_numpy(x, 3)
+    for call in (
+        lambda a: np.delete(a, at, axis=axis),
+        lambda a: np.insert(a, at, 7.0, axis=axis),
+        lambda a: np.insert(arr=a, obj=at, values=7.0, axis=axis),
+    ):
+        with pytest.raises(IndexError) as expected:
+            call(x)
+        with pytest.raises(IndexError, match=re.escape(str(expected.value))):
+            call(array)
+
+
+@pytest.mark.filterwarnings("ignore:.*is not computed lazily")
+@pytest.mark.parametrize("dtype", ["f4", "f8", "c8"])
+def test_an_inverse_keeps_its_type_and_takes_nans(dtype: str) -> None:
+    x = (np.eye(3) * 2 + 1).astype(dtype)
+    for matrix in (x, np.full_like(x, np.nan)):
+        found = np.asarray(np.linalg.inv(fs.Array.from_numpy(matrix, 2)))
+        assert found.dtype == dtype
+        np.testing.assert_allclose(found, np.linalg.inv(matrix), rtol=1e-5)
+
+
+TIMES = np.arange(7).astype("m8[s]")
+TEXTS = np.array(list("freesto"))
+OF_OTHERS: list[tuple[Any, Callable[[Any], Any]]] = [
+    (TEXTS, np.argmax),
+    (TEXTS, np.argmin),
+    (TIMES, np.argmax),
+    (TIMES, np.nansum),
+    (TIMES, lambda x: np.tensordot(x, x, axes=([0], [0]))),
+    (TIMES, lambda x: x.mean(dtype="f4")),
+    (TIMES, lambda x: x.mean(axis=0, dtype="f4")),
+]
+
+
+@pytest.mark.filterwarnings("ignore:.*is not computed lazily")
+@pytest.mark.parametrize(("x", "call"), OF_OTHERS)
+def test_times_and_texts_are_what_numpy_makes_of_them(x: Any, call: Callable[[Any], Any]) -> None:
+    check(plain(call(fs.Array.from_numpy(x, 3))), plain(call(x)))
+
+
+@pytest.mark.filterwarnings("ignore:.*is not computed lazily")
+def test_what_numpy_refuses_of_texts_is_refused() -> None:
+    with pytest.raises(TypeError):
+        np.histogram(TEXTS, bins=5, range=(0, 1))
+    with pytest.raises(TypeError):
+        np.histogram(fs.Array.from_numpy(TEXTS, 3), bins=5, range=(0, 1))
 
 
 def test_what_writes_is_refused() -> None:

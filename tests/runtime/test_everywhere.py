@@ -14,6 +14,7 @@ import pytest
 import freestone as fs
 from freestone.errors import (
     ClosedError,
+    TaskCancelledError,
     TaskKilledError,
     UsageError,
     WaitTimeoutError,
@@ -200,3 +201,101 @@ def test_a_cluster_without_executors_refuses() -> None:
         empty.run(os.getpid)
     with pytest.raises(ClosedError, match="run a function on its workers"):
         empty.run(os.getpid)
+
+
+def remember(value: str) -> None:
+    os.environ["REMEMBERED"] = value
+
+
+def recall() -> str:
+    return os.environ.get("REMEMBERED", "")
+
+
+def begin(path: str) -> str:
+    """End when it is called the second time, or when it may."""
+    with open(path, "a") as file:
+        file.write("x")
+    assert until(lambda: os.path.exists(path + "-go") or os.path.getsize(path) > 1)
+    return Path(path).read_text()
+
+
+def test_executors_are_replaced(cluster: fs.Cluster) -> None:
+    workers, executors = pids(cluster), cluster.run(os.getpid)
+    small, large = cluster.submit(pow, 2, 20), cluster.submit(bytes, 1 << 20)
+    cluster.wait([small, large])
+    cluster.run(remember, "x")
+    assert all(cluster.run(recall).values())
+    cluster.restart()
+    assert not any(cluster.run(recall).values())
+    assert pids(cluster) == workers
+    assert not set(cluster.run(os.getpid).values()) & set(executors.values())
+    # What was made is not in them.
+    assert (small.result(), len(large.result())) == (1 << 20, 1 << 20)
+
+
+def test_what_has_not_ended_is_cancelled(cluster: fs.Cluster, tmp_path: Path) -> None:
+    path = str(tmp_path / "ran")
+    running = cluster.submit(begin, path)
+    assert until(lambda: os.path.exists(path))
+    depends = cluster.submit(len, running)
+    waiting = [cluster.submit(begin, f"{path}-{k}") for k in range(4)]
+    total = fs.reduce(max, waiting)
+    cluster.restart()
+    assert all(one.cancelled() for one in [running, depends, *waiting, total])
+    assert os.path.getsize(path) == 1
+    with pytest.raises(TaskCancelledError):
+        running.result()
+    open(path + "-go", "w").close()
+    assert cluster.submit(begin, path).result() == "xx"
+
+
+def test_what_outlives_the_program_begins_again(cluster: fs.Cluster, tmp_path: Path) -> None:
+    paths = [str(tmp_path / name) for name in ("published", "detached")]
+    published, detached = (cluster.submit(begin, path) for path in paths)
+    cluster.publish("restarted", published)
+    detached.detach()
+    assert until(lambda: all(map(os.path.exists, paths)))
+    cluster.restart()
+    assert (published.result(), detached.result()) == ("xx", "xx")
+    assert cluster["restarted"].result() == "xx"
+    cluster.unpublish("restarted")
+
+
+def test_calls_of_other_programs_begin_again(
+    served: fs.Cluster, folder: Path, tmp_path: Path
+) -> None:
+    path, mine = str(tmp_path / "theirs"), str(tmp_path / "mine")
+    with fs.connect("lab", folder=str(folder)) as one, fs.connect("lab", folder=str(folder)) as two:
+        theirs = one.submit(begin, path, pure=False)
+        assert until(lambda: os.path.exists(path))
+        own = two.submit(begin, mine)
+        both = one.submit(begin, mine)
+        two.restart()
+        assert theirs.result() == "xx"
+        open(mine + "-go", "w").close()
+        assert own.result() == both.result()
+
+
+def hold(path: str) -> None:
+    with fs.current().lock("restarted"):  # type: ignore[union-attr]
+        begin(path)
+
+
+def test_what_a_task_held_is_let_go(cluster: fs.Cluster, tmp_path: Path) -> None:
+    held = cluster.submit(hold, str(tmp_path / "held"))
+    assert until(lambda: os.path.exists(tmp_path / "held"))
+    cluster.restart()
+    with cluster.lock("restarted", timeout_s=60):
+        assert held.cancelled()
+
+
+def test_a_task_does_not_restart_its_executors(cluster: fs.Cluster) -> None:
+    with pytest.raises(UsageError, match="do it in the program"):
+        cluster.submit(lambda: fs.current().restart()).result()  # type: ignore[union-attr]
+
+
+def test_a_cluster_restarts_while_it_is_open_and_has_executors() -> None:
+    with fs.Cluster(executors=0, memory="64MiB", disk="64MiB", listen="tcp://127.0.0.1:0") as empty:
+        empty.restart()
+    with pytest.raises(ClosedError, match="restart its executors"):
+        empty.restart()

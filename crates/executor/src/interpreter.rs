@@ -61,6 +61,13 @@ pub trait Interpreter {
     /// Whatever the definition or one of its imports raises.
     fn load(&self, definition: &[u8], label: &str) -> Result<Self::Function, Self::Error>;
 
+    /// A call of a function is about to begin: what comes with the function can be used by then, by
+    /// the function and by the values that it is given.
+    ///
+    /// # Errors
+    /// If something of it can't be had.
+    fn enter(&self, function: &Self::Function) -> Result<(), Self::Error>;
+
     /// Decodes a value that travelled in a message.
     ///
     /// # Errors

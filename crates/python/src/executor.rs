@@ -18,6 +18,7 @@ use freestone_executor::{Ended, ExecutorError, Interpreter, Returned, memory};
 use pyo3::exceptions::{PyOSError, PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyTuple};
+use std::cell::RefCell;
 use std::os::fd::{FromRawFd, RawFd};
 use std::os::unix::net::UnixStream;
 use std::sync::{Arc, OnceLock};
@@ -56,7 +57,8 @@ pub fn run_executor(
     let options = Options { socket, claims, grants, printing, folder, inline_nbytes, spin };
     let hooks = hooks.into_bound(py);
     let sampler: Option<Bound<'_, PyAny>> = hooks.getattr("sampler")?.extract()?;
-    let interpreter = PythonInterpreter { py, hooks, sampler };
+    let entered = RefCell::new(PyTuple::empty(py).into_any());
+    let interpreter = PythonInterpreter { py, hooks, sampler, entered };
     let executor = Executor::new(interpreter, options).map_err(PyOSError::new_err)?;
     let _ = OUTBOX.set(executor.outbox());
     executor.run().map_err(|raised| raised.0)
@@ -111,6 +113,15 @@ struct PythonInterpreter<'py> {
     hooks: Bound<'py, PyAny>,
     /// `freestone.node.sampler.Sampler`, if calls are profiled.
     sampler: Option<Bound<'py, PyAny>>,
+    /// The packages of the call that ran last.
+    entered: RefCell<Bound<'py, PyAny>>,
+}
+
+/// A function that was loaded.
+struct Function<'py> {
+    callable: Bound<'py, PyAny>,
+    /// The packages that its calls import, equal ones the same object.
+    packages: Bound<'py, PyAny>,
 }
 
 /// An exception, or what becomes one.
@@ -141,7 +152,7 @@ impl From<ExecutorError> for Raised {
 
 impl<'py> Interpreter for PythonInterpreter<'py> {
     type Value = Py<PyAny>;
-    type Function = Bound<'py, PyAny>;
+    type Function = Function<'py>;
     type Arguments = Decoded<'py>;
     type Block = Block;
     type Error = Raised;
@@ -154,9 +165,19 @@ impl<'py> Interpreter for PythonInterpreter<'py> {
         value.clone_ref(self.py)
     }
 
-    fn load(&self, definition: &[u8], label: &str) -> Result<Bound<'py, PyAny>, Raised> {
+    fn load(&self, definition: &[u8], label: &str) -> Result<Function<'py>, Raised> {
         let definition = PyBytes::new(self.py, definition);
-        Ok(self.hooks.call_method1("load", (definition, label))?)
+        let (callable, packages) =
+            self.hooks.call_method1("load", (definition, label))?.extract()?;
+        Ok(Function { callable, packages })
+    }
+
+    fn enter(&self, function: &Function<'py>) -> Result<(), Raised> {
+        if !self.entered.borrow().is(&function.packages) {
+            self.hooks.call_method1("enter", (&function.packages,))?;
+            self.entered.replace(function.packages.clone());
+        }
+        Ok(())
     }
 
     fn inline_value(&self, bytes: &[u8]) -> Result<Py<PyAny>, Raised> {
@@ -186,13 +207,13 @@ impl<'py> Interpreter for PythonInterpreter<'py> {
 
     fn call(
         &self,
-        function: &Bound<'py, PyAny>,
+        function: &Function<'py>,
         (arguments, keywords): Decoded<'py>,
     ) -> Result<Py<PyAny>, Raised> {
         if let Some(sampler) = &self.sampler {
             sampler.call_method0("begin")?;
         }
-        let value = function.call(arguments, keywords.as_ref());
+        let value = function.callable.call(arguments, keywords.as_ref());
         if let Some(sampler) = &self.sampler {
             sampler.call_method0("end")?;
         }

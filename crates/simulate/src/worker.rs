@@ -198,6 +198,8 @@ impl SimulatedWorker {
             ToWorker::Drop(names) => self.on_drop(&names, effects),
             ToWorker::Return(tasks) => self.on_return(tasks, effects),
             ToWorker::Cancel(tasks) => self.on_cancel(&tasks, now, effects),
+            // Its executors have no state.
+            ToWorker::Restart => {}
             ToWorker::Refused(_) | ToWorker::Shutdown => effects.push(Effect::End),
         }
         self.begin(now, effects);

@@ -26,8 +26,23 @@ class Definitions:
 
     def __init__(self, manager: _native.manager.Manager) -> None:
         self._manager = manager
+        self._packages: functions.Packages = ()
         self._numbers: dict[tuple[bytes, str, bool], int] = {}
+        self._all: dict[functions.Packages, dict[tuple[bytes, str, bool], int]] = {
+            (): self._numbers
+        }
         self._large: dict[int, tuple[int | None, Future]] = {}
+
+    @property
+    def packages(self) -> functions.Packages:
+        """What calls of functions import that are defined from now on."""
+        return self._packages
+
+    @packages.setter
+    def packages(self, packages: functions.Packages) -> None:
+        if packages is not self._packages:
+            self._packages = packages
+            self._numbers = self._all.setdefault(packages, {})
 
     def define(
         self, function: Callable[..., Any], name: str | None, *, hoist: bool, as_block: bool
@@ -50,7 +65,11 @@ class Definitions:
         number = self._numbers.get(key)
         if number is None:
             sent = functions.encode(functions.call_large) if as_block else encoded
-            number = self._manager.define(label, encoded.name, sent.definition)
+            name = encoded.name
+            if self._packages:
+                sent = sent.with_packages(self._packages)
+                name = encoded.with_packages(self._packages).name
+            number = self._manager.define(label, name, sent.definition)
             self._numbers[key] = number
         if as_block:
             self._put(number, encoded)

@@ -70,6 +70,11 @@ class Prepared(os.PathLike[str]):
         self._definition = definition
         self._args = args
 
+    @property
+    def is_made(self) -> bool:
+        """Whether the folder is there on this node."""
+        return (_node_folder() / self.key).exists()
+
     def __fspath__(self) -> str:
         place = _node_folder() / self.key
         if not place.exists():
@@ -190,6 +195,8 @@ class InEnvironment:
             raise ValueError(f"the archive holds no environment: there is no bin/python in {root}")
         bin_ = str(python.parent)
         variables = {name: value for name, value in os.environ.items() if "PYTHON" not in name}
+        if functions.folders():
+            variables["PYTHONPATH"] = os.pathsep.join(functions.folders())
         variables["PATH"] = f"{bin_}{os.pathsep}{variables.get('PATH', os.defpath)}"
         done = subprocess.run(
             [str(python), "-c", _CHILD],

@@ -242,7 +242,8 @@ class LocalClient:
     def replay(self, future: Future) -> Any:
         """Run the call that made a block again, in this process."""
         definition, args, kwargs = self.manager.call_of(future)
-        return functions.load(definition)(*args, **(kwargs or {}))
+        _, plain = functions.unwrapped(definition)
+        return functions.load(plain)(*args, **(kwargs or {}))
 
     def _tag(self, tag: str, futures: Iterable[Future]) -> None:
         self._tags.setdefault(tag, weakref.WeakSet()).update(futures)
@@ -274,6 +275,12 @@ class LocalClient:
         if keep == "forever" and self.config.cache is None:
             problem = "keep='forever' needs a folder: open the cluster with cache=..., a path"
             raise ConfigurationError(problem, key="cache", origin="default")
+
+    def add_package(self, package: functions.Package) -> None:
+        """Have calls that are submitted from now on import a package, in place of older ones."""
+        others = self._definitions.packages
+        replaced = {one for one in others if set(one.modules) <= set(package.modules)}
+        self._definitions.packages = (package, *(one for one in others if one not in replaced))
 
     # -- blocks -----------------------------------------------------------------------------
 

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import os
 import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 from freestone import _native, functions
+from freestone.client.definitions import Definitions
 from freestone.client.remote import RemoteClient
 from freestone.config import Config
 from freestone.errors import ConnectError, UsageError
@@ -18,6 +21,17 @@ __all__ = ["NestedClient", "client"]
 
 _lock = threading.Lock()
 _client: NestedClient | None = None
+
+
+class _Definitions(Definitions):
+    """Functions whose calls import what the task that submits them does."""
+
+    def define_encoded(
+        self, encoded: functions.EncodedFunction, label: str, *, as_block: bool
+    ) -> int:
+        """Return the function's number; see `Definitions`."""
+        self.packages = functions.entered()
+        return super().define_encoded(encoded, label, as_block=as_block)
 
 
 class NestedClient(RemoteClient):
@@ -39,6 +53,10 @@ class NestedClient(RemoteClient):
     def task_worker(self) -> int | None:
         """The worker of this executor."""
         return self.manager.home
+
+    def _begin(self, config: Config, manager: _native.manager.Manager) -> None:
+        super()._begin(config, manager)
+        self._definitions = _Definitions(manager)
 
     def _native(self, options: dict[str, Any], outputs: int) -> _native.manager.Options:
         above = _native.executor.priority()
@@ -66,6 +84,21 @@ def client() -> NestedClient | None:
         if _client is None or _client.closed:
             _client = _connect()
         return _client
+
+
+@contextmanager
+def reading() -> Iterator[NestedClient]:
+    """Return the same client, or in a call with ``isolation="process"`` one for this block only."""
+    if "FREESTONE__APART" not in os.environ:
+        there = client()
+        assert there is not None
+        yield there
+        return
+    own = _connect()
+    try:
+        yield own
+    finally:
+        own.close()
 
 
 def _connect() -> NestedClient:

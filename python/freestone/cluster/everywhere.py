@@ -2,16 +2,24 @@
 
 from __future__ import annotations
 
+import os
 import warnings
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from freestone import functions
+from freestone import _native, functions
+from freestone.client import uploads
 from freestone.client.named import check_timeout
+from freestone.client.nested import NestedClient
 from freestone.client.usage import refuse_ambiguous
 from freestone.client.waiting import wait
 from freestone.cluster.members import no_worker
-from freestone.errors import WaitTimeoutError, WorkerAbsentError, WorkersMissingError
+from freestone.errors import (
+    UsageError,
+    WaitTimeoutError,
+    WorkerAbsentError,
+    WorkersMissingError,
+)
 from freestone.observe.figures import worker_number
 
 if TYPE_CHECKING:
@@ -111,6 +119,105 @@ class Everywhere:
         except BaseException:
             self.client.cancel(futures.values())
             raise
+
+    def upload(self, path: str | os.PathLike[str]) -> tuple[str, ...]:
+        """Have calls import a module or package of this program's on every worker.
+
+        Parameters
+        ----------
+        path
+            A module (``.py``), the folder of a package, or a wheel or another zip file of packages.
+
+        Returns
+        -------
+        tuple of str
+            The names of modules and packages that can be imported from now on.
+
+        Raises
+        ------
+        FileMissingError
+            When there is nothing at the path.
+        UsageError
+            When there is no module in it, or one with the name of one of Python's own, or of what
+            freestone runs with; in a task.
+        FormatError
+            When a zip file is damaged.
+        SyntaxError
+            When a module is no Python.
+
+        Notes
+        -----
+        It counts for the calls that this program submits from now on, and for those that they
+        submit, on workers that join later, too. They import it before what a worker has installed.
+        Each node gets the files once, when such a call comes there first. Uploading another version
+        replaces it for calls that are submitted then; calls that were submitted before have theirs,
+        and what processes have imported stays apart for each.
+
+        Results of the same call with other uploads are other results. The files stay until the
+        cluster ends.
+
+        Examples
+        --------
+        >>> import freestone as fs
+        >>> from pathlib import Path
+        >>> with fs.Cluster() as cluster:
+        ...     _ = Path("shapes.py").write_text("def area(r): return 3 * r * r")
+        ...     cluster.upload("shapes.py")
+        ('shapes',)
+        """
+        self.client.require_open("upload modules")
+        if isinstance(self.client, NestedClient):
+            raise UsageError("a task can't upload modules; do it in the program")
+        package, files = uploads.read(path)
+        uploads.send(self.client, package, files)
+        self.client.add_package(package)
+        return package.modules
+
+    def restart(self, *, timeout_s: float | None = None) -> None:
+        """Replace the executors of all workers by new processes, and wait until they take calls.
+
+        All that calls have left in their processes is gone: memory, modules, threads.
+
+        Parameters
+        ----------
+        timeout_s
+            How long to wait for the new executors, in seconds; None waits for as long as it takes.
+
+        Raises
+        ------
+        WaitTimeoutError
+            When a worker has none by then; they are started all the same.
+        UsageError
+            In a task, which would end itself.
+
+        Notes
+        -----
+        Calls of this program that have not ended are cancelled, as by `cancel`. Those that another
+        program waits for, or that are published or detached, begin again if they had begun, also
+        with ``pure=False``. Results that are there stay, and so do queues, variables, and what
+        programs hold of locks: they are not in executors. What tasks hold of locks is let go, and
+        what they took from queues goes back.
+
+        Examples
+        --------
+        >>> import freestone as fs
+        >>> with fs.Cluster(executors=1) as cluster:
+        ...     before = cluster.run(os.getpid)
+        ...     cluster.restart()
+        ...     cluster.run(os.getpid) == before
+        False
+        """
+        check_timeout(timeout_s)
+        self.client.require_open("restart its executors")
+        if isinstance(self.client, NestedClient):
+            problem = "a task can't restart the executors of its cluster, which would end it"
+            raise UsageError(f"{problem}; do it in the program")
+        _native.manager.restart_executors(self.client.manager)
+        # Answered after the restart, so that this program's futures know by then.
+        if any(one["slots"] and not one["leaving"] for one in self.client.workers()):
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore", RuntimeWarning)
+                self.run(os.getpid, timeout_s=timeout_s)
 
     def _chosen(self, workers: Iterable[int | str] | int | str | None) -> list[str]:
         there = self.client.workers()

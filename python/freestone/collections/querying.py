@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import re
 import sys
+from typing import Any
 
 from freestone.collections.frame import Frame
+from freestone.collections.rows import describe_type
 from freestone.errors import QueryError
 
 __all__ = ["sql"]
 
 
-def sql(query: str, **frames: Frame) -> Frame:
+def sql(query: str, **frames: Any) -> Frame:
     """Ask a query of frames, in DuckDB's SQL, lazily.
 
     Parameters
@@ -19,8 +21,9 @@ def sql(query: str, **frames: Frame) -> Frame:
     query
         One ``SELECT``.
     **frames
-        The tables by their names in the query. Without any they are the frames among the caller's
-        variables that the query names.
+        The tables by their names in the query: frames, or tables of Arrow, polars (lazy or not)
+        and pandas, which are copied to the open cluster. Without any they are the frames among the
+        caller's variables that the query names.
 
     Returns
     -------
@@ -31,6 +34,8 @@ def sql(query: str, **frames: Frame) -> Frame:
     ------
     QueryError
         When the query is wrong, or names what is no frame.
+    TypeError
+        When what is given is no table.
     ImportError
         Without DuckDB: ``pip install 'freestone[sql,tables]'``.
 
@@ -59,8 +64,23 @@ def sql(query: str, **frames: Frame) -> Frame:
     if not frames:
         raise QueryError(query, reason="it names no frame: give them, as in sql(query, name=frame)")
     # What a query does not name is not moved for it.
-    named = {name: frame for name, frame in frames.items() if name.lower() in query.lower()}
-    frames = named or frames
-    first, *others = frames.values()
-    tables = {name: frame._as_node().empty for name, frame in frames.items()}
+    named = {name: table for name, table in frames.items() if name.lower() in query.lower()}
+    found = {name: _as_frame(name, table) for name, table in (named or frames).items()}
+    first, *others = found.values()
+    tables = {name: frame._as_node().empty for name, frame in found.items()}
     return first._then("sql", query, tables, others=others)
+
+
+def _as_frame(name: str, table: Any) -> Frame:
+    """Return a frame as it is, and a table that is here as one, on the open cluster."""
+    if isinstance(table, Frame):
+        return table
+    if hasattr(table, "lazy") and hasattr(table, "collect_schema"):
+        return Frame.from_polars(table, name=name)
+    if hasattr(table, "__arrow_c_stream__"):
+        return Frame.from_arrow(table, name=name)
+    raise TypeError(
+        f"sql() takes frames and tables of Arrow, polars and pandas, and {name!r} is "
+        f"{describe_type(table)}; make it a frame by one of fs.Frame.from_dask, from_blocks, "
+        "from_table or fs.read"
+    )

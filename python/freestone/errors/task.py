@@ -287,6 +287,12 @@ class WorkerAbsentError(TaskError, LookupError):
         )
 
 
+def _needed(label: str, name: str) -> str:
+    """Say what needs a block: a task, or the program, which asks for one that was put."""
+    block = f"block {name[:8]}"
+    return f"task {label!r} needs {block}" if label else f"this program asks for {block}"
+
+
 class InputLostError(TaskError):
     """An input has no replica left and nothing that makes it again, or is lost again and again.
 
@@ -307,18 +313,16 @@ class InputLostError(TaskError):
     ) -> None:
         if attempts:
             problem = (
-                f"was sent to workers {attempts} times, and each time block {name[:8]} was gone "
-                "before it could be read; see in cluster.statistics() whether they run out of "
-                "memory and disk, or leave too soon"
+                f"task {label!r} was sent to workers {attempts} times, and each time block "
+                f"{name[:8]} was gone before it could be read; see in cluster.statistics() whether "
+                "they run out of memory and disk, or leave too soon"
             )
         else:
             problem = (
-                f"needs block {name[:8]}, whose last replica is gone and which no task makes; put "
+                f"{_needed(label, name)}, whose last replica is gone and which no task makes; put "
                 "it again, or read it in a task so that it can be made again"
             )
-        super().__init__(
-            f"task {label!r} {problem}", label=label, name=name, worker=worker, attempts=attempts
-        )
+        super().__init__(problem, label=label, name=name, worker=worker, attempts=attempts)
 
 
 class InputUnknownError(TaskError, LookupError):
@@ -335,8 +339,8 @@ class InputUnknownError(TaskError, LookupError):
 
     def __init__(self, *, label: str, name: str) -> None:
         super().__init__(
-            f"task {label!r} needs block {name[:8]}, which the cluster does not have; keep its "
-            "future until the task is submitted, or give it keep='session'",
+            f"{_needed(label, name)}, which the cluster does not have; keep its future until the "
+            "task is submitted, or give it keep='session'",
             label=label,
             name=name,
         )
@@ -360,7 +364,8 @@ class FunctionLoadError(TaskError, ImportError):
     def __init__(self, *, label: str, module: str, reason: str, worker: str | None = None) -> None:
         super().__init__(
             f"the worker can't load {label!r}: module {module!r} {reason}; install it where the "
-            "workers run, or start them with the client's environment",
+            "workers run, upload it by cluster.upload(path), or start them with the client's "
+            "environment",
             label=label,
             module=module,
             reason=reason,

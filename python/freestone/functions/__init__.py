@@ -15,22 +15,36 @@ from freestone.functions.loading import (
     load,
     python_path,
 )
+from freestone.functions.packages import (
+    Package,
+    Packages,
+    enter,
+    entered,
+    folders,
+    unwrapped,
+)
 from freestone.functions.raised import dumps_failure
 
 __all__ = [
     "LARGE_NBYTES",
     "EncodedFunction",
     "LargeFunction",
+    "Package",
+    "Packages",
     "apply_python_path",
     "call_large",
     "digest",
     "dumps_failure",
     "encode",
+    "enter",
     "enter_executor",
+    "entered",
+    "folders",
     "in_executor",
     "is_coroutine_function",
     "label_of",
     "load",
     "python_path",
     "runnable",
+    "unwrapped",
 ]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import pickle
 import sys
 import warnings
@@ -19,6 +20,7 @@ from freestone.functions import modules
 from freestone.functions.fingerprint import Walk
 from freestone.functions.identity import IdentityCache
 from freestone.functions.large import WARN_NBYTES
+from freestone.functions.packages import Packages, wrapped
 from freestone.functions.pickling import dumps
 from freestone.functions.watch import Watch
 from freestone.units import format_nbytes
@@ -43,6 +45,13 @@ class EncodedFunction:
     label: str
     name: bytes
     definition: bytes
+
+    def with_packages(self, packages: Packages) -> EncodedFunction:
+        """Return the same function with packages that its calls import: it has another name."""
+        digest = hashlib.blake2b(self.name, digest_size=16)
+        for package in packages:
+            digest.update(package.key.encode())
+        return EncodedFunction(self.label, digest.digest(), wrapped(self.definition, packages))
 
 
 @dataclass(frozen=True, slots=True)

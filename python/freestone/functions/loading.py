@@ -8,7 +8,7 @@ import os
 import pickle
 import sys
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from types import ModuleType
 from typing import Any, NamedTuple
 
@@ -16,15 +16,25 @@ from freestone.errors import FunctionLoadError
 from freestone.functions import modules
 from freestone.functions.coroutines import runnable
 
-__all__ = ["apply_python_path", "enter_executor", "in_executor", "load", "python_path"]
+__all__ = [
+    "Resident",
+    "apply_python_path",
+    "enter_executor",
+    "exchange_resident",
+    "in_executor",
+    "load",
+    "python_path",
+]
 
 
-class _Resident(NamedTuple):
+class Resident(NamedTuple):
+    """A module of the user's as it was executed here last."""
+
     digest: bytes
     generation: int
 
 
-_resident: dict[str, _Resident] = {}
+_resident: dict[str, Resident] = {}
 _STARTED_NS = time.time_ns()
 _in_executor = False
 
@@ -82,6 +92,14 @@ def load(definition: bytes | memoryview) -> Callable[..., Any]:
     return runnable(function)
 
 
+def exchange_resident(resident: Mapping[str, Resident]) -> dict[str, Resident]:
+    """Take others for the modules that are resident; return those that were."""
+    former = dict(_resident)
+    _resident.clear()
+    _resident.update(resident)
+    return former
+
+
 def python_path() -> list[str]:
     """Give the folders where this process finds modules, absolute and without Python's own."""
     paths = dict.fromkeys(os.path.abspath(entry) for entry in sys.path)
@@ -108,16 +126,17 @@ def _ensure(label: str, wanted: modules.UserModule, newest: int) -> int:
         if known.digest != wanted.digest:
             newest = 1 + max((resident.generation for resident in _resident.values()), default=0)
         if known.generation < newest:
-            known = _resident[name] = _Resident(_execute(name), newest)
+            known = _resident[name] = Resident(_execute(name), newest)
     except Exception as error:
         raise _refused(label, name, error) from error
     if known.digest != wanted.digest:
         reason = f"differs from the client's {wanted.file}: it was edited after the submission"
+        reason += ", or after its upload"
         raise FunctionLoadError(label=label, module=name, reason=reason)
     return known.generation
 
 
-def _first_sight(name: str) -> _Resident:
+def _first_sight(name: str) -> Resident:
     was_there = name in sys.modules
     importlib.invalidate_caches()
     module = importlib.import_module(name)
@@ -125,7 +144,7 @@ def _first_sight(name: str) -> _Resident:
     digest = found.digest if found else b""
     if found and _is_doubtful(module, found.file, was_there):
         digest = _execute(name)
-    _resident[name] = _Resident(digest, 0)
+    _resident[name] = Resident(digest, 0)
     return _resident[name]
 
 

@@ -44,13 +44,19 @@ class Hooks:
         self.sampler = sampler
         self._has_loaded = False
 
-    def load(self, definition: bytes, label: str) -> Callable[..., Any]:
-        """Make a function resident, with the modules that it imports."""
+    def load(self, definition: bytes, label: str) -> tuple[Callable[..., Any], functions.Packages]:
+        """Make a function resident, with the modules that it imports, and return its packages."""
+        packages, definition = functions.unwrapped(definition)
+        self.enter(packages)
         if self._has_loaded:
-            return functions.load(definition)
+            return functions.load(definition), packages
         self._has_loaded = True
         with uncollected():
-            return functions.load(definition)
+            return functions.load(definition), packages
+
+    def enter(self, packages: functions.Packages) -> None:
+        """Have imports find the packages of a call that is about to begin, and no others."""
+        functions.enter(packages, _folder_of)
 
     def describe(self, error: BaseException, in_encoding: bool) -> tuple[bytes, str, str, str]:
         """Return an exception pickled, its type's name, its message and its traceback."""
@@ -111,6 +117,13 @@ class Hooks:
                 answer = _exchange(ours, messages)
         code = process.returncode
         return (answer, -code, None) if code < 0 else (answer, None, code)
+
+
+def _folder_of(package: functions.Package) -> str:
+    # Few calls have packages, and what fetches them takes time to load.
+    from freestone.client import uploads
+
+    return uploads.folder_of(package)
 
 
 @contextmanager

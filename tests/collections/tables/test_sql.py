@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime
+from collections.abc import Callable
 from typing import Any
 
 import polars as pl
@@ -110,3 +111,18 @@ def test_intervals_say_what_to_select() -> None:
 def test_a_query_without_frames_is_refused() -> None:
     with pytest.raises(QueryError, match="names no frame"):
         fs.sql("select 1")
+
+
+@pytest.mark.parametrize("made", [pl.DataFrame.lazy, pl.DataFrame.to_arrow, pl.DataFrame.to_pandas])
+def test_tables_of_others_are_asked(made: Callable[[pl.DataFrame], Any]) -> None:
+    here = pl.DataFrame({"k": [1, 2, 3], "v": [5, 6, 7]})
+    frame = fs.Frame.from_polars(pl.DataFrame({"k": [2, 3]}), 1)
+    for table in (here, made(here)):
+        found = fs.sql("select sum(v) from t join f using (k)", f=frame, t=table)
+        assert found.to_polars().item() == 13
+
+
+@pytest.mark.parametrize("table", [{"k": [1]}, [1, 2], 7, None, fs.Array.from_numpy([1.0], 1)])
+def test_what_is_no_table_is_refused(table: Any) -> None:
+    with pytest.raises(TypeError, match=r"sql\(\) takes frames and tables .* and 't' is"):
+        fs.sql("select * from t", t=table)

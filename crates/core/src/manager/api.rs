@@ -170,6 +170,14 @@ pub enum Request {
     Detach(Vec<Name>),
     /// Let workers go: their calls end, what only they hold is handed over, then they are shut down.
     Retire(Vec<WorkerId>),
+    /// Replace the executors of all workers. What the client waits for is cancelled: of one of
+    /// several clients the blocks that are given, as by `Abandon`; of the manager's own program all
+    /// that nobody else waits for and that is neither published nor detached. Other calls that were
+    /// sent to workers begin again.
+    Restart {
+        /// The blocks, and how many references the client holds to each; not the client's to say.
+        abandoned: Option<Vec<(Name, u32)>>,
+    },
     /// The blocks of a collection, in order: they are evened out when workers come and go.
     Collect {
         /// Its number, chosen by the client.

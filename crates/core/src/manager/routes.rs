@@ -44,6 +44,7 @@ impl Manager {
                     self.on_retire(worker);
                 }
             }
+            Request::Restart { abandoned } => self.on_restart(abandoned.as_deref()),
             Request::Collect { collection, blocks } => {
                 self.transfer.balance.collect(collection, blocks);
             }

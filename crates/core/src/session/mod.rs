@@ -185,6 +185,11 @@ impl Sessions {
                 self.cancelled.push((client, abandoned.iter().map(|(name, _)| *name).collect()));
                 Ok(Some(Request::Abandon(self.with_left_behind(abandoned))))
             }
+            Request::Restart { .. } => {
+                let abandoned = session.holdings(graph.dependents(&session.unsettled()));
+                let abandoned = Some(self.with_left_behind(abandoned));
+                Ok(Some(Request::Restart { abandoned }))
+            }
             Request::Release(names) => Ok(Some(Request::Release(session.release(names)))),
             Request::Unpin { name, worker } => Ok(session.unpin(name, worker)),
             other => session.translated(client, other, &mut self.shared).map(Some),

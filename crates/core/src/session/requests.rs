@@ -194,6 +194,7 @@ impl Session {
             | Request::Release(_)
             | Request::Unpin { .. }
             | Request::Abandon(_)
+            | Request::Restart { .. }
             | Request::Retire(_)
             | Request::Balance
             | Request::Observe(_)

@@ -12,7 +12,7 @@ use smallvec::SmallVec;
 use std::sync::Arc;
 
 /// The version of this protocol; both sides of a connection must speak the same.
-pub const PROTOCOL: u32 = 13;
+pub const PROTOCOL: u32 = 14;
 
 /// How a block's bytes are to be understood.
 #[derive(Clone, PartialEq, Eq, Debug, Hash, Serialize, Deserialize)]
@@ -143,6 +143,8 @@ pub enum ToWorker {
     Return(Vec<TaskId>),
     /// End these calls, also those that run.
     Cancel(Vec<TaskId>),
+    /// End the executors, whose calls were cancelled before, and start others in their places.
+    Restart,
     /// End: no new calls; blocks are removed unless kept.
     Shutdown,
 }

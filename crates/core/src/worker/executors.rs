@@ -1,6 +1,6 @@
 //! The executors, what they were sent, and what they map.
 
-use super::api::Now;
+use super::api::{Action, Now};
 use super::calls::Call;
 use super::claim::LAST_SEQUENCE;
 use crate::wire::Call as SentCall;
@@ -139,6 +139,12 @@ impl Executor {
         self.health == Health::Ready
             && self.in_flight.is_empty()
             && self.next_sequence >= LAST_SEQUENCE
+    }
+
+    /// Has it killed; `index` is its own.
+    pub fn kill(&mut self, index: u32, out: &mut Vec<Action>) {
+        self.health = Health::Dying;
+        out.push(Action::Kill(index));
     }
 
     /// Adds a call and gives it its sequence.

@@ -232,10 +232,7 @@ impl Worker {
                     executor.health = Health::Starting;
                     out.push(Action::Spawn(index));
                 }
-                _ if executor.is_worn_out() => {
-                    executor.health = Health::Dying;
-                    out.push(Action::Kill(index));
-                }
+                _ if executor.is_worn_out() => executor.kill(index, out),
                 _ => {}
             }
         }
@@ -257,9 +254,18 @@ impl Worker {
         let there = &mut self.executors[executor as usize];
         there.deadline = None;
         if there.health == Health::Ready {
-            there.health = Health::Dying;
             there.killed_for = Some(task);
-            out.push(Action::Kill(executor));
+            there.kill(executor, out);
+        }
+    }
+
+    /// Ends the executors that have run calls, or could.
+    pub(super) fn restart_executors(&mut self, out: &mut Vec<Action>) {
+        for (index, executor) in (0..).zip(&mut self.executors) {
+            if executor.health == Health::Ready {
+                executor.deadline = None;
+                executor.kill(index, out);
+            }
         }
     }
 

@@ -41,6 +41,7 @@ impl Worker {
             }
             ToWorker::Return(tasks) => self.on_return(tasks, out),
             ToWorker::Cancel(tasks) => self.on_cancel(&tasks, now, out),
+            ToWorker::Restart => self.restart_executors(out),
             ToWorker::Refused(reason) => {
                 self.ended = true;
                 out.push(Action::End(Some(reason)));

@@ -143,8 +143,7 @@ impl Worker {
         if self.dismissal().is_some_and(|at| at <= now) {
             let idle = self.idle_stand_in();
             if let Some((_, index)) = idle {
-                self.executors[index as usize].health = Health::Dying;
-                out.push(Action::Kill(index));
+                self.executors[index as usize].kill(index, out);
             }
         }
     }

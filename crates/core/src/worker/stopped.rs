@@ -71,8 +71,7 @@ impl Worker {
         }
         let since = *executor.stopped_since.get_or_insert(now);
         if now.saturating_sub(since) >= stopped_ns {
-            executor.health = Health::Dying;
-            out.push(Action::Kill(index));
+            executor.kill(index, out);
         }
     }
 }

@@ -116,6 +116,8 @@ pub fn asked() -> Vec<Request> {
         Request::Publications { ticket },
         Request::Detach(vec![name(1)]),
         Request::Retire(vec![worker]),
+        Request::Restart { abandoned: None },
+        Request::Restart { abandoned: Some(vec![(name(1), 3)]) },
         Request::Collect { collection: 1 << 63, blocks: vec![name(1)] },
         Request::Disperse { collection: 1 },
         Request::Balance,

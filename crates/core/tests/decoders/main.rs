@@ -182,13 +182,13 @@ fn what_lies_beside_a_block_that_is_kept() {
 #[test]
 fn there_is_a_sample_of_every_kind() {
     every!(samples::to_worker(), ToWorker: Welcome, Refused, Define, Run, Fetch, Adopt, Pin, Unpin,
-        Drop, Keep, Return, Cancel, Shutdown);
+        Drop, Keep, Return, Cancel, Restart, Shutdown);
     every!(samples::from_worker(), FromWorker: Hello, Done, Returned, Have, FetchFailed, Pinned, Lost,
         Status, Leaving, Client, Printed, Paused, Resumed);
     every!(clients::to_client(), ToClient: Welcome, Refused, Outcomes, Home, Closed, Printed);
     every!(clients::asked(), Request: Define, Submit, Reduce, Put, PutInline, Watch, Release, Gather,
-        Unpin, Cancel, Abandon, Publish, Unpublish, Publications, Detach, Retire, Collect, Disperse,
-        Balance, WhoHas, Explain, Statistics, Overview, Observe, Shared, Shutdown);
+        Unpin, Cancel, Abandon, Publish, Unpublish, Publications, Detach, Retire, Restart, Collect,
+        Disperse, Balance, WhoHas, Explain, Statistics, Overview, Observe, Shared, Shutdown);
     every!(clients::outcomes(), Outcome: Ready, Failed, Pinned, Locations, Explained, Statistics,
         Overview, Accepted, Publications, Entered, Given);
     every!(samples::to_executor(), ToExecutor: Define, Calls, Resume, Opened, Forget, Shutdown);

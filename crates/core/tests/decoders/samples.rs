@@ -82,6 +82,7 @@ pub fn to_worker() -> Vec<ToWorker> {
         ToWorker::Drop((0..20).map(name).collect()),
         ToWorker::Return((0..20).map(TaskId).collect()),
         ToWorker::Cancel(vec![TaskId(u64::MAX)]),
+        ToWorker::Restart,
         ToWorker::Shutdown,
     ]
 }

@@ -29,7 +29,7 @@ impl<F> Functions<F> {
         self.0.get(&id).map_or("", |function| &function.label)
     }
 
-    /// The function, ready to be called.
+    /// The function, ready to be given values and called.
     pub fn load<I: Interpreter<Function = F>>(
         &mut self,
         interpreter: &I,
@@ -37,10 +37,12 @@ impl<F> Functions<F> {
     ) -> Result<&F, I::Error> {
         let function = self.0.get_mut(&id).ok_or(ExecutorError::Undefined(id))?;
         let Function { label, definition, loaded } = function;
-        match loaded {
-            Some(loaded) => Ok(loaded),
-            None => Ok(loaded.insert(interpreter.load(definition.as_slice(), label)?)),
-        }
+        let loaded = match loaded {
+            Some(loaded) => loaded,
+            None => loaded.insert(interpreter.load(definition.as_slice(), label)?),
+        };
+        interpreter.enter(loaded)?;
+        Ok(loaded)
     }
 
     /// What another executor is sent about a function.

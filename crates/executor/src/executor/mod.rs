@@ -256,6 +256,8 @@ impl<I: Interpreter> Executor<I> {
 
     /// Runs a call in this process. `spent` becomes what it took.
     fn run_here(&mut self, call: &Call, spent: &mut Spent) -> Attempt<I::Error> {
+        // Its inputs may be of classes that come with it.
+        self.functions.load(&self.interpreter, call.function)?;
         match self.open_inputs(call, spent)? {
             Ok(inputs) => self.run_with(call, inputs, spent),
             Err(failure) => Ok(Err(failure)),

@@ -141,6 +141,10 @@ impl Interpreter for Toy {
         String::from_utf8(definition.to_vec()).map_err(|error| Wrong(error.to_string()))
     }
 
+    fn enter(&self, _function: &String) -> Result<(), Wrong> {
+        Ok(())
+    }
+
     fn inline_value(&self, bytes: &[u8]) -> Result<Value, Wrong> {
         match Inline::parse(bytes) {
             Ok(Inline::Direct(mut reader)) => match reader.element(0) {

@@ -245,6 +245,12 @@ pub fn delete_queue(py: Python<'_>, manager: &Manager, title: String) -> PyResul
     state(py, manager, |ticket| QueueRequest::Delete { title, ticket }.into())
 }
 
+/// Replaces the executors of all workers, and cancels what this program alone waits for.
+#[pyfunction]
+pub fn restart_executors(manager: &Manager) {
+    manager.link.client.request(Request::Restart { abandoned: None });
+}
+
 /// Counts the items of a queue.
 #[pyfunction]
 pub fn count_queue(py: Python<'_>, manager: &Manager, title: String) -> PyResult<State> {

@@ -23,7 +23,10 @@ impl Client {
             86..90 => self.unpin_one(),
             90..92 => self.cancel(),
             92..94 => self.retire(),
-            94 => self.collect(),
+            94 => match self.random.below(3) {
+                0 => self.ask(Request::Restart { abandoned: Some(Vec::new()) }),
+                _ => self.collect(),
+            },
             95 => {
                 let large = self.random.chance(0.3);
                 self.join(large);

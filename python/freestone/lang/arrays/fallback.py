@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import inspect
+import math
 import operator
 import sys
 import warnings
@@ -31,10 +33,18 @@ _WRITING = frozenset(
 _DIFFERENT = frozenset(
     {
         *("nanpercentile", "nanquantile", "percentile", "quantile"),
-        *("cholesky", "gradient"),
+        *("cholesky", "gradient", "inv"),
     }
 )
 """Dask's percentiles are approximate, and its others give something else than NumPy's."""
+
+_OF_NUMBERS = frozenset(
+    {
+        *("argmax", "argmin", "histogram", "mean", "nansum", "prod", "std", "sum", "tensordot"),
+        *("nanargmax", "nanargmin", "var"),
+    }
+)
+"""Dask takes these of numbers alone: of times and texts it fails, or gives something else."""
 
 _BELOW = ("freestone.", "numpy.")
 _warned: set[str] = set()
@@ -92,6 +102,8 @@ def computed_elsewhere(
     _warn_once(name, by_dask=made is not None)
     if made is None:
         return _on_one_worker(client, function, placed, named)
+    if name in ("delete", "insert"):
+        _check_positions(function, placed, named)
     return _as_arrays(_as_numpys_type(name, [*placed, *named.values()], made[0]), client)
 
 
@@ -120,7 +132,20 @@ def _differs(name: str, args: Sequence[Any], options: dict[str, Any]) -> bool:
     is_whole = name == "norm" and any(one.dtype.kind in "biu" for one in _arrays(args))
     # Of NaNs, Dask's inverse is 0.
     has_nans = name == "unique" and any(one.dtype.kind in "fcmM" for one in _arrays(args))
-    return name in _DIFFERENT or takes_elements or is_whole or has_nans
+    no_numbers = name in _OF_NUMBERS and any(one.dtype.kind not in "biufc" for one in _arrays(args))
+    return name in _DIFFERENT or takes_elements or is_whole or has_nans or no_numbers
+
+
+def _check_positions(function: Callable[..., Any], args: Any, options: Any) -> None:
+    """Raise NumPy's error for positions out of bounds, to which Dask does something."""
+    given = inspect.signature(function).bind(*args, **options).arguments
+    shape, axis = given["arr"].shape, given.get("axis")
+    sides = [math.prod(shape)] if axis is None else [*shape]
+    at = np.lib.array_utils.normalize_axis_index(axis or 0, len(sides))
+    # NumPy looks at the positions of an array without elements, too, which takes no memory.
+    empty = np.empty([side if place == at else 0 for place, side in enumerate([*sides, 0])])
+    values = {"values": 0} if "values" in given else {}
+    function(empty, obj=given["obj"], axis=at, **values)
 
 
 def _name_of(function: Callable[..., Any]) -> str:

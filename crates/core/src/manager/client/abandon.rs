@@ -2,7 +2,7 @@
 
 use crate::manager::Manager;
 use crate::manager::table::BlockSlot;
-use freestone_base::Name;
+use freestone_base::{Name, Ticket};
 use std::collections::{BTreeMap, BTreeSet};
 
 impl Manager {
@@ -50,6 +50,21 @@ impl Manager {
         for name in names {
             self.cancel(&name);
         }
+    }
+
+    /// The manager's own program needs nothing that it waits for any longer.
+    pub(in crate::manager) fn abandon_own(&mut self) {
+        let published: BTreeSet<Name> =
+            self.clients.published.values().map(|published| published.name).collect();
+        let blocks = self.graph.blocks.slots().into_iter().map(|slot| &self.graph.blocks[slot]);
+        let own = blocks.filter(|block| {
+            let is_own = |ticket: &Ticket| !ticket.is_remote() && !ticket.is_detached();
+            !block.tickets.is_empty()
+                && block.tickets.iter().all(is_own)
+                && !published.contains(&block.name)
+        });
+        let names: Vec<Name> = own.map(|block| block.name).collect();
+        self.on_cancel(&names);
     }
 
     /// Those of a client's blocks that somebody else refers to, or that are made into such.

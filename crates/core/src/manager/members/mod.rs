@@ -5,6 +5,7 @@ mod clocks;
 mod joining;
 mod reconnect;
 mod recovery;
+mod restart;
 mod retirement;
 mod workers;
 

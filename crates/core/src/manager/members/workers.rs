@@ -16,6 +16,7 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 #[derive(Default)]
 pub(in crate::manager) struct Outbox {
     pub cancel: Vec<TaskId>,
+    pub restart: bool,
     pub unpin: Vec<Name>,
     pub drop: Vec<Name>,
     pub run: Vec<Assignment>,

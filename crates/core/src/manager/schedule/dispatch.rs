@@ -275,6 +275,10 @@ impl Manager {
         if !post.cancel.is_empty() {
             out.push(Action::Send(id, ToWorker::Cancel(post.cancel)));
         }
+        // What is sent from now on is for the next executors.
+        if post.restart {
+            out.push(Action::Send(id, ToWorker::Restart));
+        }
         out.extend(post.unpin.into_iter().map(|name| Action::Send(id, ToWorker::Unpin(name))));
         if !post.drop.is_empty() {
             out.push(Action::Send(id, ToWorker::Drop(post.drop)));

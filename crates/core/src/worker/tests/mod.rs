@@ -6,6 +6,7 @@ mod executors;
 mod held;
 mod histories;
 mod paused;
+mod restart;
 mod scrub;
 mod stopped;
 mod world;
