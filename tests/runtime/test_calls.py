@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import concurrent.futures
+import importlib
 import operator
 import os
 import platform
 import resource
 import threading
 import time
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -288,3 +290,17 @@ def test_forked_calls_have_random_numbers_of_their_own(cluster: fs.Cluster) -> N
     cluster.gather(cluster.map(draw, range(4), pure=False))
     drawn = cluster.gather(cluster.map(draw, range(8), isolation="fork", pure=False))
     assert len(set(drawn)) == 8
+
+
+def test_modules_of_folders_that_are_added_later_are_found(
+    cluster: fs.Cluster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    cluster.submit(abs, -1).result()
+    package = tmp_path / "late_package_of_test"
+    package.mkdir()
+    (package / "__init__.py").write_text("")
+    (package / "inner.py").write_text("def f(x):\n    return x + 1\n")
+    monkeypatch.syspath_prepend(str(tmp_path))
+    inner = importlib.import_module("late_package_of_test.inner")
+    assert cluster.submit(inner.f, 1).result() == 2
+    assert cluster.submit(lambda x: inner.f(x), 2).result() == 3
