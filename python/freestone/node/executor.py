@@ -222,9 +222,16 @@ def _sampler(interval_s: float) -> Sampler | None:
     return Sampler(interval_s, main.__code__)
 
 
+def _reseed() -> None:
+    """Give a child random numbers of its own, as Python's `random` does for itself."""
+    if (random := sys.modules.get("numpy.random")) is not None:
+        random.seed()
+
+
 def main() -> None:
     """Run calls until the worker ends."""
     env = os.environ
+    os.register_at_fork(after_in_child=_reseed)
     functions.enter_executor()
     functions.apply_python_path(json.loads(env["FREESTONE__PYTHON_PATH"]))
     with uncollected():
