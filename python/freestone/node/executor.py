@@ -68,12 +68,14 @@ class Hooks:
         return _pickled(error), name, _shortened(str(error)), _shortened(text)
 
     def before_fork(self, value: Any) -> None:
-        """Do once what each child would do again.
+        """Do once what each child would do again, and have each draw other random numbers.
 
-        That is to write out what was printed, and to load the function if `value`, the call's first
-        input, is a large one.
+        What was printed is written out, and the function loaded if `value`, the call's first input,
+        is a large one. Python seeds its own generator anew in a child, and NumPy does not.
         """
         self.after_fork()
+        if "numpy.random" in sys.modules:
+            sys.modules["numpy.random"].seed()
         if isinstance(value, functions.LargeFunction):
             value.loaded()
 
