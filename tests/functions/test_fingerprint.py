@@ -349,3 +349,15 @@ def test_many_functions_that_refer_to_each_other_are_walked_once() -> None:
     everyone = ", ".join(f"f{k}" for k in range(50))
     source = "".join(f"def f{k}(): return {everyone}\n" for k in range(50))
     assert len(name_of(source + "f = f0")) == 32
+
+
+def test_functions_of_equal_text_in_two_modules_have_two_names(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """They may reach what their modules have by its name."""
+    monkeypatch.syspath_prepend(str(tmp_path))
+    for name, cut in (("muons_of_test", 1), ("electrons_of_test", 2)):
+        text = f"CUT = {cut}\ndef by_name(name):\n    return globals()[name]\n"
+        (tmp_path / f"{name}.py").write_text(text)
+    modules = [__import__(name) for name in ("muons_of_test", "electrons_of_test")]
+    assert len({encode(module.by_name).name for module in modules}) == 2

@@ -1,5 +1,5 @@
 from functools import cache
-from typing import NamedTuple
+from typing import ClassVar, NamedTuple
 
 import pytest
 
@@ -145,3 +145,36 @@ def test_cells_are_watched():
     assert encode(add).name != before.name
     rebind(int)
     assert encode(add).name != before.name
+
+
+def test_what_is_in_a_class_is_watched():
+    class Known:
+        limit = 1
+        table: ClassVar = {"a": [1]}
+
+        @property
+        def half(self):
+            return self.limit / 2
+
+        @staticmethod
+        def plain():
+            return 1
+
+    def use():
+        return Known
+
+    def is_seen(change):
+        before = encode(use)
+        assert encode(use) is before
+        change()
+        return encode(use).name != before.name
+
+    assert is_seen(lambda: setattr(Known, "limit", 2))
+    assert is_seen(lambda: Known.table["a"].append(2))
+    assert is_seen(lambda: setattr(Known, "half", property(one)))
+    assert is_seen(lambda: setattr(Known, "plain", staticmethod(two)))
+    assert is_seen(lambda: setattr(Known, "more", 2))
+    assert is_seen(lambda: delattr(Known, "more"))
+    assert is_seen(lambda: setattr(use, "note", 1))
+    assert is_seen(lambda: setattr(use, "__kwdefaults__", {"by": 1}))
+    assert not is_seen(Known().plain)

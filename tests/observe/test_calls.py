@@ -111,6 +111,15 @@ def test_a_value_that_holds_itself_many_times_is_written_at_once() -> None:
     assert call_text("f", (pickled(nested), ())).startswith("f([[[[...], [...]], [[...], ")
 
 
+def test_calls_that_have_ended_are_written_too(cluster: fs.Cluster) -> None:
+    done, failed = cluster.submit(mass, "file 17"), cluster.submit(exploded, [1], retries=0)
+    assert done.result() == 1
+    assert isinstance(failed.exception(), AssertionError)
+    assert str(cluster.explain(done)).startswith("mass('file 17') is done")
+    assert str(cluster.explain(failed)).startswith("exploded([1]) failed after 1 attempt")
+    assert cluster.explain(cluster.put(3)).call == ""
+
+
 def test_inputs_are_written_by_what_makes_them(busy: fs.Cluster) -> None:
     first = busy.submit(mass, 1, name="load")
     both = busy.submit(mass, first, [first], 2)

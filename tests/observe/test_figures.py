@@ -45,3 +45,8 @@ def test_a_figure_that_is_not_known_is_refused(kind: Any) -> None:
 def test_figures_go_through_asdict_and_back() -> None:
     statistics = Statistics(done=1, workers=(WorkerFigures.from_dict(WORKER),))
     assert Statistics.from_dict(dataclasses.asdict(statistics)) == statistics
+
+
+def test_custom_resources_say_how_many_calls_have() -> None:
+    given = {**WORKER, "resources": {"cores": 2, "licence": 3}, "free": {"cores": 1, "licence": 1}}
+    assert "2 of 3 licence" in Statistics(workers=(WorkerFigures.from_dict(given),))._repr_html_()

@@ -208,6 +208,34 @@ def test_workers_blocks_and_transfers(page: Any, run: fs.Cluster) -> None:
     transfers.get_by_role("cell", name="worker-1").first.wait_for()
 
 
+def test_a_hundred_thousand_tasks_are_drawn_by_the_pixel_and_listed_in_part(
+    browser: Any, gate: Path
+) -> None:
+    options = {"executors": 2, "memory": "64MiB", "disk": "1GiB"}
+    with fs.Cluster(trace=str(gate.with_name("many.jsonl")), **options) as cluster:
+        cluster.gather(cluster.map(square, range(50_000)))
+        shut = str(gate.with_name("shut"))
+        first = cluster.submit(wait_for_file, shut, pure=False, name="gate")
+        waits = cluster.map(square, [first] * 50_000, pure=False)
+        page = browser.new_page(viewport={"width": 1200, "height": 850})
+        page.set_default_timeout(TIMEOUT_MS)
+        answers: list[int] = []
+        page.on("response", lambda response: answers.append(len(response.body())))
+        timeline = show(page, cluster, "timeline")
+        timeline.get_by_text("50,000 attempts in").wait_for()
+        overview = show(page, cluster, "overview")
+        assert "50,000 / 100,000" in overview.inner_text()
+        tasks = show(page, cluster, "tasks")
+        tasks.get_by_text("The first 200 tasks").wait_for()
+        assert tasks.locator("tbody tr").count() == 200
+        for view in VIEWS:
+            show(page, cluster, view)
+            assert page.locator("*").count() < 5000, view
+        assert max(answers) < 200_000
+        page.close()
+        cluster.cancel([first, *waits])
+
+
 @pytest.mark.parametrize("width", [1200, 390])
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_every_view_fits_its_window_and_has_names(

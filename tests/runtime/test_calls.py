@@ -279,3 +279,12 @@ def test_memory_that_calls_free_is_used_again(monkeypatch: pytest.MonkeyPatch) -
     monkeypatch.setenv("MALLOC_MMAP_THRESHOLD_", "65536")
     with fs.Cluster(executors=1, memory="64MiB") as cluster:
         assert page_faults_of_calls(cluster) > pages / 2
+
+
+def test_forked_calls_have_random_numbers_of_their_own(cluster: fs.Cluster) -> None:
+    def draw(place: int) -> float:
+        return float(np.random.rand())
+
+    cluster.gather(cluster.map(draw, range(4), pure=False))
+    drawn = cluster.gather(cluster.map(draw, range(8), isolation="fork", pure=False))
+    assert len(set(drawn)) == 8

@@ -8,7 +8,6 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
-import numpy as np
 import pytest
 
 import freestone as fs
@@ -127,13 +126,3 @@ def test_exit_may_be_tried_again(cluster: fs.Cluster, tmp_path: Path) -> None:
         return "done"
 
     assert cluster.submit(exits_once, retries=1).result() == "done"
-
-
-def draw(number: int) -> float:
-    return float(np.random.rand())
-
-
-def test_forked_calls_draw_different_numbers(cluster: fs.Cluster) -> None:
-    cluster.submit(draw, -1, pure=False).result()
-    drawn = cluster.gather(cluster.map(draw, range(4), isolation="fork", pure=False))
-    assert len(set(drawn)) == 4

@@ -46,6 +46,42 @@ def add(x: int, y: int) -> int:
     return x + y
 
 
+def test_programs_get_shares_that_are_alike(folder: Path) -> None:
+    """Neither how many calls one has submitted nor their priority holds up the other."""
+
+    def nap() -> None:
+        time.sleep(0.002)
+
+    with fs.Cluster(executors=1, memory="32MiB", disk="32MiB", folder=str(folder)) as cluster:
+        cluster.share("fair")
+        with fs.connect("fair", folder=str(folder)) as late:
+            cluster.submit(nap, pure=False).result()
+            many = [cluster.submit(nap, pure=False, priority=9) for _ in range(400)]
+            cluster.wait([late.submit(nap, pure=False) for _ in range(5)])
+            assert sum(future.done() for future in many) < 300
+
+
+def test_calls_of_a_task_are_its_programs(folder: Path) -> None:
+    """What tasks submit has no share of its own, though each executor has a connection."""
+
+    def nap() -> None:
+        time.sleep(0.002)
+
+    def fan_out(n: int) -> int:
+        calls = [fs.current().submit(nap, pure=False) for _ in range(n)]
+        fs.current().wait(calls)
+        return n
+
+    with fs.Cluster(executors=2, memory="32MiB", disk="32MiB", folder=str(folder)) as cluster:
+        cluster.share("nested")
+        with fs.connect("nested", folder=str(folder)) as late:
+            outer = [cluster.submit(fan_out, 200, pure=False) for _ in range(2)]
+            assert until(lambda: cluster.statistics().done > 20)
+            late.submit(nap, pure=False).result()
+            assert not any(future.done() for future in outer)
+            assert cluster.gather(outer) == [200, 200]
+
+
 def test_a_connected_cluster_is_like_any_other(connected: fs.Cluster) -> None:
     assert connected.submit(add, 1, 2).result() == 3
     assert connected.gather(connected.map(add, range(1000), range(1000))) == list(range(0, 2000, 2))

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+import random
+import signal
 import zipfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -17,6 +20,7 @@ from freestone.errors import (
     FunctionLoadError,
     UsageError,
 )
+from tests.waiting import until
 
 
 @pytest.fixture(scope="module")
@@ -241,12 +245,18 @@ def test_what_the_program_has_imported_is_found_elsewhere(
     assert cluster.submit(mine.other).result() == 1
 
 
-def test_workers_that_join_later_have_it(module: Callable[[str, str], Path]) -> None:
+@pytest.mark.parametrize("count", [1, 20_000, 1_200_000])
+def test_workers_that_join_later_have_it(module: Callable[[str, str], Path], count: int) -> None:
+    # What goes into a message, into several, and into a block.
+    text = f"NUMBER = 3\nTEXT = '{random.Random(0).randbytes(count).hex()}'"
     with fs.Cluster(executors=1, memory="64MiB", disk="64MiB") as cluster:
-        # Too large for a message.
-        text = "NUMBER = 3\nTEXT = '''" + "".join(f"{k:x} " for k in range(40_000)) + "'''"
         cluster.upload(module("uploaded_version", text))
         assert everywhere(cluster, which) == [3]
+        if count < 100_000:
+            os.kill(cluster.statistics().workers[0].pid, signal.SIGKILL)
+            assert until(
+                lambda: [one["worker"] for one in cluster.client.workers()] == ["worker-1"]
+            )
         cluster.resize(2)
         assert everywhere(cluster, which) == [3, 3]
 

@@ -43,6 +43,13 @@ id!(
     Ticket(u64), "ticket-"
 );
 
+id!(
+    /// Who shares a cluster with others: its calls take turns with theirs. The manager's own program
+    /// is 0.
+    #[derive(Default)]
+    Tenant(u32), "tenant-"
+);
+
 impl Ticket {
     /// Set in tickets of clients that are connected to the manager, not part of its program.
     pub const REMOTE: u64 = 1 << 63;

@@ -9,6 +9,6 @@ pub mod resources;
 pub mod sizing;
 pub mod task_sizes;
 
-pub use ids::{FunctionId, TaskId, Ticket, WorkerId};
+pub use ids::{FunctionId, TaskId, Tenant, Ticket, WorkerId};
 pub use names::{Name, NameError, NameHasher};
 pub use resources::{Custom, Resources};

@@ -5,7 +5,7 @@
 // A measurement that can't be made fails by panicking.
 #![allow(clippy::unwrap_used)]
 
-use freestone_base::{FunctionId, Name, Resources, TaskId};
+use freestone_base::{FunctionId, Name, Resources, TaskId, Tenant};
 use freestone_core::wire::{
     Assignment, CallOptions, CallResult, FromExecutor, FromWorker, Input, Output, Report, Spent,
     ToExecutor, ToWorker, frame,
@@ -28,6 +28,7 @@ fn assignment(task: u64, options: &Arc<CallOptions>) -> Assignment {
         outputs: smallvec![Name::default()],
         options: Arc::clone(options),
         priority: 0,
+        tenant: Tenant::default(),
         expected_ns: Some(2000),
     }
 }

@@ -3,7 +3,7 @@
 // A test fails by panicking.
 #![allow(clippy::unwrap_used)]
 
-use freestone_base::{FunctionId, Name};
+use freestone_base::{FunctionId, Name, Tenant};
 use freestone_core::wire::{Call, Isolation, Keep, Payload};
 use freestone_executor::meter::Meter;
 use std::hint::black_box;
@@ -22,6 +22,7 @@ fn call(memory: Option<u64>) -> Call {
         isolation: Isolation::Shared,
         keep: Keep::Task,
         priority: 0,
+        tenant: Tenant::default(),
         cores: 1,
         memory,
         disk: None,

@@ -7,6 +7,7 @@ use crate::encoding::{self, Encoded};
 use crate::filled::{self, Filled};
 use crate::groups::{self, Group};
 use crate::pickling::{self, Block};
+use freestone_base::Tenant;
 use freestone_core::store::ledger;
 use freestone_core::wire::RaisedException;
 use freestone_core::wire::frame::FrameError;
@@ -89,6 +90,11 @@ pub fn outbox() -> Option<&'static Arc<Outbox>> {
 #[pyfunction]
 pub fn priority() -> Option<i32> {
     OUTBOX.get()?.running().map(|running| running.priority)
+}
+
+/// Whose the call is that runs in this process, if one does: so is what it submits.
+pub fn tenant() -> Option<Tenant> {
+    OUTBOX.get()?.running().map(|running| running.tenant)
 }
 
 /// The call that runs is about to wait for others: it takes nothing until `end_wait` returns, which

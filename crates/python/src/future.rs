@@ -4,12 +4,12 @@ use crate::link::Link;
 use crate::waiting::wait;
 use crate::{decoding, figures, pickling};
 use freestone_base::{FunctionId, Name};
-use freestone_core::manager::{Failure, Outcome, Why};
+use freestone_core::manager::{Failure, Outcome, SHOWN_NBYTES, Why};
 use freestone_core::net::Cell;
 use freestone_core::wire::{Output, Payload, TaskFailure};
 use pyo3::exceptions::PyRuntimeError;
 use pyo3::prelude::*;
-use pyo3::types::{PyList, PyType};
+use pyo3::types::{PyBytes, PyList, PyType};
 use smallvec::SmallVec;
 use std::sync::{Arc, OnceLock};
 
@@ -163,6 +163,13 @@ impl FutureBase {
     fn _is_inline(&self) -> PyResult<bool> {
         let is_inline = |outcome: &Outcome| matches!(outcome, Outcome::Ready(Output::Inline(_)));
         Ok(self.reference()?.cell.inspect(is_inline).unwrap_or(false))
+    }
+
+    /// The encoded arguments of the call that makes it, if they are short enough to be shown.
+    fn _arguments<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyBytes>>> {
+        let arguments = self.reference()?.made_by.as_ref().map(|call| call.arguments.as_slice());
+        let short = arguments.filter(|arguments| arguments.len() <= SHOWN_NBYTES);
+        Ok(short.map(|arguments| PyBytes::new(py, arguments)))
     }
 
     /// A weak reference to its cluster.

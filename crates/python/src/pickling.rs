@@ -41,9 +41,9 @@ fn dumps(py: Python<'_>) -> PyResult<&Bound<'_, PyAny>> {
     cached(py, &CELL, "pickle", "dumps")
 }
 
-fn cloud_dumps(py: Python<'_>) -> PyResult<&Bound<'_, PyAny>> {
+fn dumps_by_value(py: Python<'_>) -> PyResult<&Bound<'_, PyAny>> {
     static CELL: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
-    cached(py, &CELL, "cloudpickle", "dumps")
+    cached(py, &CELL, "freestone.functions", "dumps")
 }
 
 fn loads(py: Python<'_>) -> PyResult<&Bound<'_, PyAny>> {
@@ -57,7 +57,7 @@ fn load_input_function(py: Python<'_>) -> PyResult<&Bound<'_, PyAny>> {
 }
 
 /// Whether a pickle refers to the main module: then plain pickle took by reference what the other
-/// side can't import, and cloudpickle has to take it by value.
+/// side can't import, and it has to go by value.
 fn mentions_main(pickle: &[u8]) -> bool {
     memchr::memmem::find(pickle, b"__main__").is_some()
 }
@@ -93,7 +93,7 @@ fn pickle<'py>(
                     encoding.inputs = Inputs::default();
                 }
             });
-            cloud_dumps(py)?.call((value, PROTOCOL), Some(&keywords))
+            dumps_by_value(py)?.call((value,), Some(&keywords))
         }
     }
 }
@@ -113,7 +113,7 @@ pub fn refusal<'py>(
     explain().map_or_else(|second| second, PyErr::from_value)
 }
 
-/// Whether an error comes from a future or file inside the value; cloudpickle can't help then.
+/// Whether an error comes from a future or file inside the value; to send it by value can't help then.
 fn is_ours(error: &PyErr, py: Python<'_>) -> bool {
     error.value(py).hasattr("slug").unwrap_or(false)
 }

@@ -80,6 +80,7 @@ fn copy_call(call: &Submission) -> Submission {
         options: call.options.clone(),
         retries: call.retries,
         priority: call.priority,
+        tenant: call.tenant,
         worker: call.worker,
         near: call.near,
         tickets: call.tickets.clone(),

@@ -226,6 +226,7 @@ fn reduce(scene: &mut Scene, blocks: u64, arity: u32, commutes: bool) -> Statist
         options: Arc::new(CallOptions::default()),
         retries: 0,
         priority: 0,
+        tenant: None,
         ticket: Ticket(1_000),
     }));
     if scene.most.is_some() {

@@ -83,7 +83,9 @@ class LocalClient:
         self._tags: dict[str, weakref.WeakSet[Future]] = {}
         self._callbacks = Callbacks()
         self.logs: Collector = Collector(manager, config.logs)
-        self.recorder: Recorder = Recorder(manager, config.trace is not None, self.logs)
+        # Who records takes no part in showing what tasks print, which may block, unless it has to.
+        sampled = self.logs if config.profile else None
+        self.recorder: Recorder = Recorder(manager, config.trace is not None, sampled)
 
     @property
     def closed(self) -> bool:
@@ -381,9 +383,19 @@ class LocalClient:
         if not isinstance(future, Future):
             kind = type(future).__name__
             raise TypeError(f"explain() takes a future, not {future!r:.80} ({kind})")
-        return self.explain_named(future.name)
+        return self.explain_named(future.name, future._arguments())
 
-    def explain_named(self, name: str) -> Explanation:
-        """Tell it of a block by its name, which the program need not refer to."""
+    def explain_named(self, name: str, encoded: bytes | None = None) -> Explanation:
+        """Tell it of a block by its name, which the program need not refer to.
+
+        Parameters
+        ----------
+        name
+            The block's.
+        encoded
+            The arguments of the call that makes it, which the manager forgets with the task.
+        """
         figures = self.manager.explain(bytes.fromhex(name))
+        if figures["arguments"] is None and encoded is not None and figures["label"]:
+            figures["arguments"] = (encoded, [])
         return Explanation.from_dict({**figures, "slots": self.slots})

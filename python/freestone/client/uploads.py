@@ -1,7 +1,7 @@
 """Modules that a program uploads, so that its calls import them on every worker.
 
-The files travel as the value of a variable of the cluster, from which each node unpacks them once,
-when a call with them comes there first.
+The files travel as values of variables of the cluster, from which each node unpacks them once, when
+a call with them comes there first.
 """
 
 from __future__ import annotations
@@ -35,6 +35,8 @@ _LEFT_OUT = frozenset({"__pycache__", ".git"})
 # An older file would be compiled again; a newer one than the process be taken for changed.
 _MODIFIED = 315_532_800
 _TIMEOUT_S = 60.0
+_ENCODING_NBYTES = 256
+"""What a piece takes besides its bytes, at most."""
 
 
 def read(path: str | os.PathLike[str]) -> tuple[functions.Package, _Files]:
@@ -78,7 +80,15 @@ def send(client: LocalClient, package: functions.Package, files: _Files) -> None
     with zipfile.ZipFile(packed, "w", zipfile.ZIP_DEFLATED) as archive:
         for name in sorted(files):
             archive.writestr(zipfile.ZipInfo(name), files[name], zipfile.ZIP_DEFLATED)
-    Variable(client, _title(package.key), UNSET).set(packed.getvalue())
+    data = packed.getvalue()
+    size = len(data)
+    if size <= functions.LARGE_NBYTES:
+        # The manager keeps what goes into a message, and loses it with no worker.
+        size = max(client.config.inline_nbytes - _ENCODING_NBYTES, 1)
+    pieces = [data[start : start + size] for start in range(0, len(data), size)]
+    # Who finds the first one finds all.
+    for number in reversed(range(len(pieces))):
+        _piece(client, package.key, number).set((pieces[number], len(pieces)))
 
 
 def folder_of(package: functions.Package) -> str:
@@ -91,17 +101,18 @@ def folder_of(package: functions.Package) -> str:
     return os.fspath(prepared)
 
 
-def _title(key: str) -> str:
-    return f"freestone: upload {key}"
+def _piece(client: LocalClient, key: str, number: int) -> Variable[tuple[bytes, int]]:
+    return Variable(client, f"freestone: upload {key}, piece {number}", UNSET)
 
 
 def _packed(key: str) -> bytes:
     from freestone.client import nested
 
     with nested.reading() as client:
-        variable: Variable[bytes] = Variable(client, _title(key), UNSET)
         try:
-            return variable.get(timeout_s=_TIMEOUT_S)
+            first, count = _piece(client, key, 0).get(timeout_s=_TIMEOUT_S)
+            others = (_piece(client, key, n).get(timeout_s=_TIMEOUT_S) for n in range(1, count))
+            return first + b"".join(piece for piece, _ in others)
         except FreestoneError as error:
             error.add_note("what was uploaded can't be had from the cluster; upload it again")
             raise

@@ -43,8 +43,9 @@ def sql(query: str, **frames: Any) -> Frame:
     -----
     Of one ``SELECT`` of rows, or of groups with aggregates such as ``sum``, ``count``, ``avg``,
     ``min`` and ``max``, a call for each part of the largest table does the joins and aggregates,
-    with all rows of the other tables, which may have 256 MiB in all; one more call puts together
-    what those give. Of any other query one call, on one worker, gets all rows of the columns that
+    with all rows of the other tables; one more call puts together what those give. If the others
+    have more than 256 MiB, rows of the largest two are moved by the hash of the columns by which
+    they are joined. Of any other query one call, on one worker, gets all rows of the columns that
     DuckDB's plan reads, and needs memory for them. What a frame does before, such as a filter, is
     done by its parts in either case.
 

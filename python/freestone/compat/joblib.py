@@ -226,8 +226,8 @@ def _current() -> Client:
     client = current()
     if client is None:
         raise UsageError(
-            "no cluster is open for joblib's calls: open one by 'with freestone.Cluster():', or give "
-            "parallel_config('freestone', cluster=...)"
+            "no cluster is open for joblib's calls: open one by 'with freestone.Cluster():', or "
+            "give parallel_config('freestone', cluster=...)"
         )
     return client
 

@@ -364,7 +364,8 @@ class FunctionLoadError(TaskError, ImportError):
     def __init__(self, *, label: str, module: str, reason: str, worker: str | None = None) -> None:
         super().__init__(
             f"the worker can't load {label!r}: module {module!r} {reason}; install it where the "
-            "workers run, or start them with the client's environment",
+            "workers run, upload it by cluster.upload(path), or start them with the client's "
+            "environment",
             label=label,
             module=module,
             reason=reason,

@@ -7,14 +7,13 @@ such.
 
 from __future__ import annotations
 
-import io
 import pickle
 import struct
 from typing import Any
 
-import cloudpickle
 import numpy as np
 
+from freestone import functions
 from freestone.errors import BadEventError
 
 INT, LONG, FLOAT, DOUBLE, BOOL = 1, 2, 3, 4, 7
@@ -81,9 +80,7 @@ def _pickle(value: Any) -> list[Any]:
         stream = pickle.dumps(value, protocol=5, buffer_callback=buffers.append)
     except (pickle.PicklingError, AttributeError, TypeError):
         buffers.clear()
-        file = io.BytesIO()
-        cloudpickle.CloudPickler(file, protocol=5, buffer_callback=buffers.append).dump(value)
-        stream = file.getvalue()
+        stream = functions.dumps(value, buffers.append)
     raw = [buffer.raw() for buffer in buffers]
     sizes = [len(stream), *(len(part) for part in raw)]
     head = _LENGTH.pack(len(sizes)) + b"".join(map(_LENGTH.pack, sizes)) + stream

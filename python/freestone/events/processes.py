@@ -11,9 +11,7 @@ import sys
 from collections.abc import Callable
 from typing import Any
 
-import cloudpickle
-
-from freestone import _native
+from freestone import _native, functions
 from freestone.errors import NotSerializableError
 from freestone.errors.events import RankLostError
 from freestone.events.grace import Grace
@@ -137,7 +135,7 @@ class Processes:
 
 def _pickled(main: Callable[..., Any], args: tuple[Any, ...]) -> bytes:
     try:
-        return bytes(cloudpickle.dumps((main, args)))
+        return functions.dumps((main, args))
     except Exception as error:
         raise NotSerializableError(
             what="function",

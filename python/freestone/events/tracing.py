@@ -1,6 +1,6 @@
 """What ranks did and when, for Perfetto: tasks, waits, and an arrow from each event to who took it.
 
-Events carry no numbers for that: those from one rank to another keep their order, so both count.
+See docs/decisions/075-traces-of-ranks-are-kept-in-memory-and-matched-by-count.md
 """
 
 from __future__ import annotations
@@ -162,6 +162,9 @@ def _events(traces: Sequence[Trace | None]) -> Iterator[dict[str, Any]]:
     for rank, trace in there:
         title = f"rank {rank}" + (f", {trace.dropped:,} more before" if trace.dropped else "")
         yield {"ph": "M", "name": "process_name", "pid": rank, "args": {"name": title}}
+        for thread in sorted({span.thread for span in trace.spans}):
+            about = {"name": f"worker {thread}" if thread else "program"}
+            yield {"ph": "M", "name": "thread_name", "pid": rank, "tid": thread, "args": about}
         # Ranks of one machine have one clock; of others, what the time of day says.
         late_ns = trace.epoch_ns - there[0][1].epoch_ns if trace.boot != there[0][1].boot else 0
         for span in trace.spans:

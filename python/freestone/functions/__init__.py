@@ -23,6 +23,7 @@ from freestone.functions.packages import (
     folders,
     unwrapped,
 )
+from freestone.functions.pickling import dumps
 from freestone.functions.raised import dumps_failure
 
 __all__ = [
@@ -34,6 +35,7 @@ __all__ = [
     "apply_python_path",
     "call_large",
     "digest",
+    "dumps",
     "dumps_failure",
     "encode",
     "enter",

@@ -40,6 +40,8 @@ def write_class(walk: Walk, cls: type) -> None:
     home = module if importable and modules.user_module(module) else None
     if home is not None:
         walk.names[home] = None
+    if home is None:
+        walk.found.append((cls, {}))
     walk.write("class", cls.__name__)
     with walk.body(f"class {name!r}", home):
         walk.values(base for base in cls.__bases__ if base is not object)

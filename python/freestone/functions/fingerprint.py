@@ -35,9 +35,9 @@ class Walk:
 
     Attributes
     ----------
-    found : list of (function or module, dict)
+    found : list of (function, module or class, dict)
         What was found under a function's global names (``str``) and in its cells (``int``), or
-        under the names of a user's module.
+        under the names of a user's module; and classes that go by value.
     hoists : dict
         Modules that the code needs, each with the names that are imported from it.
     names : dict of str to None
@@ -47,7 +47,7 @@ class Walk:
     """
 
     def __init__(self, active: frozenset[int] = frozenset()) -> None:
-        self.found: list[tuple[FunctionType | ModuleType, dict[str | int, Any]]] = []
+        self.found: list[tuple[FunctionType | ModuleType | type, dict[str | int, Any]]] = []
         self.hoists: dict[tuple[str, tuple[str, ...]], None] = {}
         self.names: dict[str, None] = {}
         self.stale: set[str] = set()
@@ -200,7 +200,8 @@ class Walk:
         home = module if importable and modules.user_module(module) else None
         self._user_code(function, home)
         with self.body(f"function {function.__qualname__!r}", home):
-            self.write("function", code_digest(function.__code__))
+            # Code may reach its module by name: globals()["x"], eval("x"), __name__.
+            self.write("function", written_in(function), code_digest(function.__code__))
             self._parameters(function)
             captured: dict[str | int, Any] = {}
             self.found.append((function, captured))
@@ -210,11 +211,11 @@ class Walk:
     def _user_code(self, function: FunctionType, home: str | None) -> None:
         if home is not None:
             self.names[home] = None
-        written_in = function.__globals__.get("__name__", "")
-        known = modules.user_module(written_in)
+        name = written_in(function)
+        known = modules.user_module(name)
         code = function.__code__
-        if known and code.co_filename == known.file and modules.is_stale(code, written_in):
-            self.stale.add(written_in)
+        if known and code.co_filename == known.file and modules.is_stale(code, name):
+            self.stale.add(name)
 
     def _parameters(self, function: FunctionType) -> None:
         keywords = sorted((function.__kwdefaults__ or {}).items())
@@ -282,6 +283,13 @@ class Walk:
             return
         self.write("builtin method", value.__name__)
         self.value(owner)
+
+
+def written_in(function: FunctionType) -> str:
+    """Return the name of the module whose globals a function has."""
+    name = str(function.__globals__.get("__name__", ""))
+    # What processes that multiprocessing starts call the program's script.
+    return "__main__" if name == "__mp_main__" else name
 
 
 def digest(value: object) -> bytes:

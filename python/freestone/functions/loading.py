@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 
 from freestone.errors import FunctionLoadError
 from freestone.functions import modules
+from freestone.functions.by_value import States
 from freestone.functions.coroutines import runnable
 
 __all__ = [
@@ -83,13 +84,14 @@ def load(definition: bytes | memoryview) -> Callable[..., Any]:
         with contextlib.suppress(Exception):
             __import__(name, fromlist=names)
     try:
-        function: Callable[..., Any] = pickle.loads(payload)
+        with States.noted() as states:
+            function: Callable[..., Any] = pickle.loads(payload)
     except ImportError as error:
         raise _refused(label, error.name or "?", error) from error
     except AttributeError as error:
         module = getattr(getattr(error, "obj", None), "__name__", "?")
         raise _refused(label, module, error) from error
-    return runnable(function)
+    return States(states).before(runnable(function))
 
 
 def exchange_resident(resident: Mapping[str, Resident]) -> dict[str, Resident]:

@@ -10,6 +10,7 @@ from typing import Any
 
 import cloudpickle
 
+from freestone.functions.by_value import is_by_value, reduce_class
 from freestone.functions.modules import is_importable
 
 __all__ = ["Pickler", "dumps", "pickled_by"]
@@ -20,7 +21,10 @@ cloudpickle.cloudpickle._PICKLE_BY_VALUE_MODULES.add("__mp_main__")
 
 
 class Pickler(cloudpickle.Pickler):  # type: ignore[misc]
-    """Cloudpickle that also sends functions with an ``lru_cache`` and cached properties."""
+    """Cloudpickle that also sends functions with an ``lru_cache`` and cached properties.
+
+    Classes that go by value keep their state where they are defined, and their slots.
+    """
 
     def reducer_override(self, value: Any) -> Any:
         """Take apart what cloudpickle would refuse, or send by a name that is not there."""
@@ -31,18 +35,27 @@ class Pickler(cloudpickle.Pickler):  # type: ignore[misc]
             return _cached, (value.__wrapped__, value.cache_parameters())
         if kind is functools.cached_property:
             return _cached_property, (value.func, value.attrname)
-        return super().reducer_override(value)
+        reduced = super().reducer_override(value)
+        if isinstance(value, type) and is_by_value(reduced):
+            return reduce_class(value, reduced)
+        return reduced
 
 
-def dumps(value: object) -> bytes:
+def dumps(
+    value: object, buffer_callback: Callable[[pickle.PickleBuffer], Any] | None = None
+) -> bytes:
     """Pickle a value, its functions and classes by value if they can't be imported elsewhere."""
-    return pickled_by(Pickler, value)
+    return pickled_by(Pickler, value, buffer_callback)
 
 
-def pickled_by(pickler: type[pickle.Pickler], value: object) -> bytes:
-    """Pickle a value with a pickler of this kind."""
+def pickled_by(
+    pickler: type[pickle.Pickler],
+    value: object,
+    buffer_callback: Callable[[pickle.PickleBuffer], Any] | None = None,
+) -> bytes:
+    """Pickle a value with a pickler of this kind; large buffers go to the callback, if given."""
     with io.BytesIO() as file:
-        pickler(file, protocol=5).dump(value)
+        pickler(file, protocol=5, buffer_callback=buffer_callback).dump(value)
         return file.getvalue()
 
 

@@ -55,10 +55,19 @@ def is_to_persist() -> bool:
 
 
 def as_nodes(results: Mapping[Any, Any]) -> dict[Any, Any]:
-    """Make results the nodes of a graph: futures of blocks that are held, or values."""
+    """Make results the nodes of a graph: futures of blocks that are held, or values.
+
+    Notes
+    -----
+    Arrays, frames and the like are in the graph as they are, where programs look for them. Values
+    of Python's own types could be taken for keys or calls there.
+    """
+    return {key: _as_node(key, result) for key, result in results.items()}
+
+
+def _as_node(key: Any, result: Any) -> Any:
     from dask._task_spec import DataNode
 
-    return {
-        key: node_of(key, result) if isinstance(result, Future) else DataNode(key, result)
-        for key, result in results.items()
-    }
+    if isinstance(result, Future):
+        return node_of(key, result)
+    return DataNode(key, result) if type(result).__module__ == "builtins" else result

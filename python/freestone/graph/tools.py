@@ -12,8 +12,6 @@ from dataclasses import dataclass
 from types import FunctionType
 from typing import Any
 
-import cloudpickle
-
 from freestone import functions
 from freestone.errors import NotSerializableError
 from freestone.functions import EncodedFunction, modules
@@ -192,7 +190,7 @@ def _pickled(value: Any) -> bytes:
     except Exception:
         payload = b"_main__"
     if b"_main__" in payload:
-        payload = cloudpickle.dumps(value, protocol=5)
+        payload = functions.dumps(value)
     return payload
 
 

@@ -68,14 +68,12 @@ class Hooks:
         return _pickled(error), name, _shortened(str(error)), _shortened(text)
 
     def before_fork(self, value: Any) -> None:
-        """Do once what each child would do again, and have each draw other random numbers.
+        """Do once what each child would do again.
 
-        What was printed is written out, and the function loaded if `value`, the call's first input,
-        is a large one. Python seeds its own generator anew in a child, and NumPy does not.
+        That is to write out what was printed, and to load the function if `value`, the call's first
+        input, is a large one.
         """
         self.after_fork()
-        if "numpy.random" in sys.modules:
-            sys.modules["numpy.random"].seed()
         if isinstance(value, functions.LargeFunction):
             value.loaded()
 
@@ -224,9 +222,16 @@ def _sampler(interval_s: float) -> Sampler | None:
     return Sampler(interval_s, main.__code__)
 
 
+def _reseed() -> None:
+    """Give a child random numbers of its own, as Python's `random` does for itself."""
+    if (random := sys.modules.get("numpy.random")) is not None:
+        random.seed()
+
+
 def main() -> None:
     """Run calls until the worker ends."""
     env = os.environ
+    os.register_at_fork(after_in_child=_reseed)
     functions.enter_executor()
     functions.apply_python_path(json.loads(env["FREESTONE__PYTHON_PATH"]))
     with uncollected():

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from freestone.observe import html
-from freestone.units import custom_resources, format_nbytes, format_resources, format_seconds
+from freestone.units import custom_resources, format_nbytes, format_seconds
 
 __all__ = ["Statistics", "WorkerFigures", "WorkerStatus", "worker_number"]
 
@@ -205,7 +205,10 @@ def _worker_rows(workers: Sequence[WorkerFigures]) -> str:
     has_custom = any(custom_resources(worker.resources) for worker in workers)
 
     def custom(worker: WorkerFigures) -> list[str]:
-        text = format_resources(custom_resources(worker.resources)).replace(",", ", ")
+        text = ", ".join(
+            f"{held - worker.free.get(name, 0)} of {held} {name}"
+            for name, held in custom_resources(worker.resources).items()
+        )
         return [html.escaped(text)] if has_custom else []
 
     rows = [

@@ -63,12 +63,13 @@ def test_queries(frames: dict[str, Any], database: Any, way: str) -> None:
         assert_frame_equal(as_floats(found), as_floats(expected), abs_tol=1e-6)
 
 
-def test_queries_in_sql(frames: dict[str, Any], database: Any) -> None:
+@pytest.mark.parametrize("broadcast_nbytes", [1 << 30, 1 << 20])
+def test_queries_in_sql(frames: dict[str, Any], database: Any, broadcast_nbytes: int) -> None:
     tables = {name: frame for name, frame in frames.items() if name != "scale"}
     for text in SQL.values():
         query = text.replace("{scale}", str(SCALE))
         expected = pl.from_arrow(database.sql(query).to_arrow_table())
         assert isinstance(expected, pl.DataFrame)
-        with limits(**WAYS["sent"]):
+        with limits(**SIZES, broadcast_nbytes=broadcast_nbytes):
             found = fs.sql(query, **tables).to_polars()
         assert_frame_equal(as_floats(found), as_floats(expected), abs_tol=1e-6)

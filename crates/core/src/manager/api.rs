@@ -8,7 +8,7 @@ use crate::wire::{
     Address, BlockDesc, CallOptions, FromWorker, Keep, Output, Payload, PrintedOf, TaskFailure,
     ToWorker, WorkerStatus,
 };
-use freestone_base::{FunctionId, Name, Resources, Ticket, WorkerId};
+use freestone_base::{FunctionId, Name, Resources, Tenant, Ticket, WorkerId};
 use serde::{Deserialize, Serialize};
 use smallvec::SmallVec;
 use std::borrow::Cow;
@@ -285,6 +285,8 @@ pub struct Submission {
     pub retries: u32,
     /// Larger runs first.
     pub priority: i32,
+    /// Whose it is; that of whoever submits it, if it is not said.
+    pub tenant: Option<Tenant>,
     /// Only there, if given.
     pub worker: Option<WorkerId>,
     /// There for as long as a worker is there, if given; then anywhere.
@@ -304,6 +306,7 @@ impl Submission {
             options: Arc::default(),
             retries: 0,
             priority: 0,
+            tenant: None,
             worker: None,
             near: None,
             tickets: SmallVec::new(),
@@ -334,6 +337,8 @@ pub struct Reduction {
     pub retries: u32,
     /// As in [`Submission`].
     pub priority: i32,
+    /// As in [`Submission`].
+    pub tenant: Option<Tenant>,
     /// Resolved with the result.
     pub ticket: Ticket,
 }

@@ -24,6 +24,9 @@ pub const DURATION_BOUNDS_NS: [u64; 14] = [
     500_000_000_000,
 ];
 
+/// Arguments of so many bytes are shown to people.
+pub const SHOWN_NBYTES: usize = 4 << 10;
+
 /// Attempts by how long they took: above the bound before and up to its own; the last has no bound.
 pub type Durations = [u64; DURATION_BOUNDS_NS.len() + 1];
 

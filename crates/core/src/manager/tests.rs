@@ -301,6 +301,7 @@ pub(super) fn reduction(output: u32, inputs: &[u32], arity: u32, commutes: bool)
         options: Arc::new(CallOptions::default()),
         retries: 0,
         priority: 0,
+        tenant: None,
         ticket: Ticket(u64::from(output)),
     }
 }

@@ -6,7 +6,7 @@ use crate::manager::{
     Failure, LockRequest, Outcome, QueueRequest, Reduction, Request, SharedRequest, Submission,
     VariableRequest, Why,
 };
-use freestone_base::{FunctionId, Name, Ticket, WorkerId};
+use freestone_base::{FunctionId, Name, Tenant, Ticket, WorkerId};
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
@@ -259,6 +259,7 @@ impl Session {
         }
         call.function = self.ids.function(call.function)?;
         call.options = self.ids.options(call.options, shared);
+        call.tenant.get_or_insert(tenant_of(client));
         for (name, ticket) in call.outputs.iter().zip(&mut call.tickets) {
             self.hold(*name);
             *ticket = self.wait_for(client, Pending::made(*ticket, *name));
@@ -278,8 +279,14 @@ impl Session {
         }
         reduction.function = self.ids.function(reduction.function)?;
         reduction.options = self.ids.options(reduction.options, shared);
+        reduction.tenant.get_or_insert(tenant_of(client));
         self.hold(reduction.output);
         reduction.ticket = self.wait_for(client, Pending::made(reduction.ticket, reduction.output));
         Ok(reduction)
     }
+}
+
+/// Whose the calls of a client are.
+fn tenant_of(client: ClientId) -> Tenant {
+    Tenant(client + 1)
 }

@@ -6,7 +6,7 @@ use super::address::Address;
 use super::options::{CallOptions, Isolation, Keep};
 use super::payload::Payload;
 use super::printed::Printed;
-use freestone_base::{FunctionId, Name, Resources, TaskId, WorkerId};
+use freestone_base::{FunctionId, Name, Resources, TaskId, Tenant, WorkerId};
 use serde::{Deserialize, Serialize};
 use smallvec::SmallVec;
 use std::sync::Arc;
@@ -76,6 +76,8 @@ pub struct Assignment {
     pub options: Arc<CallOptions>,
     /// Larger runs first.
     pub priority: i32,
+    /// Whose it is.
+    pub tenant: Tenant,
     /// How long the function takes as measured so far, in nanoseconds.
     pub expected_ns: Option<u64>,
 }
@@ -464,6 +466,8 @@ pub struct Call {
     pub keep: Keep,
     /// Larger runs first; what the call submits comes before its like.
     pub priority: i32,
+    /// Whose it is, and so what it submits.
+    pub tenant: Tenant,
     /// Cores that it may use.
     pub cores: u32,
     /// Bytes that it may take besides what its process has, if they are to be measured.

@@ -215,6 +215,7 @@ impl Worker {
             isolation: assignment.options.isolation,
             keep: assignment.options.keep,
             priority: assignment.priority,
+            tenant: assignment.tenant,
             cores: assignment.options.resources.cores,
             memory: assignment.options.memory_limit(),
             disk: assignment.options.disk_limit(),

@@ -1,7 +1,7 @@
 //! At least one message of each kind between clients and a manager.
 
 use super::samples;
-use freestone_base::{FunctionId, Name, Resources, Ticket, WorkerId};
+use freestone_base::{FunctionId, Name, Resources, Tenant, Ticket, WorkerId};
 use freestone_core::manager::{
     Arguments, Attempt, BlockFigures, Entry, Explanation, Failure, FunctionFigures, Given, Item,
     LockRequest, Near, Outcome, Overview, Pause, Publication, Query, QueueRequest, RecentFailure,
@@ -29,6 +29,7 @@ fn submission(near: Option<Near>) -> Submission {
         options: Arc::new(CallOptions { category: 2, ..CallOptions::default() }),
         retries: 3,
         priority: -5,
+        tenant: None,
         worker: Some(WORKER),
         near,
         tickets: smallvec![TICKET, Ticket(1)],
@@ -46,6 +47,7 @@ fn reduction() -> Reduction {
         options: Arc::default(),
         retries: 1,
         priority: 2,
+        tenant: Some(Tenant(4)),
         ticket: TICKET,
     }
 }

@@ -1,6 +1,6 @@
 //! At least one message of each kind.
 
-use freestone_base::{Custom, FunctionId, Name, Resources, TaskId, WorkerId};
+use freestone_base::{Custom, FunctionId, Name, Resources, TaskId, Tenant, WorkerId};
 use freestone_core::store::Folder;
 use freestone_core::wire::{
     Address, Assignment, BlockAnswer, BlockDesc, BlockRequest, Call, CallOptions, CallResult,
@@ -48,6 +48,7 @@ fn assignment() -> Assignment {
             timeout_ns: Some(1_000_000_000),
         }),
         priority: -7,
+        tenant: Tenant(6),
         expected_ns: Some(12_345),
     }
 }
@@ -182,6 +183,7 @@ pub fn to_executor() -> Vec<ToExecutor> {
         isolation: Isolation::Process,
         keep: Keep::Worker,
         priority: -3,
+        tenant: Tenant(6),
         cores: 3,
         memory: Some(5),
         disk: Some(6),

@@ -1,7 +1,7 @@
 //! A fake manager, and a worker in a thread.
 
 use crate::executor::{self, Order};
-use freestone_base::{FunctionId, Name, Resources, TaskId};
+use freestone_base::{FunctionId, Name, Resources, TaskId, Tenant};
 use freestone_core::net::{WorkerError, WorkerOptions, run_worker};
 use freestone_core::wire::{
     Address, Assignment, BlockDesc, CallOptions, Frames, FromWorker, Input, Output, Report,
@@ -139,6 +139,7 @@ pub fn assignment(number: u64, order: &Order, inputs: Vec<Input>) -> Assignment 
         outputs: [name(number)].into_iter().collect(),
         options: Arc::new(CallOptions::default()),
         priority: 0,
+        tenant: Tenant::default(),
         expected_ns: Some(1000),
     }
 }

@@ -188,8 +188,8 @@ impl<I: Interpreter> Executor<I> {
             if !self.claims.try_claim(call.sequence) {
                 continue;
             }
-            let Call { sequence, priority, .. } = call;
-            self.outbox.begin_call(Running { sequence, priority });
+            let Call { sequence, priority, tenant, .. } = call;
+            self.outbox.begin_call(Running { sequence, priority, tenant });
             let result = self.run_call(call);
             self.end_prints(&result);
             self.outbox.end_call(result);

@@ -1,5 +1,6 @@
 //! What an executor says to its worker, from the thread that runs calls and from those that wait.
 
+use freestone_base::Tenant;
 use freestone_core::net::grants::Grants;
 use freestone_core::wire::{CallResult, FromExecutor, Payload, encode_parts};
 use std::collections::BTreeMap;
@@ -14,6 +15,8 @@ pub struct Running {
     pub sequence: u32,
     /// Larger runs first.
     pub priority: i32,
+    /// Whose it is.
+    pub tenant: Tenant,
 }
 
 /// What is done at the end of a call.

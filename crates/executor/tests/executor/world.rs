@@ -1,7 +1,7 @@
 //! A cache in a folder of its own, and an executor whose worker the test is.
 
 use super::toy::{Toy, arguments};
-use freestone_base::{FunctionId, Name};
+use freestone_base::{FunctionId, Name, Tenant};
 use freestone_core::net::grants::Grants;
 use freestone_core::store::Folder;
 use freestone_core::wire::{
@@ -83,6 +83,7 @@ pub fn call(sequence: u32, function: &str, inputs: Vec<PlacedInput>, numbers: &[
         isolation: Isolation::Shared,
         keep: Keep::Task,
         priority: 0,
+        tenant: Tenant::default(),
         cores: 1,
         memory: None,
         disk: None,

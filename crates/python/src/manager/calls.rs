@@ -2,6 +2,7 @@
 
 use super::{Manager, lock};
 use crate::encoding::{self, Arguments};
+use crate::executor;
 use crate::future::Call;
 use crate::options::Options;
 use crate::pickling;
@@ -79,6 +80,7 @@ impl Manager {
             options: Arc::clone(&options.call),
             retries: options.retries,
             priority: options.priority,
+            tenant: executor::tenant(),
             worker: options.worker,
             near: options.near,
         };

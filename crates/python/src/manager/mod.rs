@@ -19,7 +19,7 @@ use crate::future::{Call, FutureBase, Reference, names_of};
 use crate::link::Link;
 use crate::options::{Options, keep_of};
 use crate::waiting::wait;
-use crate::{decoding, pickling};
+use crate::{decoding, executor, pickling};
 use calls::{call_of, require_sendable};
 use freestone_base::{FunctionId, Name, WorkerId};
 use freestone_core::manager::{Config, Outcome, Publication, Query, Record, Reduction, Request};
@@ -393,6 +393,7 @@ impl Manager {
                 options: Arc::clone(&options.call),
                 retries: options.retries,
                 priority: options.priority,
+                tenant: executor::tenant(),
                 ticket,
             })
         });

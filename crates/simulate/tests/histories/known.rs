@@ -2,7 +2,7 @@
 //! are legitimate.
 
 use super::blocks::{Ancestry, Blocks};
-use freestone_base::{Custom, FunctionId, Name, Resources, WorkerId};
+use freestone_base::{Custom, FunctionId, Name, Resources, Tenant, WorkerId};
 use freestone_core::manager::{Failure, Reduction, Request, Submission, Why};
 use freestone_core::wire::{CallOptions, Keep, TaskFailure};
 use freestone_simulate::{Cluster, Injected, Script};
@@ -41,6 +41,10 @@ impl Known {
         self.options.keep > Keep::Task
     }
 
+    fn tenant(&self) -> Option<Tenant> {
+        (!self.value.is_multiple_of(4)).then_some(Tenant((self.value % 4) as u32))
+    }
+
     pub fn submission(&self, tickets: Vec<freestone_base::Ticket>) -> Option<Submission> {
         let Origin::Call { function, script, outputs } = &self.origin else { return None };
         Some(Submission {
@@ -51,6 +55,7 @@ impl Known {
             options: self.options.clone(),
             retries: self.retries,
             priority: self.priority,
+            tenant: self.tenant(),
             worker: self.pinned,
             near: None,
             tickets: tickets.into_iter().collect(),
@@ -71,6 +76,7 @@ impl Known {
             options: self.options.clone(),
             retries: self.retries,
             priority: self.priority,
+            tenant: self.tenant(),
             ticket,
         }))
     }

@@ -9,7 +9,7 @@ from typing import Any
 import polars as pl
 
 from freestone.collections.tables.answering import as_text, connection_to_duckdb
-from freestone.collections.tables.lowering import LIMITS, lower, rule
+from freestone.collections.tables.lowering import LIMITS, lower, may_hash, rule, shuffled, slots_of
 from freestone.collections.tables.needs import Columns
 from freestone.collections.tables.plan import Op
 from freestone.collections.tables.sql_parts import PARTS, by_parts
@@ -36,17 +36,32 @@ def _sql(step: Op, needed: Columns) -> Stage:
 
 def _by_parts(connection: Any, step: Op, stages: Mapping[str, Stage]) -> Stage | None:
     """Return the stage of a query that is answered by parts; None if that can't be."""
-    query, tables = step.args
     if all(stage.is_one for stage in stages.values()):
         return None
-    large = max(stages, key=lambda name: (not stages[name].is_one, stages[name].nbytes()))
+    large, *others = sorted(stages, key=lambda n: (stages[n].is_one, -stages[n].nbytes()))
+    sent = {name: stages[name].done() for name in others}
+    others.sort(key=lambda name: -sent[name].nbytes())
+    if sum(one.nbytes() for one in sent.values()) <= LIMITS.broadcast_nbytes:
+        found = _together(connection, step, {**stages, **sent}, [large])
+        if found is not None:
+            return found
+    if others and sum(sent[name].nbytes() for name in others[1:]) <= LIMITS.broadcast_nbytes:
+        return _together(connection, step, {**stages, **sent}, [large, others[0]])
+    return None
+
+
+def _together(
+    connection: Any, step: Op, stages: Mapping[str, Stage], large: Sequence[str]
+) -> Stage | None:
+    """Return the stage of a query by the parts of one table, or of two that are joined."""
+    query, tables = step.args
     queries = by_parts(connection, query, large, tables)
-    if queries is None:
+    moved = {} if queries is None else _moved(stages, large, queries.keys)
+    if queries is None or moved is None:
         return None
-    sent = {name: one if name == large else one.done() for name, one in stages.items()}
-    if sum(sent[name].nbytes() for name in sent if name != large) > LIMITS.broadcast_nbytes:
-        return None
-    inputs = [one if name == large else one.one() for name, one in sent.items()]
+    inputs = [
+        moved.get(name) or (one if name in large else one.one()) for name, one in stages.items()
+    ]
     try:
         stage = Stage.together(inputs, "sql", queries.part, tables)
         if queries.whole is not None:
@@ -58,6 +73,41 @@ def _by_parts(connection: Any, step: Op, stages: Mapping[str, Stage]) -> Stage |
         return None
     types = {n: t for n, t in step.schema.items() if t != stage.plan.schema[n]}
     return stage.then("cast", types) if types else stage
+
+
+def _moved(
+    stages: Mapping[str, Stage], large: Sequence[str], keys: Sequence[tuple[str, str]]
+) -> dict[str, Stage] | None:
+    """Have rows of two tables that are joined be in the same part; None if that can't be."""
+    if len(large) == 1:
+        return {}
+    sides = [stages[name] for name in large]
+    known = []
+    for pair in keys:
+        types = [side.plan.schema.get(key) for side, key in zip(sides, pair, strict=True)]
+        common = _common(*types)
+        known += [(pair, common)] if common is not None else []
+    if not known:
+        return None
+    parts = LIMITS.parts(sum(one.nbytes() for one in sides), max(map(slots_of, sides)))
+    columns = zip(*[pair for pair, _ in known], strict=True)
+    return {
+        name: shuffled(side, [pl.col(key) for key in found], [kind for _, kind in known], parts)
+        for name, side, found in zip(large, sides, columns, strict=True)
+    }
+
+
+def _common(one: pl.DataType | None, other: pl.DataType | None) -> pl.DataType | None:
+    """Return the type as which equal values of two types have equal hashes; None if not known."""
+    if one is None or other is None:
+        return None
+    texts = (pl.String, pl.Categorical, pl.Enum)
+    if isinstance(one, texts) and isinstance(other, texts):
+        return pl.String()
+    unsigned = pl.UInt64() in (one, other)
+    if one.is_integer() and other.is_integer() and not unsigned:
+        return pl.Int64()
+    return one if one == other and may_hash(one) and not one.is_float() else None
 
 
 def _connection(tables: Mapping[str, pl.DataFrame]) -> Any:

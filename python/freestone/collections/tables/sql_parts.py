@@ -1,5 +1,7 @@
 """SQL by parts: one query of each part of a table, and one of what those give.
 
+Two tables are in parts together if rows that are joined have the same values in some columns.
+
 DuckDB parses the query into a tree and makes text of the trees that are made of it here. Aggregates
 are computed of each part, and combined by the second query, which does all that is said of groups:
 ``HAVING``, ``ORDER BY``, ``LIMIT``. What is not known to be the same by parts is no query by parts.
@@ -36,6 +38,8 @@ _COMPUTED = frozenset(
         *("FUNCTION", "OPERATOR", "TYPE"),
     }
 )
+_BY_KEYS = frozenset({"INNER", "LEFT", "RIGHT", "OUTER", "FULL", "SEMI", "ANTI"})
+"""Joins that are those of rows with the same keys, together."""
 _MODIFIERS = frozenset({"DISTINCT_MODIFIER", "LIMIT_MODIFIER", "ORDER_MODIFIER"})
 _IN_ORDER = {"left": {"INNER", "LEFT", "SEMI", "ANTI"}, "right": {"INNER", "RIGHT"}}
 """Joins that are those of the parts of the table on this side, together."""
@@ -47,6 +51,8 @@ class ByParts:
 
     part: str
     whole: str | None
+    keys: tuple[tuple[str, str], ...] = ()
+    """If two tables are in parts: the columns of both that are equal in rows that are joined."""
 
 
 class _NotByPartsError(Exception):
@@ -54,7 +60,7 @@ class _NotByPartsError(Exception):
 
 
 def by_parts(
-    connection: Any, query: str, large: str, tables: Mapping[str, pl.DataFrame]
+    connection: Any, query: str, large: Sequence[str], tables: Mapping[str, pl.DataFrame]
 ) -> ByParts | None:
     """Return how to answer a query by parts of a table; None if that is not known.
 
@@ -65,7 +71,7 @@ def by_parts(
     query
         The query, which is one ``SELECT``.
     large
-        The table that is in parts; each call gets all of the others.
+        The table that is in parts, or two; each call gets all of the others.
     tables
         All, without rows.
     """
@@ -89,9 +95,10 @@ class _Query:
 
     connection: Any
     query: str
-    large: str
+    large: Sequence[str]
     tables: Mapping[str, pl.DataFrame]
     partials: dict[str, list[Tree]] = field(default_factory=dict)
+    keys: list[tuple[str, str]] = field(default_factory=list)
 
     def by_parts(self) -> ByParts:
         self.names = [name.lower() for table in self.tables.values() for name in table.columns]
@@ -146,8 +153,8 @@ class _Query:
             node.get("sample") or node.get("qualify") or node.get("cte_map", {}).get("map"),
             len(node.get("group_sets", [])) > 1,
             any(one.get("class") == "WINDOW" for one in _each(node)),
-            sum(self._is_large(one) for one in _each(node)) != 1,
-            not self._is_in_order(node["from_table"]),
+            self._large_in(node) != sorted(name.lower() for name in self.large),
+            not self._is_in_order(node["from_table"], node),
             any(one["type"] not in _MODIFIERS for one in modifiers),
             any(one.get("distinct_on_targets") for one in modifiers),
             any(one.get("limit_type", "ROW_COUNT") != "ROW_COUNT" for one in modifiers),
@@ -155,23 +162,61 @@ class _Query:
         if any(refused):
             raise _NotByPartsError
 
-    def _is_large(self, tree: Tree) -> bool:
-        is_table = tree.get("type") == "BASE_TABLE"
-        return is_table and str(tree["table_name"]).lower() == self.large.lower()
+    def _large_in(self, tree: Tree) -> list[str]:
+        """Return the names of the tables in parts, as often as they are there."""
+        tables = (one for one in _each(tree) if one.get("type") == "BASE_TABLE")
+        names = (str(one["table_name"]).lower() for one in tables)
+        return sorted(name for name in names if name in {large.lower() for large in self.large})
 
-    def _is_in_order(self, source: Tree) -> bool:
-        """Tell whether what a query is of is that of the parts of the large table, together."""
+    def _is_in_order(self, source: Tree, node: Tree) -> bool:
+        """Tell whether what a query is of is that of the parts of the tables, together."""
         if source.get("sample") or source.get("column_name_alias"):
             return False
         if source["type"] == "SUBQUERY":
             return self._is_of_rows(source["subquery"]["node"])
         if source["type"] != "JOIN":
-            return self._is_large(source)
+            return bool(self._large_in(source))
         if source.get("ref_type", "REGULAR") not in ("REGULAR", "CROSS", "NATURAL"):
             return False
-        side = "left" if any(map(self._is_large, _each(source["left"]))) else "right"
-        joined = source.get("join_type", "INNER") in _IN_ORDER[side]
-        return joined and self._is_in_order(source[side])
+        sides = [side for side in ("left", "right") if self._large_in(source[side])]
+        kind = source.get("join_type", "INNER")
+        if len(sides) == 2:
+            self.keys = [*self._keys_of(source, node if kind == "INNER" else {})]
+            joined = bool(self.keys) and kind in _BY_KEYS
+        else:
+            joined = bool(sides) and kind in _IN_ORDER[sides[0]]
+        return joined and all(self._is_in_order(source[side], node) for side in sides)
+
+    def _keys_of(self, join: Tree, node: Tree) -> Iterator[tuple[str, str]]:
+        """Yield the columns of both tables in parts that a join, or a filter, says are equal."""
+        for name in join.get("using_columns", []):
+            if self.names.count(name.lower()) == 2:
+                yield from self._pair([name], [name])
+        for tree in _conjuncts([join.get("condition"), node.get("where_clause")]):
+            sides = tree.get("left", {}), tree.get("right", {})
+            if tree["type"] == "COMPARE_EQUAL" and all(map(_last_name, sides)):
+                yield from self._pair(*(side["column_names"] for side in sides))
+
+    def _pair(self, one: list[str], other: list[str]) -> Iterator[tuple[str, str]]:
+        for pair in ((one, other), (other, one)):
+            found = [self._column(*given) for given in zip(self.large, pair, strict=True)]
+            if all(found):
+                yield found[0] or "", found[1] or ""
+                return
+
+    def _column(self, table: str, path: list[str]) -> str | None:
+        """Return the column of a table that a path names, if it is one of this table."""
+        columns = {name.lower(): name for name in self.tables[table].columns}
+        name = path[-1].lower()
+        tables = [one for one in _each(self.node) if one.get("type") == "BASE_TABLE"]
+        called = {
+            str(one.get("alias") or one["table_name"]).lower()
+            for one in tables
+            if str(one["table_name"]).lower() == table.lower()
+        }
+        is_of = len(path) == 2 and path[0].lower() in called
+        is_only = len(path) == 1 and self.names.count(name) <= 2
+        return columns.get(name) if is_of or is_only else None
 
     def _is_of_rows(self, node: Tree) -> bool:
         """Tell whether a query gives of all rows what it gives of parts of them, together."""
@@ -180,7 +225,7 @@ class _Query:
         if node["type"] != "SELECT_NODE" or has_names or any(map(node.get, refused)):
             return False
         is_aggregated = self._is_aggregated(node["select_list"]) or self._takes_all_groups(node)
-        return not is_aggregated and self._is_in_order(node["from_table"])
+        return not is_aggregated and self._is_in_order(node["from_table"], node)
 
     def _key(self, tree: Any) -> str:
         """Return a text that is the same for the same expression, whoever names it, and where."""
@@ -228,7 +273,7 @@ class _Query:
         described = self.connection.execute(f"DESCRIBE {part}").fetchall()
         self.types = {str(name): str(kind) for name, kind, *_ in described}
         labels = [column[0] for column in self.connection.execute(self.query).description]
-        return ByParts(part, self._text(self._second(labels)))
+        return ByParts(part, self._text(self._second(labels)), tuple(self.keys))
 
     def _groups(self) -> list[Tree]:
         if self._takes_all_groups(self.node):
@@ -339,7 +384,7 @@ class _Query:
     def _of_rows(self) -> ByParts:
         modifiers = self.node.get("modifiers", [])
         if not modifiers:
-            return ByParts(self._text(self.node), None)
+            return ByParts(self._text(self.node), None, tuple(self.keys))
         labels = {one[0].lower() for one in self.connection.execute(self.query).description}
         orders = [order for one in modifiers for order in one.get("orders", [])]
         for order in orders:
@@ -351,7 +396,8 @@ class _Query:
         whole = {**self._parsed(f'SELECT * FROM "{PARTS}"'), "modifiers": after}
         # Of each part as many rows as are left at most, those that are skipped among them.
         first = [self._first_rows(one) for one in modifiers]
-        return ByParts(self._text({**self.node, "modifiers": first}), self._text(whole))
+        part = self._text({**self.node, "modifiers": first})
+        return ByParts(part, self._text(whole), tuple(self.keys))
 
     def _is_label(self, tree: Tree, labels: set[str]) -> bool:
         """Tell whether rows are put in order by one of the columns that come out."""
@@ -388,6 +434,15 @@ def _each(tree: Any, within: tuple[str, ...] = ()) -> Iterator[Tree]:
         if tree.get("class") not in within:
             for one in tree.values():
                 yield from _each(one, within)
+
+
+def _conjuncts(trees: Sequence[Tree | None]) -> Iterator[Tree]:
+    """Yield what is true of all rows if some expressions are."""
+    for tree in trees:
+        if tree is not None and tree["type"] == "CONJUNCTION_AND":
+            yield from _conjuncts(tree["children"])
+        elif tree is not None:
+            yield tree
 
 
 def _without(tree: Tree, *words: str) -> Tree:

@@ -93,6 +93,7 @@ fn a_reduction_depends_on_its_inputs() {
         options: Arc::default(),
         retries: 0,
         priority: 0,
+        tenant: None,
         ticket: Ticket(3),
     }));
     assert_eq!(play.manager.dependents(&[name(2)]).len(), 2);

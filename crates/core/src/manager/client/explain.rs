@@ -92,11 +92,12 @@ impl Manager {
     fn ahead_of(&self, task: &Task) -> u64 {
         match task.stage {
             Stage::Ready => {
-                self.schedule.classes.get(task.class).queue.before(task.priority, task.depth)
+                let queue = &self.schedule.classes.get(task.class).queue;
+                queue.before(task.tenant, task.priority, task.depth)
             }
             Stage::Queued(worker) => {
                 let Some(worker) = self.members.workers.get(worker) else { return 0 };
-                let queued = worker.queue.before(task.priority, task.depth);
+                let queued = worker.queue.before(task.tenant, task.priority, task.depth);
                 queued + u64::from(worker.held())
             }
             Stage::Assigned { worker, running: false } => {

@@ -5,7 +5,8 @@ use crate::manager::api::{Failure, Outcome, Why};
 use crate::manager::clock::Now;
 use crate::manager::graph::{Block, Stage, Task, ended};
 use crate::manager::overview::{
-    Arguments, BlockFigures, FunctionFigures, Overview, Query, RecentFailure, TaskFigures,
+    Arguments, BlockFigures, FunctionFigures, Overview, Query, RecentFailure, SHOWN_NBYTES,
+    TaskFigures,
 };
 use crate::manager::table::{BlockSlot, TaskSlot};
 use crate::wire::TaskFailure;
@@ -16,8 +17,7 @@ use std::collections::VecDeque;
 const REMEMBERED: usize = 64;
 /// Of a traceback, the last bytes: the exception stands at its end.
 const TRACEBACK_NBYTES: usize = 16 << 10;
-/// Arguments of so many bytes are shown, with the names of so many inputs: a person reads the first.
-const SHOWN_NBYTES: usize = 4 << 10;
+/// The names of so many inputs are shown: a person reads the first.
 const SHOWN_INPUTS: usize = 8;
 
 impl RecentFailure {

@@ -213,6 +213,7 @@ fn call_of(request: &Reduction, options: &Arc<CallOptions>, inputs: usize) -> Su
         options: Arc::clone(options),
         retries: request.retries,
         priority: request.priority,
+        tenant: request.tenant,
         worker: None,
         near: None,
         tickets: SmallVec::new(),

@@ -9,6 +9,7 @@ mod origins;
 mod ready;
 mod recent;
 mod reports;
+mod shares;
 mod submission;
 mod tasks;
 
@@ -20,6 +21,7 @@ use origins::Origins;
 pub(in crate::manager) use ready::{Classes, Entry, Queue, rank};
 use recent::Recent;
 pub(in crate::manager) use reports::ended;
+pub(in crate::manager) use shares::Shares;
 pub(in crate::manager) use tasks::{Stage, Task, Tasks};
 
 use super::api::Explanation;

@@ -1,10 +1,13 @@
-//! Queues of ready tasks: by priority, then depth-first, then in order of submission.
+//! Queues of ready tasks: tenants take turns, and each has its tasks by priority, then depth-first,
+//! then in order of submission.
 //!
 //! A task that leaves a queue before its turn leaves its entry behind, which is passed over later;
 //! its stamp tells it from the entry that the task gets if it comes back.
 
+use super::shares::Shares;
 use crate::manager::shapes::coarse;
-use freestone_base::{Resources, TaskId};
+use freestone_base::{Resources, TaskId, Tenant};
+use smallvec::SmallVec;
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, VecDeque};
 
@@ -19,15 +22,41 @@ pub(in crate::manager) fn rank(priority: i32, depth: u32) -> Rank {
     (Reverse(priority), Reverse(depth))
 }
 
-/// A queue in buckets of equal rank.
-#[derive(Default)]
-pub(in crate::manager) struct Queue {
+/// A tenant's tasks, in buckets of equal rank.
+struct Line {
+    tenant: Tenant,
     buckets: BTreeMap<Rank, VecDeque<Entry>>,
-    spare: Option<VecDeque<Entry>>,
     /// Out of turn for now, since they lack a custom resource.
     parked: Vec<(Rank, Entry)>,
+}
+
+/// A queue in one line for each tenant.
+#[derive(Default)]
+pub(in crate::manager) struct Queue {
+    lines: SmallVec<[Line; 1]>,
+    spare: Option<VecDeque<Entry>>,
     /// Tasks in here that are still meant.
     live: u64,
+}
+
+impl Line {
+    fn new(tenant: Tenant) -> Self {
+        Self { tenant, buckets: BTreeMap::new(), parked: Vec::new() }
+    }
+
+    fn insert(&mut self, rank: Rank, entry: Entry, spare: &mut Option<VecDeque<Entry>>) {
+        let bucket = self.buckets.entry(rank);
+        bucket.or_insert_with(|| spare.take().unwrap_or_default()).push_back(entry);
+    }
+
+    /// How many entries come before one of this rank that is pushed now.
+    fn before(&self, rank: Rank) -> u64 {
+        self.buckets.range(..=rank).map(|(_, bucket)| bucket.len() as u64).sum()
+    }
+
+    fn len(&self) -> u64 {
+        self.buckets.values().map(|bucket| bucket.len() as u64).sum()
+    }
 }
 
 impl Queue {
@@ -39,92 +68,118 @@ impl Queue {
         self.live == 0
     }
 
-    pub fn push(&mut self, rank: Rank, entry: Entry) {
-        self.insert(rank, entry);
+    pub fn push(&mut self, tenant: Tenant, rank: Rank, entry: Entry) {
+        let known = self.lines.iter().position(|line| line.tenant == tenant);
+        let index = known.unwrap_or_else(|| {
+            self.lines.push(Line::new(tenant));
+            self.lines.len() - 1
+        });
+        self.lines[index].insert(rank, entry, &mut self.spare);
         self.live += 1;
     }
 
-    fn insert(&mut self, rank: Rank, entry: Entry) {
-        let spare = &mut self.spare;
-        self.buckets
-            .entry(rank)
-            .or_insert_with(|| spare.take().unwrap_or_default())
-            .push_back(entry);
+    /// The line whose turn it is.
+    fn line(&self, shares: &Shares) -> Option<usize> {
+        if let [line] = &self.lines[..] {
+            return (!line.buckets.is_empty()).then_some(0);
+        }
+        let lines = self.lines.iter().enumerate().filter(|(_, line)| !line.buckets.is_empty());
+        lines.min_by_key(|(_, line)| shares.turn(line.tenant)).map(|(index, _)| index)
     }
 
-    /// How many entries come before a task that is pushed now.
-    pub fn before(&self, priority: i32, depth: u32) -> u64 {
-        let buckets = self.buckets.range(..=rank(priority, depth));
-        buckets.map(|(_, bucket)| bucket.len() as u64).sum::<u64>().saturating_sub(1)
+    /// About how many entries come before one that its tenant has just pushed, if others take turns
+    /// with it call by call.
+    pub fn before(&self, tenant: Tenant, priority: i32, depth: u32) -> u64 {
+        let own = self.lines.iter().find(|line| line.tenant == tenant);
+        let own = own.map_or(0, |line| line.before(rank(priority, depth)));
+        let others = self.lines.iter().filter(|line| line.tenant != tenant);
+        (own + others.map(|line| line.len().min(own)).sum::<u64>()).saturating_sub(1)
     }
 
     /// The first entry.
-    pub fn first(&self) -> Option<Entry> {
-        self.buckets.first_key_value()?.1.front().copied()
+    pub fn first(&self, shares: &Shares) -> Option<Entry> {
+        let line = &self.lines[self.line(shares)?];
+        line.buckets.first_key_value()?.1.front().copied()
     }
 
     /// Removes the first entry, which was meant if `live`.
-    pub fn pop_first(&mut self, live: bool) -> Option<Entry> {
-        let (_, task) = self.remove_first()?;
+    pub fn pop_first(&mut self, shares: &Shares, live: bool) -> Option<Entry> {
+        let (index, _, task) = self.remove_first(shares)?;
+        self.close(index);
         self.forget(live);
         Some(task)
     }
 
-    fn remove_first(&mut self) -> Option<(Rank, Entry)> {
-        let mut bucket = self.buckets.first_entry()?;
+    fn remove_first(&mut self, shares: &Shares) -> Option<(usize, Rank, Entry)> {
+        let index = self.line(shares)?;
+        let mut bucket = self.lines[index].buckets.first_entry()?;
         let (rank, task) = (*bucket.key(), bucket.get_mut().pop_front());
         if bucket.get().is_empty() {
             self.spare = Some(bucket.remove());
         }
-        Some((rank, task?))
+        Some((index, rank, task?))
     }
 
     /// Lets those behind the first entry go first, until `unpark`.
-    pub fn park_first(&mut self) {
-        let first = self.remove_first();
-        self.parked.extend(first);
+    pub fn park_first(&mut self, shares: &Shares) {
+        if let Some((index, rank, entry)) = self.remove_first(shares) {
+            self.lines[index].parked.push((rank, entry));
+        }
     }
 
     /// Puts what was parked back into its bucket.
     pub fn unpark(&mut self) {
-        for (rank, entry) in std::mem::take(&mut self.parked) {
-            self.insert(rank, entry);
+        for line in &mut self.lines {
+            for (rank, entry) in std::mem::take(&mut line.parked) {
+                line.insert(rank, entry, &mut self.spare);
+            }
         }
     }
 
-    /// The last entry.
-    pub fn last(&self) -> Option<Entry> {
-        self.buckets.last_key_value()?.1.back().copied()
+    /// The last entry of the line whose turn it is.
+    pub fn last(&self, shares: &Shares) -> Option<Entry> {
+        let line = &self.lines[self.line(shares)?];
+        line.buckets.last_key_value()?.1.back().copied()
     }
 
-    /// Removes the last entry, which was meant if `live`.
-    pub fn pop_last(&mut self, live: bool) -> Option<Entry> {
-        let mut bucket = self.buckets.last_entry()?;
+    /// Removes what is `last`, which was meant if `live`.
+    pub fn pop_last(&mut self, shares: &Shares, live: bool) -> Option<Entry> {
+        let index = self.line(shares)?;
+        let mut bucket = self.lines[index].buckets.last_entry()?;
         let task = bucket.get_mut().pop_back();
         if bucket.get().is_empty() {
             self.spare = Some(bucket.remove());
         }
+        self.close(index);
         self.forget(live);
         task
+    }
+
+    /// A line that is empty is no more, unless it is the only one.
+    fn close(&mut self, index: usize) {
+        let line = &self.lines[index];
+        if self.lines.len() > 1 && line.buckets.is_empty() && line.parked.is_empty() {
+            self.lines.swap_remove(index);
+        }
     }
 
     /// An entry is no longer meant; it stays until it is popped.
     pub fn forget(&mut self, live: bool) {
         self.live -= u64::from(live);
         if self.live == 0 {
-            self.buckets.clear();
-            self.parked.clear();
+            self.lines.clear();
             if self.spare.as_ref().is_some_and(|spare| spare.capacity() > 1024) {
                 self.spare = None;
             }
         }
     }
 
-    /// Removes all entries, first to last.
+    /// Removes all entries, those of each tenant first to last.
     pub fn drain(&mut self) -> Vec<Entry> {
         self.unpark();
         self.live = 0;
-        std::mem::take(&mut self.buckets).into_values().flatten().collect()
+        let lines = std::mem::take(&mut self.lines).into_iter();
+        lines.flat_map(|line| line.buckets.into_values().flatten()).collect()
     }
 }
 
@@ -172,33 +227,98 @@ impl Classes {
 mod tests {
     use super::*;
 
+    const ONE: Tenant = Tenant(0);
+
     #[test]
     fn what_is_parked_lets_others_go_first_until_it_is_unparked() {
-        let mut queue = Queue::default();
+        let (mut queue, shares) = (Queue::default(), &Shares::default());
         for task in 0..3 {
-            queue.push(rank(0, 0), (TaskId(task), 0));
+            queue.push(ONE, rank(0, 0), (TaskId(task), 0));
         }
-        queue.park_first();
-        assert_eq!(queue.first(), Some((TaskId(1), 0)));
+        queue.park_first(shares);
+        assert_eq!(queue.first(shares), Some((TaskId(1), 0)));
         // The parked one is no longer meant.
         queue.forget(true);
-        assert_eq!((queue.pop_first(true), queue.len()), (Some((TaskId(1), 0)), 1));
+        assert_eq!((queue.pop_first(shares, true), queue.len()), (Some((TaskId(1), 0)), 1));
         queue.unpark();
-        assert_eq!((queue.pop_first(true), queue.len()), (Some((TaskId(2), 0)), 0));
-        assert_eq!(queue.first(), None);
+        assert_eq!((queue.pop_first(shares, true), queue.len()), (Some((TaskId(2), 0)), 0));
+        assert_eq!(queue.first(shares), None);
     }
 
     #[test]
     fn priority_then_depth_then_order() {
-        let mut queue = Queue::default();
+        let (mut queue, shares) = (Queue::default(), &Shares::default());
         for (priority, depth, task) in [(0, 0, 1), (0, 2, 2), (1, 0, 3), (0, 2, 4)] {
-            queue.push(rank(priority, depth), (TaskId(task), 1));
+            queue.push(ONE, rank(priority, depth), (TaskId(task), 1));
         }
-        assert_eq!(queue.last(), Some((TaskId(1), 1)));
+        assert_eq!(queue.last(shares), Some((TaskId(1), 1)));
         let order: Vec<u64> =
-            std::iter::from_fn(|| queue.pop_first(true)).map(|(task, _)| task.0).collect();
+            std::iter::from_fn(|| queue.pop_first(shares, true)).map(|(task, _)| task.0).collect();
         assert_eq!(order, [3, 2, 4, 1]);
         assert!(queue.is_empty());
+    }
+
+    #[test]
+    fn tenants_take_turns_and_a_late_one_saves_nothing_up() {
+        let (mut queue, mut shares) = (Queue::default(), Shares::default());
+        let entry = |task| (TaskId(task), 0);
+        (0..50).for_each(|task| queue.push(Tenant(1), rank(9, 9), entry(task)));
+        let mut run = |queue: &mut Queue, calls: usize| {
+            let mut order = Vec::new();
+            for _ in 0..calls {
+                let (task, _) = queue.pop_first(&shares, true).unwrap();
+                let tenant = Tenant(1 + u32::from(task.0 >= 100));
+                shares.charge(tenant, if tenant == Tenant(1) { 10 } else { 30 });
+                order.push(tenant.0);
+            }
+            order
+        };
+        assert_eq!(run(&mut queue, 20), [1; 20]);
+        (100..110).for_each(|task| queue.push(Tenant(2), rank(0, 0), entry(task)));
+        assert_eq!(queue.before(Tenant(2), 0, 0), 9 + 10);
+        assert_eq!(run(&mut queue, 9), [2, 1, 1, 1, 2, 1, 1, 1, 2]);
+        let rest = run(&mut queue, 31);
+        assert_eq!(rest.iter().filter(|tenant| **tenant == 2).count(), 7);
+        assert!(queue.is_empty());
+    }
+
+    /// While both have something to run, what two tenants get differs by little, whatever their
+    /// calls cost, and whoever comes and goes besides.
+    #[test]
+    fn many_random_tenants_get_shares_that_are_alike() {
+        for seed in 0..200_u64 {
+            let mut state = seed;
+            let mut random = |below: u64| {
+                state =
+                    state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888);
+                (state >> 33) % below
+            };
+            let (mut queue, mut shares) = (Queue::default(), Shares::default());
+            let dearest = 1 + random(1000);
+            // What each has had since both last had something to run.
+            let (mut had, mut backlog, mut costs) = ([0; 40], [0_u32; 40], Vec::new());
+            for _ in 0..2000 {
+                let tenant = if random(2) == 0 { random(2) } else { random(40) } as usize;
+                if backlog[tenant] < 5 || tenant < 2 {
+                    let rank = rank(random(3) as i32, random(3) as u32);
+                    queue.push(Tenant(tenant as u32), rank, (TaskId(costs.len() as u64), 0));
+                    costs.push((tenant, random(dearest + 1)));
+                    backlog[tenant] += 1;
+                }
+                if random(10) < 8
+                    && let Some((task, _)) = queue.pop_first(&shares, true)
+                {
+                    let (tenant, cost) = costs[task.0 as usize];
+                    shares.charge(Tenant(tenant as u32), cost);
+                    had[tenant] += cost;
+                    backlog[tenant] -= 1;
+                }
+                if backlog[0] == 0 || backlog[1] == 0 {
+                    had = [0; 40];
+                }
+                assert!(had[0].abs_diff(had[1]) <= 3 * dearest, "seed {seed}: {had:?}");
+            }
+        }
     }
 
     #[test]

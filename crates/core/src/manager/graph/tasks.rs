@@ -6,7 +6,7 @@ use crate::manager::clock::Now;
 use crate::manager::overview::Pause;
 use crate::manager::table::{BlockSlot, Slot, Table, TaskSlot};
 use crate::wire::{CallOptions, Payload};
-use freestone_base::{FunctionId, TaskId, WorkerId};
+use freestone_base::{FunctionId, TaskId, Tenant, WorkerId};
 use smallvec::SmallVec;
 use std::sync::Arc;
 
@@ -68,6 +68,7 @@ pub(in crate::manager) struct Task {
     pub pinned: Option<WorkerId>,
     pub near: Option<Near>,
     pub priority: i32,
+    pub tenant: Tenant,
     pub depth: u32,
     /// Its resources as a number.
     pub class: u32,
@@ -135,6 +136,7 @@ impl Task {
             pinned: submission.worker,
             near: submission.near,
             priority: submission.priority,
+            tenant: submission.tenant.unwrap_or_default(),
             depth,
             attempt: 0,
             stamp: 0,

@@ -1,5 +1,6 @@
 //! From ready to sent: who gets what, and what is sent at the end of an event.
 
+use super::Schedule;
 use crate::manager::Manager;
 use crate::manager::api::Action;
 use crate::manager::graph::{Stage, UNMEASURED_NS};
@@ -114,7 +115,10 @@ impl Manager {
             }
             let goes_first = |than: TaskSlot| {
                 let (one, other) = (&self.graph.tasks[task], &self.graph.tasks[than]);
-                (one.priority, one.depth) > (other.priority, other.depth)
+                let turns = [one, other].map(|task| self.schedule.shares.turn(task.tenant));
+                turns[0] < turns[1]
+                    || turns[0] == turns[1]
+                        && (one.priority, one.depth) > (other.priority, other.depth)
             };
             if best.is_none_or(|(_, than)| goes_first(than)) {
                 best = Some((From::Class(class), task));
@@ -126,35 +130,37 @@ impl Manager {
     /// The first ready task of a class; entries that are no longer meant are removed.
     fn first_of_class(&mut self, class: u32) -> Option<TaskSlot> {
         loop {
-            let entry = self.schedule.classes.get(class).queue.first()?;
+            let entry = self.schedule.classes.get(class).queue.first(&self.schedule.shares)?;
             if let Some(task) = self.graph.tasks.find_queued(entry, Stage::Ready) {
                 return Some(task);
             }
-            self.schedule.classes.queue(class).pop_first(false);
+            self.schedule.classes.queue(class).pop_first(&self.schedule.shares, false);
         }
     }
 
     fn first_of_own(&mut self, worker: WorkerId) -> Option<TaskSlot> {
         loop {
-            let entry = self.members.workers[worker].queue.first()?;
+            let entry = self.members.workers[worker].queue.first(&self.schedule.shares)?;
             if let Some(task) = self.graph.tasks.find_queued(entry, Stage::Queued(worker)) {
                 let record = &self.graph.tasks[task];
                 if !self.members.workers[worker].lacks_custom(&record.options.resources) {
                     return Some(task);
                 }
                 // It keeps back none of those behind it: the holder may wait for one of them.
-                self.members.workers[worker].queue.park_first();
+                self.members.workers[worker].queue.park_first(&self.schedule.shares);
                 continue;
             }
-            self.members.workers[worker].queue.pop_first(false);
+            self.members.workers[worker].queue.pop_first(&self.schedule.shares, false);
         }
     }
 
     fn take(&mut self, from: From, id: WorkerId) {
-        match from {
-            From::Own => self.members.workers[id].queue.pop_first(true),
-            From::Class(class) => self.schedule.classes.queue(class).pop_first(true),
+        let Schedule { classes, shares, .. } = &mut self.schedule;
+        let queue = match from {
+            From::Own => &mut self.members.workers[id].queue,
+            From::Class(class) => classes.queue(class),
         };
+        queue.pop_first(shares, true);
     }
 
     fn has_room(&self, worker: &Worker, task: TaskSlot) -> bool {
@@ -183,6 +189,8 @@ impl Manager {
             record.charged_ns = expected_ns.unwrap_or(UNMEASURED_NS);
             self.members.workers[id].backlog_ns += record.charged_ns;
         }
+        let cores = u64::from(record.options.resources.cores.max(1));
+        self.schedule.shares.charge(record.tenant, record.charged_ns.saturating_mul(cores));
         self.counts.ready -= 1;
         self.counts.assigned += 1;
         let running = self.members.workers[id].take_in(name, record);
@@ -200,6 +208,7 @@ impl Manager {
             outputs: record.outputs.iter().map(|slot| self.graph.blocks[*slot].name).collect(),
             options: record.options.clone(),
             priority: record.priority,
+            tenant: record.tenant,
             expected_ns,
         };
         self.members.workers[id].post.run.push(assignment);

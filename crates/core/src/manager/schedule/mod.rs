@@ -6,12 +6,14 @@ mod dispatch;
 mod near_tests;
 mod pausing;
 mod placement;
+#[cfg(test)]
+mod shares_tests;
 mod speculation;
 mod stealing;
 
 pub(in crate::manager) use dispatch::is_ahead;
 
-use super::graph::Classes;
+use super::graph::{Classes, Shares};
 use super::table::TaskSlot;
 use std::collections::BTreeMap;
 
@@ -20,6 +22,8 @@ use std::collections::BTreeMap;
 pub(in crate::manager) struct Schedule {
     /// Ready tasks that any worker may take.
     pub classes: Classes,
+    /// Whose turn it is.
+    shares: Shares,
     categories: categories::Categories,
     /// First attempts of tasks that were given to a second worker.
     stragglers: BTreeMap<TaskSlot, speculation::First>,

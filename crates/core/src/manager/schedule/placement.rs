@@ -38,8 +38,8 @@ impl Manager {
         let record = &mut self.graph.tasks[task];
         record.stage = Stage::Ready;
         record.stamp += 1;
-        let rank = rank(record.priority, record.depth);
-        self.schedule.classes.queue(record.class).push(rank, (id, record.stamp));
+        let queue = self.schedule.classes.queue(record.class);
+        queue.push(record.tenant, rank(record.priority, record.depth), (id, record.stamp));
     }
 
     pub(in crate::manager) fn enqueue_for(&mut self, task: TaskSlot, worker: WorkerId) {
@@ -53,7 +53,8 @@ impl Manager {
             return self.members.arrivals.add_task(worker, entry);
         };
         holder.backlog_ns += record.charged_ns;
-        holder.queue.push(rank(record.priority, record.depth), (id, record.stamp));
+        let rank = rank(record.priority, record.depth);
+        holder.queue.push(record.tenant, rank, (id, record.stamp));
         self.members.workers.reorder(worker);
         self.members.touch(worker);
     }

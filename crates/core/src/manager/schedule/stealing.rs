@@ -62,7 +62,7 @@ impl Manager {
         let mut passed = Vec::new();
         let mut found = None;
         while let Some(task) = self.last_queued(victim).filter(|_| passed.len() < TASKS_SEEN) {
-            let entry = self.members.workers[victim].queue.pop_last(true);
+            let entry = self.members.workers[victim].queue.pop_last(&self.schedule.shares, true);
             if self.may_run(task, thief) && self.fetch_ns(&self.graph.tasks[task], thief) < wait_ns
             {
                 found = Some(task);
@@ -73,7 +73,7 @@ impl Manager {
         for (task, entry) in passed.into_iter().rev() {
             let record = &self.graph.tasks[task];
             let rank = crate::manager::graph::rank(record.priority, record.depth);
-            self.members.workers[victim].queue.push(rank, entry);
+            self.members.workers[victim].queue.push(record.tenant, rank, entry);
         }
         let Some(task) = found else { return false };
         self.unqueue(task, victim);
@@ -87,11 +87,11 @@ impl Manager {
 
     fn last_queued(&mut self, victim: WorkerId) -> Option<TaskSlot> {
         loop {
-            let entry = self.members.workers[victim].queue.last()?;
+            let entry = self.members.workers[victim].queue.last(&self.schedule.shares)?;
             if let Some(task) = self.graph.tasks.find_queued(entry, Stage::Queued(victim)) {
                 return Some(task);
             }
-            self.members.workers[victim].queue.pop_last(false);
+            self.members.workers[victim].queue.pop_last(&self.schedule.shares, false);
         }
     }
 

@@ -7,7 +7,7 @@ use crate::wire::{
     Output, Report, Spent, TaskFailure, ToExecutor, ToWorker, WorkerStatus,
 };
 use crate::worker::{Action, Adopted, Event, ExternalFile, FileStamp, Now, Worker};
-use freestone_base::{FunctionId, Name, Resources, TaskId};
+use freestone_base::{FunctionId, Name, Resources, TaskId, Tenant};
 use smallvec::smallvec;
 use std::sync::Arc;
 
@@ -106,6 +106,7 @@ pub(super) fn call(number: u64) -> Assignment {
         outputs: smallvec![Name::of(&number.to_le_bytes())],
         options: Arc::new(CallOptions::default()),
         priority: 0,
+        tenant: Tenant::default(),
         expected_ns: Some(1000),
     }
 }

@@ -12,7 +12,7 @@ use crate::worker::claim::Claims;
 use crate::worker::{
     Action, Adopted, Event, ExternalFile, FileStamp, Now, TransferError, Worker, WorkerConfig,
 };
-use freestone_base::{Custom, FunctionId, Name, Resources, TaskId, WorkerId};
+use freestone_base::{Custom, FunctionId, Name, Resources, TaskId, Tenant, WorkerId};
 use smallvec::smallvec;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
@@ -416,6 +416,7 @@ impl World {
             outputs: smallvec![Name::of(&[1, task.0 as u8, (task.0 >> 8) as u8])],
             options: Arc::new(options),
             priority: self.dice.below(3) as i32,
+            tenant: Tenant::default(),
             expected_ns: self.dice.pick(&[None, Some(1000), Some(1000), Some(10_000_000)]).unwrap(),
         }
     }

@@ -1,0 +1,140 @@
+"""Classes of the program in calls: they go by value, and what they have changes meanwhile."""
+
+from __future__ import annotations
+
+import dataclasses
+import enum
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+import freestone as fs
+
+
+@pytest.fixture(scope="module")
+def cluster() -> Iterator[fs.Cluster]:
+    with fs.Cluster(executors=1, memory="32MiB", disk="32MiB") as cluster:
+        yield cluster
+
+
+def settings() -> Any:
+    class Settings:
+        limit = 1
+        nested: dict[str, int] = {"a": 1}  # noqa: RUF012
+
+        def limited(self, x: int) -> int:
+            return x * self.limit
+
+        @classmethod
+        def of_class(cls) -> int:
+            return cls.limit
+
+    return Settings
+
+
+@pytest.mark.parametrize("pure", [True, False])
+def test_calls_see_a_class_as_it_was_then(cluster: fs.Cluster, pure: bool) -> None:
+    kind = settings()
+
+    def by_class(x: int) -> int:
+        return x * int(kind.limit)
+
+    def by_class_method() -> int:
+        return int(kind.of_class())
+
+    def by_instance(x: int) -> int:
+        return int(kind().limited(x))
+
+    def by_nested() -> int:
+        return int(kind.nested["a"])
+
+    def results() -> list[int]:
+        calls = [(by_class, 2), (by_class_method,), (by_instance, 3), (by_nested,)]
+        return [cluster.submit(f, *args, pure=pure).result() for f, *args in calls]  # type: ignore[operator]
+
+    assert results() == [2, 1, 3, 1]
+    kind.limit = 7
+    kind.nested["a"] = 8
+    assert results() == [14, 7, 21, 8]
+    kind.of_class = classmethod(lambda cls: -cls.limit)
+    kind.limit = 1
+    assert results() == [2, -1, 3, 8]
+
+
+def test_a_call_that_runs_late_has_the_class_of_its_time(cluster: fs.Cluster) -> None:
+    kind, gate = settings(), cluster.queue("gate")
+
+    def late(before: None) -> int:
+        return int(kind.limit)
+
+    def now() -> int:
+        return int(kind.limit) * 100
+
+    first = cluster.submit(late, cluster.submit(gate.get, pure=False), pure=False)
+    kind.limit = 7
+    assert cluster.submit(now, pure=False).result() == 700
+    gate.put(None)
+    assert first.result() == 1
+    assert cluster.submit(now, pure=False).result() == 700
+    assert cluster.submit(late, None, pure=False).result() == 7
+
+
+def test_what_comes_back_leaves_the_programs_class_alone(cluster: fs.Cluster) -> None:
+    kind = settings()
+    made = cluster.submit(kind, pure=False)
+    put = cluster.put([kind(), kind()])
+    given = cluster.submit(lambda x: x, kind(), pure=False)
+    kind.limit = 9
+    assert [type(x) for x in (made.result(), *put.result(), given.result())] == [kind] * 4
+    assert kind.limit == 9
+
+
+def test_attributes_and_defaults_of_functions_may_change(cluster: fs.Cluster) -> None:
+    def scaled(x: int, by: int = 2) -> Any:
+        return x * by, getattr(scaled, "offset", 0)
+
+    assert cluster.submit(scaled, 1).result() == (2, 0)
+    scaled.__defaults__ = (5,)
+    scaled.offset = 3  # type: ignore[attr-defined]
+    assert cluster.submit(scaled, 1).result() == (5, 3)
+
+
+def test_classes_with_slots(cluster: fs.Cluster) -> None:
+    @dataclasses.dataclass(slots=True)
+    class Point:
+        x: int
+        y: int = 2
+
+    class Hidden:
+        __slots__ = ("_Hidden__value", "__weakref__", "open")
+
+        def __init__(self, value: int) -> None:
+            self.__value, self.open = value, -value
+
+        def value(self) -> int:
+            return self.__value
+
+    assert cluster.submit(lambda: Point(1)).result() == Point(1)
+    assert cluster.submit(lambda p: Point(p.y, p.x), Point(3)).result() == Point(2, 3)
+    hidden = cluster.submit(lambda h: Hidden(h.value() + 1), Hidden(4)).result()
+    assert (type(hidden), hidden.value(), hidden.open) == (Hidden, 5, -5)
+    with pytest.raises(AttributeError):
+        cluster.submit(lambda: setattr(Point(1), "z", 3)).result()
+
+
+def test_enums_and_classes_made_in_calls(cluster: fs.Cluster) -> None:
+    class Colour(enum.Enum):
+        RED = 1
+        BLUE = 2
+
+    def make() -> Any:
+        class Local:
+            count = 3
+
+        return Local()
+
+    assert cluster.submit(lambda: Colour.BLUE).result() is Colour.BLUE
+    made = cluster.submit(make).result()
+    assert made.count == 3
+    assert cluster.submit(lambda x: type(x).count, made).result() == 3
