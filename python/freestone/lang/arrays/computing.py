@@ -240,9 +240,9 @@ def _gathered(node: Node, known: Known) -> Any:
     if lowering is None:
         return _mapped(node, known).compute()
     if lowering.sources[0].attrs["data"].client is not None:
-        made = _mapped(node, known)
-        with cancelling(map(future_of, made.blocks)):
-            return made.compute()
+        array = _mapped(node, known)
+        with cancelling(map(future_of, array.blocks)):
+            return array.compute()
     encoded, whole = lowering.plan.encoded(), _wholes(lowering, known)
 
     def rows(tile: tuple[Any, ...], threads: int) -> Any:
