@@ -15,7 +15,7 @@ from tests.compat.fake import FakeCluster, Gate
 joblib = pytest.importorskip("joblib")
 
 from freestone.compat.joblib import FreestoneBackend  # noqa: E402
-from freestone.errors import ClosedError  # noqa: E402
+from freestone.errors import UsageError  # noqa: E402
 
 
 @pytest.fixture(autouse=True)
@@ -142,7 +142,7 @@ def test_scikit_learn_runs_on_it(fake: FakeCluster) -> None:
 
 def test_without_a_cluster_it_says_what_to_do(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("freestone.compat.joblib.current", lambda: None)
-    with pytest.raises(ClosedError, match=r"freestone\.Cluster"):
+    with pytest.raises(UsageError, match=r"no cluster is open .*freestone\.Cluster"):
         joblib.parallel_config("freestone")
 
 

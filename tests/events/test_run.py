@@ -1,5 +1,6 @@
 """Runs of programs as ranks, as processes and as threads."""
 
+import json
 import os
 import pickle
 import signal
@@ -476,11 +477,14 @@ if __name__ == "__main__":
 
 
 @pytest.mark.parametrize("interrupt", [os.killpg, os.kill], ids=["terminal", "process"])
-def test_an_interrupted_run_says_what_waits(tmp_path: Path, interrupt: Any) -> None:
-    script = tmp_path / "waits.py"
+def test_an_interrupted_run_says_what_waits_and_leaves_its_trace(
+    tmp_path: Path, interrupt: Any
+) -> None:
+    script, trace = tmp_path / "waits.py", tmp_path / "run.json"
     script.write_text(WAITS)
     process = subprocess.Popen(
         [sys.executable, str(script)],
+        env={**os.environ, "FREESTONE_EVENTS_TRACE": str(trace)},
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
@@ -495,6 +499,8 @@ def test_an_interrupted_run_says_what_waits(tmp_path: Path, interrupt: Any) -> N
     assert any(waits.format(rank) in output for rank in range(2))
     assert output.count("interrupted\n") == 2
     assert "KeyboardInterrupt" in output
+    spans = [one for one in json.loads(trace.read_text())["traceEvents"] if one["name"] == "main"]
+    assert {one["pid"] for one in spans} == {0, 1}
 
 
 def test_no_rank_runs_outside_of_a_run() -> None:

@@ -2,9 +2,11 @@ from __future__ import annotations
 
 import functools
 import gc
+import sys
 import threading
 import weakref
 from collections.abc import Callable
+from types import ModuleType
 from typing import Any
 
 import numpy as np
@@ -56,6 +58,15 @@ def test_a_cached_function_of_a_script_is_sent() -> None:
     loaded: Any = load(encode(space["f"]).definition)
     assert loaded(1) == 2
     assert loaded.cache_parameters() == {"maxsize": 3, "typed": False}
+
+
+def test_the_main_module_of_a_spawned_child_is_sent(monkeypatch: pytest.MonkeyPatch) -> None:
+    module = ModuleType("__mp_main__")
+    exec("K = 2\nclass C: k = 3\ndef g(x): return x * K + C.k\ndef f(x): return g(x)", vars(module))
+    monkeypatch.setitem(sys.modules, "__mp_main__", module)
+    encoded = encode(module.f)
+    monkeypatch.delitem(sys.modules, "__mp_main__")
+    assert load(encoded.definition)(5) == 13
 
 
 def test_the_same_function_is_encoded_once() -> None:

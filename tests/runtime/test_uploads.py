@@ -259,6 +259,12 @@ def test_workers_that_join_later_have_it(module: Callable[[str, str], Path], cou
         assert everywhere(cluster, which) == [3, 3]
 
 
+def test_messages_may_carry_nothing(module: Callable[[str, str], Path]) -> None:
+    with fs.Cluster(executors=1, memory="64MiB", disk="64MiB", inline_nbytes=0) as cluster:
+        cluster.upload(module("uploaded_version", "NUMBER = 4"))
+        assert everywhere(cluster, which) == [4]
+
+
 @pytest.mark.parametrize(
     ("name", "data", "error", "reason"),
     [

@@ -123,6 +123,8 @@ def test_options_of_a_task_are_checked_where_it_is_decorated() -> None:
         fs.task(keep="always")(label)
     with pytest.raises(TypeError, match=r"retries='2' .str."):
         fs.task(retries="2")(label)
+    with pytest.raises(TypeError, match=r"resources=\[2\] .list.: give a dict"):
+        fs.task(resources=[2])(label)  # type: ignore[arg-type]
     with pytest.raises(TypeError, match="no option 'aritty'"):
         add.options(aritty=3)
 
@@ -227,6 +229,8 @@ def test_errors_can_be_had_from_the_package() -> None:
     [
         ({"resources": {"cores": -1}}, ValueError, r"resources=\{'cores': -1\}"),
         ({"resources": {"memory": 2**70}}, ValueError, r"resources=\{'memory': 11805"),
+        ({"resources": 5}, TypeError, r"resources=5 .int.: give a dict, such as \{'cores': 2\}"),
+        ({"resources": "cores=2"}, TypeError, "resources='cores=2' .str.: give a dict"),
         ({"env": {"FOO": 1}}, TypeError, r"env=\{'FOO': 1\}.*try \{'FOO': '1'\}"),
     ],
 )

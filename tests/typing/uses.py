@@ -31,6 +31,7 @@ def of_calls(cluster: fs.Cluster) -> None:
     assert_type(cluster.gather(lengths), list[int])
     assert_type(cluster.gather({"one": lengths[0]}), dict[str, int])
     assert_type(cluster.submit(length, "four").result(timeout_s=3), int)
+    assert_type(cluster.run(length, "four", workers=0), dict[str, int])
     assert_type(cluster.put("a value", keep="worker"), Future[str])
     assert_type(cluster.wait(lengths).done, set[Future[int]])
     for each in cluster.as_completed(lengths):

@@ -16,7 +16,7 @@ from freestone.client.definitions import Definitions
 from freestone.client.environments import adapt
 from freestone.client.files import File, fetch_block
 from freestone.client.future import Future
-from freestone.client.options import Categories, Keep, native_options
+from freestone.client.options import Categories, Keep, amounts_of, native_options
 from freestone.client.waiting import Callbacks
 from freestone.config import Config
 from freestone.errors import (
@@ -266,12 +266,12 @@ class LocalClient:
     def _native(self, options: dict[str, Any], outputs: int) -> _native.manager.Options:
         self.require_open("submit a call")
         self._require_cache(options.get("keep"))
-        resources = options.pop("resources", None)
+        amounts = amounts_of(options.pop("resources", None))
         if options.get("category") is not None:
-            options["category"] = self._categories.number(options["category"], resources or {})
+            options["category"] = self._categories.number(options["category"], dict(amounts))
         if options.get("retries") is None:
             options["retries"] = self.config.retries
-        return native_options(tuple((resources or {}).items()), outputs, tuple(options.items()))
+        return native_options(amounts, outputs, tuple(options.items()))
 
     def _require_cache(self, keep: str | None) -> None:
         if keep == "forever" and self.config.cache is None:

@@ -156,8 +156,17 @@ def check_options(options: Mapping[str, Any]) -> None:
     given = {key: value for key, value in options.items() if key not in _ELSEWHERE}
     if given.get("retries", 0) is None:
         del given["retries"]
-    resources = options.get("resources") or {}
-    native_options(tuple(resources.items()), 1, tuple(given.items()))
+    native_options(amounts_of(options.get("resources")), 1, tuple(given.items()))
+
+
+def amounts_of(resources: Any) -> _Amounts:
+    """Return what ``resources=`` names and how much of each."""
+    if resources is None:
+        return ()
+    if not isinstance(resources, Mapping):
+        kind = type(resources).__name__
+        raise TypeError(f"resources={resources!r} ({kind}): give a dict, such as {{'cores': 2}}")
+    return tuple(resources.items())
 
 
 def _check_names(options: Iterable[str]) -> None:

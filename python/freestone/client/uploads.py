@@ -32,11 +32,13 @@ _OURS = frozenset({"freestone", "cloudpickle", "numpy"})
 """What executors have imported before the first call."""
 _SUFFIXES = (".py", *EXTENSION_SUFFIXES)
 _LEFT_OUT = frozenset({"__pycache__", ".git"})
-# An older file would be compiled again; a newer one than the process be taken for changed.
+# A file that is newer than the process would be taken for changed, and executed again.
 _MODIFIED = 315_532_800
 _TIMEOUT_S = 60.0
 _ENCODING_NBYTES = 256
 """What a piece takes besides its bytes, at most."""
+_MIN_NBYTES = 1024
+"""Of a piece; where messages carry less, there is one."""
 
 
 def read(path: str | os.PathLike[str]) -> tuple[functions.Package, _Files]:
@@ -81,10 +83,10 @@ def send(client: LocalClient, package: functions.Package, files: _Files) -> None
         for name in sorted(files):
             archive.writestr(zipfile.ZipInfo(name), files[name], zipfile.ZIP_DEFLATED)
     data = packed.getvalue()
-    size = len(data)
-    if size <= functions.LARGE_NBYTES:
-        # The manager keeps what goes into a message, and loses it with no worker.
-        size = max(client.config.inline_nbytes - _ENCODING_NBYTES, 1)
+    size = client.config.inline_nbytes - _ENCODING_NBYTES
+    # The manager keeps what goes into a message, and loses it with no worker.
+    if len(data) > functions.LARGE_NBYTES or size < _MIN_NBYTES:
+        size = len(data)
     pieces = [data[start : start + size] for start in range(0, len(data), size)]
     # Who finds the first one finds all.
     for number in reversed(range(len(pieces))):

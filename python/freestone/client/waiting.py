@@ -8,7 +8,7 @@ import logging
 import threading
 import time
 from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping
-from contextlib import nullcontext, suppress
+from contextlib import contextmanager, nullcontext, suppress
 from typing import Any, Generic, NamedTuple, TypeVar
 
 from freestone import _native
@@ -16,7 +16,16 @@ from freestone.client.future import Future
 from freestone.client.pausing import IN_TASK, paused
 from freestone.errors import WaitTimeoutError
 
-__all__ = ["AsCompleted", "Callbacks", "DoneAndNotDone", "as_completed", "gather", "wait"]
+__all__ = [
+    "AsCompleted",
+    "Callbacks",
+    "DoneAndNotDone",
+    "as_completed",
+    "cancelling",
+    "gather",
+    "result_of",
+    "wait",
+]
 
 T = TypeVar("T")
 
@@ -165,6 +174,38 @@ def wait(
         pass
     done |= {future for future in futures if future.done()}
     return DoneAndNotDone(done, futures - done)
+
+
+@contextmanager
+def cancelling(futures: Iterable[Any]) -> Iterator[None]:
+    """Cancel calls that have not ended when what waits for them is interrupted, or fails.
+
+    For calls which the very statement has submitted that waits for them: nobody else could.
+    """
+    try:
+        yield
+    except BaseException:
+        pending = [one for one in futures if isinstance(one, Future) and not one.done()]
+        if pending:
+            pending[0].client.cancel(pending)
+        raise
+
+
+def result_of(calls: list[Any]) -> Any:
+    """Return the result of the last of some calls; `cancelling` says for which.
+
+    The others are let go of as they end, so that what has been merged does not take memory while
+    others run. For that the list is emptied.
+    """
+    last, pending = calls[-1], set(calls)
+    calls.clear()
+    with cancelling(pending):
+        if len(pending) > 1:
+            for future in as_completed(pending):
+                pending.discard(future)
+                if future is last:
+                    break
+        return last.result()
 
 
 def _checked(futures: Iterable[Future[T]]) -> Iterable[Future[T]]:

@@ -9,6 +9,7 @@ from typing import Any, Self
 
 import numpy as np
 
+from freestone.client.waiting import result_of
 from freestone.collections.base import Collection
 from freestone.collections.blocking import cuts_of
 from freestone.collections.frame import Frame
@@ -98,11 +99,12 @@ class Bag(Collection):
         -----
         Blocks are folded where they are, and their totals combined in a tree.
         """
-        total = self.reduce(
+        calls = self._reducing(
             functools.partial(_combined, combine or function),
             functools.partial(_folded, function, initial),
-            commutes=commutes,
-        ).result()
+            {"commutes": commutes},
+        )
+        total = result_of(calls)
         if not total:
             raise EmptyCollectionError(self.name, "fold")
         return total[0]

@@ -213,18 +213,28 @@ class Collection(Sources):
         Future
             That of the result; without a cluster it is finished, and the result is here.
         """
+        return self._reducing(op, function, options)[-1]
+
+    def _reducing(
+        self,
+        op: Callable[[Any, Any], Any],
+        function: Callable[[Any], Any] | None,
+        options: dict[str, Any],
+    ) -> list[Any]:
+        """Return the futures of what is submitted for a reduction, of which the last is its own."""
         pieces = self._live("reduce it")
         if not pieces:
             raise EmptyCollectionError(self.name, "reduce")
         client = self.client
         if client is None:
             values = map(function, pieces) if function is not None else pieces
-            return FinishedFuture(functools.reduce(op, values))
+            return [FinishedFuture(functools.reduce(op, values))]
+        made: list[Any] = []
         if function is not None:
-            pieces = client.map(function, zip(pieces))
+            made = client.map(function, zip(pieces))
         elif not all(type(piece) is Future for piece in pieces):
-            pieces = client.map(_same, zip(pieces))
-        return reduce(op, pieces, **options)
+            made = client.map(_same, zip(pieces))
+        return [*made, reduce(op, made or pieces, **options)]
 
     def rechunk(self, block_rows: int | Sequence[int] | NDArray[Any]) -> Self:
         """Cut the same rows into other blocks.

@@ -25,7 +25,7 @@ from joblib._parallel_backends import (
 )
 
 from freestone.client.opened import current
-from freestone.errors import ClosedError
+from freestone.errors import UsageError
 from freestone.functions import in_executor
 from freestone.functions.pickling import Pickler
 
@@ -225,7 +225,10 @@ def _limited(threads: int | None) -> Iterator[None]:
 def _current() -> Client:
     client = current()
     if client is None:
-        raise ClosedError("run joblib's calls")
+        raise UsageError(
+            "no cluster is open for joblib's calls: open one by 'with freestone.Cluster():', or "
+            "give parallel_config('freestone', cluster=...)"
+        )
     return client
 
 

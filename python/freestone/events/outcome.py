@@ -84,10 +84,11 @@ def pickled(outcome: Outcome, rank: int) -> bytes:
 
 def write_trace(path: str | None, outcomes: Sequence[Outcome]) -> None:
     """Write what ranks did, if that was noted; if that can't be done, warn: the run is over."""
-    if path is None:
+    traces = [outcome.trace for outcome in outcomes]
+    if path is None or not any(traces):
         return
     try:
-        tracing.write(path, [outcome.trace for outcome in outcomes])
+        tracing.write(path, traces)
     except OSError as error:
         text = f"the trace of the ranks could not be written to {path!r}: {error}"
         warnings.warn(text, RuntimeWarning, stacklevel=4)

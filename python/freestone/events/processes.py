@@ -26,7 +26,13 @@ _CODE = (
 
 
 class Processes:
-    """The processes of a run."""
+    """The processes of a run.
+
+    Attributes
+    ----------
+    outcomes : list of Outcome
+        How each has ended, as far as it has.
+    """
 
     def __init__(self, ranks: int, settings: Settings) -> None:
         self._ranks = ranks
@@ -34,7 +40,7 @@ class Processes:
         self._memory = _native.events.EventMemory(ranks, arena=settings.arena)
         self._started: dict[int, subprocess.Popen[bytes]] = {}
         self._results = [os.memfd_create(f"rank-{rank}") for rank in range(ranks)]
-        self._outcomes = [Outcome() for _ in range(ranks)]
+        self.outcomes = [Outcome() for _ in range(ranks)]
         self._grace = Grace(self._memory)
 
     def run(self, main: Callable[..., Any], args: tuple[Any, ...]) -> list[Outcome]:
@@ -49,7 +55,7 @@ class Processes:
             self._kill()
             for descriptor in (program, *self._results):
                 os.close(descriptor)
-        return self._outcomes
+        return self.outcomes
 
     def _start(self, rank: int, program: int) -> None:
         job = {
@@ -102,25 +108,25 @@ class Processes:
         """Note how a rank ended."""
         code = self._started[rank].wait()
         if code == 0 and os.fstat(self._results[rank]).st_size:
-            self._outcomes[rank] = loaded(self._results[rank])
-            if self._outcomes[rank].error is not None:
+            self.outcomes[rank] = loaded(self._results[rank])
+            if self.outcomes[rank].error is not None:
                 self._grace.on_failed()
             return
         how = f"was killed by {signal.Signals(-code).name}" if code < 0 else f"exited with {code}"
         error = RankLostError(
             f"rank {rank} is lost: its process {how}; what it said is on stderr", rank=rank
         )
-        self._outcomes[rank] = Outcome(error=error, own=True)
+        self.outcomes[rank] = Outcome(error=error, own=True)
         self._grace.on_lost(rank)
 
     def _forgive(self) -> None:
         """Take the errors of lost ranks away, if there were others and all of them went on."""
         others = [
-            outcome for rank, outcome in enumerate(self._outcomes) if rank not in self._grace.lost
+            outcome for rank, outcome in enumerate(self.outcomes) if rank not in self._grace.lost
         ]
         if others and all(outcome.error is None for outcome in others):
             for rank in self._grace.lost:
-                self._outcomes[rank] = Outcome()
+                self.outcomes[rank] = Outcome()
 
     def _interrupt(self) -> None:
         for process in self._started.values():

@@ -139,10 +139,14 @@ def run(
     settings = resolve(given, ranks)
     if threads:
         outcomes = _run_threads(main, tuple(args), ranks, settings)
-    else:
-        outcomes = Processes(ranks, settings).run(main, tuple(args))
-    write_trace(settings.trace, outcomes)
-    return results(outcomes)
+        write_trace(settings.trace, outcomes)
+        return results(outcomes)
+    processes = Processes(ranks, settings)
+    try:
+        return results(processes.run(main, tuple(args)))
+    finally:
+        # Ctrl-C leaves one, too: it is how a run ends that takes too long.
+        write_trace(settings.trace, processes.outcomes)
 
 
 def _run_threads(

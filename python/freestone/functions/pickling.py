@@ -15,6 +15,10 @@ from freestone.functions.modules import is_importable
 
 __all__ = ["Pickler", "dumps", "pickled_by"]
 
+# What the main module is called in children that multiprocessing spawns: no worker can import it.
+# Cloudpickle's own function refuses a module before it is imported.
+cloudpickle.cloudpickle._PICKLE_BY_VALUE_MODULES.add("__mp_main__")
+
 
 class Pickler(cloudpickle.Pickler):  # type: ignore[misc]
     """Cloudpickle that also sends functions with an ``lru_cache`` and cached properties.

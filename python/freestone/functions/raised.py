@@ -49,8 +49,8 @@ def dumps_failure(failure: object) -> bytes:
         pickled = pickled_by(_ByReference, failure)
     except Exception:
         # Of a class in a function, or with a lambda.
-        pickled = b"__main__"
-    if b"__main__" in pickled:
+        pickled = b"_main__"
+    if b"_main__" in pickled:
         pickled = pickled_by(_ByValue, failure)
     str(pickle.loads(pickled))
     return pickled

@@ -188,8 +188,8 @@ def _pickled(value: Any) -> bytes:
     try:
         payload = pickle.dumps(value, protocol=5)
     except Exception:
-        payload = b"__main__"
-    if b"__main__" in payload:
+        payload = b"_main__"
+    if b"_main__" in payload:
         payload = functions.dumps(value)
     return payload
 

@@ -16,8 +16,9 @@ from numpy.typing import NDArray
 
 from freestone.client import Client
 from freestone.client.reduction import reduce
+from freestone.client.waiting import cancelling, result_of
 from freestone.collections import Array
-from freestone.collections.pieces import value_of
+from freestone.collections.pieces import future_of, value_of
 from freestone.collections.rows import concatenate, count_rows, is_sparse
 from freestone.lang.arrays.calls import CallLowering
 from freestone.lang.arrays.lowering import Lowering, is_single, lowered, sides
@@ -134,8 +135,9 @@ def _parts_there(
 ) -> Any:
     partitions = split(*arrays)
     sent = _sent(client, whole)
-    futures = [client.submit(call, (THERE, sent, part)) for part in partitions]
-    return reduce(functools.partial(merged, names), futures, commutes=True).result()
+    calls = [client.submit(call, (THERE, sent, part)) for part in partitions]
+    calls.append(reduce(functools.partial(merged, names), calls, commutes=True))
+    return result_of(calls)
 
 
 def _sent(client: Client, whole: list[Any]) -> Any:
@@ -235,8 +237,12 @@ def _chosen(first: Array, call: Any, more: list[Any], client: Client | None) -> 
 
 def _gathered(node: Node, known: Known) -> Any:
     lowering = lowered([node]) if node.kind != "source" else None
-    if lowering is None or lowering.sources[0].attrs["data"].client is not None:
+    if lowering is None:
         return _mapped(node, known).compute()
+    if lowering.sources[0].attrs["data"].client is not None:
+        array = _mapped(node, known)
+        with cancelling(map(future_of, array.blocks)):
+            return array.compute()
     encoded, whole = lowering.plan.encoded(), _wholes(lowering, known)
 
     def rows(tile: tuple[Any, ...], threads: int) -> Any:

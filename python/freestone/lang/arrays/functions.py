@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from freestone.lang.arrays import shares, sorting, totals
+from freestone.lang.arrays import quantiles, shares, sorting, totals
 from freestone.lang.arrays.cells import elementwise, same_rows, ufunc
 from freestone.lang.arrays.histograms import histogram
 from freestone.lang.arrays.indexing import indexed
@@ -265,8 +265,32 @@ def _register_along_rows(name: str) -> None:
     lazily(name)(made)
 
 
-for _name in ("argmin", "argmax", "cumsum", "cumprod", "median", "diff"):
+for _name in ("argmin", "argmax", "cumsum", "cumprod", "diff"):
     _register_along_rows(_name)
+
+
+@lazily("median")
+def _median(arg: Node, axis: Any = None, **options: Any) -> Any:
+    is_other = isinstance(axis, int | np.integer) and axis not in (0, -arg.ndim)
+    if not options and (arg.rows is None or is_other):
+        return _along_rows("median", arg, axis)
+    return quantiles.along_columns("median", arg, axis, **options)
+
+
+@lazily("nanmedian")
+def _nanmedian(arg: Node, axis: Any = None, **options: Any) -> Any:
+    return quantiles.along_columns("nanmedian", arg, axis, **options)
+
+
+def _register_quantile(name: str) -> None:
+    def made(arg: Node, q: Any, axis: Any = None, **options: Any) -> Any:
+        return quantiles.along_columns(name, arg, axis, q, **options)
+
+    lazily(name)(made)
+
+
+for _name in ("quantile", "percentile", "nanquantile", "nanpercentile"):
+    _register_quantile(_name)
 
 
 def _register_order(name: str) -> None:
@@ -285,8 +309,7 @@ def _register_order(name: str) -> None:
             return _along_rows(name, arg, axis, **options)
         if along is None or arg.ndim == 1:
             return sorting.of_all(name, arg)
-        function = functools.partial(getattr(np, name), axis=0, **options)
-        return sorting.along_columns(name, arg, function)
+        return sorting.along_columns(name, arg, **options)
 
     lazily(name)(made)
 

@@ -22,7 +22,7 @@ from freestone.lang.arrays.blockwise import array_of, called, in_blocks, several
 from freestone.lang.arrays.computing import computed
 from freestone.lang.arrays.nodes import Node, cut_up, refusal, source
 
-__all__ = ["along_columns", "by_range", "lexsort", "of_all"]
+__all__ = ["along_columns", "by_range", "columns_of", "lexsort", "of_all"]
 
 PART_NBYTES = 64 << 20
 """No call puts more values in order, if none is there more often."""
@@ -162,7 +162,7 @@ def _cut_at(cuts: Any, *run: Any) -> Any:
 # -- column by column -------------------------------------------------------------------------
 
 
-def along_columns(name: str, arg: Node, function: Callable[..., Any]) -> Array:
+def along_columns(name: str, arg: Node, **options: Any) -> Array:
     """Return what `numpy.sort` or `numpy.argsort` gives along the rows, in the same blocks.
 
     Parameters
@@ -171,9 +171,10 @@ def along_columns(name: str, arg: Node, function: Callable[..., Any]) -> Array:
         The function's name.
     arg
         Of two dimensions or more.
-    function
-        Called with all rows of some columns.
+    options
+        Those of the function.
     """
+    function = functools.partial(getattr(np, name), axis=0, **options)
     array = in_blocks(name, arg)
     client, rows = array.client, np.diff(array.offsets)
     width = int(np.prod(array.shape[1:]))
@@ -184,15 +185,23 @@ def along_columns(name: str, arg: Node, function: Callable[..., Any]) -> Array:
     slots = 1 if client is None else min(client.slots, len(rows))
     if client is not None and (column_nbytes > PART_NBYTES or width < slots):
         return _each_column(name, array, width, dtype)
-    groups = min(width, max(slots, column_nbytes * width // PART_NBYTES))
-    cuts = np.linspace(0, width, groups + 1).astype(int).tolist()
-    cut = [several(client, groups, _columns_between, cuts, piece) for piece in array.blocks]
     sides = array.offsets.tolist()
     done = [
         several(client, len(rows), _by_columns, function, sides, *pieces)
-        for pieces in zip(*cut, strict=True)
+        for pieces in columns_of(array)
     ]
     return _joined(name, array, list(zip(*done, strict=True)), array.offsets, dtype)
+
+
+def columns_of(array: Array) -> list[tuple[Any, ...]]:
+    """Cut blocks into groups of columns; return for each group its pieces of all blocks."""
+    client, width = array.client, int(np.prod(array.shape[1:]))
+    slots = 1 if client is None else min(client.slots, len(array.blocks))
+    nbytes = len(array) * array.dtype.itemsize * width
+    groups = min(width, max(slots, nbytes // PART_NBYTES))
+    cuts = np.linspace(0, width, groups + 1).astype(int).tolist()
+    cut = [several(client, groups, _columns_between, cuts, piece) for piece in array.blocks]
+    return list(zip(*cut, strict=True))
 
 
 def _each_column(name: str, array: Array, width: int, dtype: Any) -> Array:

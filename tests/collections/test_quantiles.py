@@ -1,0 +1,81 @@
+"""Medians and quantiles along the rows, by columns: as NumPy's of the whole."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from hypothesis.extra import numpy as arrays
+
+import freestone as fs
+from tests.collections.cut_arrays import PROPERTY
+
+pytestmark = pytest.mark.filterwarnings("ignore::RuntimeWarning")
+BY_BLOCKS = pytest.mark.filterwarnings("error:.*is not computed lazily")
+QUANTILES: list[Any] = [0, 1, 0.5, 0.9, 1 / 3, np.float64(0.25), [0.1, 0.75], [0.0, 1.0], [[0.5]]]
+
+
+@st.composite
+def numbers(draw: st.DrawFn) -> tuple[Any, list[int]]:
+    """Draw numbers, with NaN and infinities among them, and blocks."""
+    dtype = draw(st.sampled_from(["<i4", "u1", ">i8", "<f4", "<f8", "<f2"]))
+    rows, shape = draw(st.integers(1, 20)), draw(st.sampled_from([(1,), (3,), (2, 2)]))
+    made = draw(arrays.arrays(dtype, (rows, *shape)))
+    cuts = draw(st.lists(st.integers(0, rows), max_size=3))
+    return made, [0, *sorted(cuts), rows]
+
+
+def check(array: Any, cuts: list[int], q: Any) -> None:
+    blocks = fs.Array.from_numpy(array, cuts)
+    for call in (
+        lambda x: np.median(x, axis=0),
+        lambda x: np.nanmedian(x, 0),
+        lambda x: np.quantile(x, q, axis=0),
+        lambda x: np.quantile(x, q, -x.ndim, method="lower"),
+        lambda x: np.percentile(x, np.multiply(q, 100), axis=0),
+        lambda x: np.nanpercentile(x, np.multiply(q, 100), 0),
+    ):
+        found, expected = call(blocks), call(array)
+        assert isinstance(found, fs.Array)
+        whole = np.asarray(found)
+        assert whole.dtype == expected.dtype
+        np.testing.assert_array_equal(whole, expected)
+
+
+@BY_BLOCKS
+@PROPERTY
+@given(numbers(), st.sampled_from(QUANTILES))
+def test_quantiles(given: tuple[Any, list[int]], q: Any) -> None:
+    check(*given, q)
+
+
+@BY_BLOCKS
+@settings(PROPERTY, max_examples=5)
+@given(numbers(), st.sampled_from(QUANTILES))
+def test_quantiles_on_workers(
+    two_workers: fs.Cluster, given: tuple[Any, list[int]], q: Any
+) -> None:
+    check(*given, q)
+
+
+def test_what_is_no_quantile() -> None:
+    x = fs.Array.from_numpy(np.ones((5, 2)), 2)
+    with pytest.raises(ValueError, match="Quantiles must be in the range"):
+        np.quantile(x, 2, axis=0)
+    with pytest.raises(ValueError, match="Percentiles must be in the range"):
+        np.percentile(x, [50, 101], axis=0)
+    with pytest.raises(ValueError, match="nope"):
+        np.quantile(x, 0.5, axis=0, method="nope")  # type: ignore[call-overload]
+
+
+@pytest.mark.filterwarnings("ignore:.*is not computed lazily")
+@pytest.mark.parametrize("axis", [None, 1, -1, (0, 1)])
+def test_other_axes_and_methods(axis: Any) -> None:
+    array = np.arange(12.0).reshape(4, 3)
+    x = fs.Array.from_numpy(array, 3)
+    np.testing.assert_array_equal(np.asarray(np.median(x, axis=axis)), np.median(array, axis=axis))
+    found = np.quantile(x, 0.3, axis=axis, method="lower")
+    np.testing.assert_array_equal(np.asarray(found), np.quantile(array, 0.3, axis, method="lower"))
