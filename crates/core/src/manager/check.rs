@@ -95,7 +95,8 @@ impl Manager {
             assert!(worker.sending.len() as u32 <= self.config.transfers_out);
             if worker.held() == 0 {
                 assert_eq!((worker.held_ns, &worker.free), (0, &worker.resources));
-                assert!(worker.queue.is_empty() || !worker.is_active(), "work lies about");
+                let is_fed = worker.queue.is_empty() || !worker.is_active();
+                assert!(is_fed, "work lies about at {}: {:?}", worker.id, worker.queue);
             }
         }
     }

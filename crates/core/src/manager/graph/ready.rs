@@ -23,6 +23,7 @@ pub(in crate::manager) fn rank(priority: i32, depth: u32) -> Rank {
 }
 
 /// A tenant's tasks, in buckets of equal rank.
+#[derive(Debug)]
 struct Line {
     tenant: Tenant,
     buckets: BTreeMap<Rank, VecDeque<Entry>>,
@@ -31,7 +32,7 @@ struct Line {
 }
 
 /// A queue in one line for each tenant.
-#[derive(Default)]
+#[derive(Default, Debug)]
 pub(in crate::manager) struct Queue {
     lines: SmallVec<[Line; 1]>,
     spare: Option<VecDeque<Entry>>,

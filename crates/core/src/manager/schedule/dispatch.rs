@@ -46,6 +46,11 @@ impl Manager {
             self.feed(id, class);
             self.members.workers.reorder(id);
         }
+        // The first attempts of stragglers that were ended meanwhile had what waits there.
+        while let Some(id) = self.schedule.freed.pop() {
+            self.feed_own(id);
+            self.members.workers.reorder(id);
+        }
         for index in 0..self.members.touched().len() {
             self.steal_for(self.members.touched()[index]);
         }

@@ -15,6 +15,7 @@ pub(in crate::manager) use dispatch::is_ahead;
 
 use super::graph::{Classes, Shares};
 use super::table::TaskSlot;
+use freestone_base::WorkerId;
 use std::collections::BTreeMap;
 
 /// What scheduling remembers from one event to the next. Its fields are for this folder.
@@ -27,4 +28,6 @@ pub(in crate::manager) struct Schedule {
     categories: categories::Categories,
     /// First attempts of tasks that were given to a second worker.
     stragglers: BTreeMap<TaskSlot, speculation::First>,
+    /// Where first attempts were ended since work was last given out.
+    freed: Vec<WorkerId>,
 }

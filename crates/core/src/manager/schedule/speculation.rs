@@ -99,6 +99,7 @@ impl Manager {
         self.release_first(task, &first);
         if let Some(worker) = self.members.workers.get_mut(first.worker) {
             worker.post.cancel.push(first.task);
+            self.schedule.freed.push(first.worker);
         }
         self.promote(first.worker);
     }
