@@ -201,6 +201,7 @@ def test_a_decorated_function_of_a_module_travels_by_name(folder: Path, worker: 
 def test_a_missing_module_is_named(folder: Path) -> None:
     lonely = Worker()
     _, definition = encode(folder, SOURCES[0])
+    (folder / "helpers.py").unlink()
     answer = lonely.call(definition)
     assert "module 'helpers' is missing" in answer
     assert "install it where the workers run" in answer

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import concurrent.futures
+import importlib
 import operator
 import os
 import platform
@@ -11,6 +12,7 @@ import resource
 import sys
 import threading
 import time
+from pathlib import Path
 from types import ModuleType
 from typing import Any, NamedTuple
 
@@ -303,3 +305,17 @@ def test_a_spawned_child_sends_its_main_module(
     monkeypatch.setitem(sys.modules, "__mp_main__", main)
     found = cluster.submit(main.f, main.C(3)).result()
     assert (type(found), found.k) == (main.C, 4)
+
+
+def test_modules_of_folders_that_are_added_later_are_found(
+    cluster: fs.Cluster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    cluster.submit(abs, -1).result()
+    package = tmp_path / "late_package_of_test"
+    package.mkdir()
+    (package / "__init__.py").write_text("")
+    (package / "inner.py").write_text("def f(x):\n    return x + 1\n")
+    monkeypatch.syspath_prepend(str(tmp_path))
+    inner = importlib.import_module("late_package_of_test.inner")
+    assert cluster.submit(inner.f, 1).result() == 2
+    assert cluster.submit(lambda x: inner.f(x), 2).result() == 3

@@ -124,7 +124,7 @@ def _ensure(label: str, wanted: modules.UserModule, newest: int) -> int:
     """Have a module of this content in this process; give the generation of its execution."""
     name = wanted.name
     try:
-        known = _resident.get(name) or _first_sight(name)
+        known = _resident.get(name) or _first_sight(wanted)
         if known.digest != wanted.digest:
             newest = 1 + max((resident.generation for resident in _resident.values()), default=0)
         if known.generation < newest:
@@ -138,10 +138,19 @@ def _ensure(label: str, wanted: modules.UserModule, newest: int) -> int:
     return known.generation
 
 
-def _first_sight(name: str) -> Resident:
+def _first_sight(wanted: modules.UserModule) -> Resident:
+    name = wanted.name
     was_there = name in sys.modules
     importlib.invalidate_caches()
-    module = importlib.import_module(name)
+    try:
+        module = importlib.import_module(name)
+    except ModuleNotFoundError as error:
+        # The client may have found its folder since this process took over where it looks.
+        folder = modules.folder_of(wanted)
+        if error.name != name.partition(".")[0] or not os.path.exists(wanted.file):
+            raise
+        sys.path.append(folder)
+        module = importlib.import_module(name)
     found = modules.user_module(name)
     digest = found.digest if found else b""
     if found and _is_doubtful(module, found.file, was_there):

@@ -118,6 +118,15 @@ def user_module(name: str) -> UserModule | None:
     return UserModule(name, spec.origin, _content(spec.origin).digest)
 
 
+def folder_of(module: UserModule) -> str:
+    """Return the folder in which Python looks for a module, or for the package that it is in."""
+    levels = module.name.count(".") + os.path.basename(module.file).startswith("__init__.")
+    folder = os.path.dirname(module.file)
+    for _ in range(levels):
+        folder = os.path.dirname(folder)
+    return folder
+
+
 def closure(names: Iterable[str]) -> list[UserModule]:
     """Find these modules and all of the user's that they import, imported ones first."""
     found: dict[str, UserModule | None] = {}

@@ -200,6 +200,9 @@ impl Manager {
             let Some(task) = self.graph.tasks.find(id) else { continue };
             let at = self.graph.tasks[task].stage.assigned_to();
             if at.is_none() || at != but_at {
+                // A straggler's first attempt lacks the block, too, and may hold what it takes to
+                // make it again.
+                self.end_first(task);
                 self.withdraw(task);
             }
             if matches!(self.graph.tasks[task].stage, Stage::Waiting { .. }) {

@@ -118,7 +118,7 @@ impl Manager {
         let is_missing = missing_there && !std::mem::take(&mut want.stale);
         let (users, failures) = (want.users, want.failures);
         self.queues().end(slot, sender, target);
-        let mut unused = users == 0;
+        let mut unused = users == 0 && !self.is_used_at(slot, target, None);
         if let Some(free) = free {
             let nbytes = self.graph.blocks[slot].nbytes();
             // Nothing makes way for a copy that nothing needs there, which might be such a copy, too,
