@@ -9,9 +9,11 @@ import operator
 import os
 import platform
 import resource
+import sys
 import threading
 import time
 from pathlib import Path
+from types import ModuleType
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -290,6 +292,19 @@ def test_forked_calls_have_random_numbers_of_their_own(cluster: fs.Cluster) -> N
     cluster.gather(cluster.map(draw, range(4), pure=False))
     drawn = cluster.gather(cluster.map(draw, range(8), isolation="fork", pure=False))
     assert len(set(drawn)) == 8
+
+
+def test_a_spawned_child_sends_its_main_module(
+    cluster: fs.Cluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    main = ModuleType("__mp_main__")
+    exec(
+        "class C:\n  def __init__(self, k): self.k = k\ndef f(c): return type(c)(c.k + 1)",
+        vars(main),
+    )
+    monkeypatch.setitem(sys.modules, "__mp_main__", main)
+    found = cluster.submit(main.f, main.C(3)).result()
+    assert (type(found), found.k) == (main.C, 4)
 
 
 def test_modules_of_folders_that_are_added_later_are_found(

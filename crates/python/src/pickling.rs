@@ -59,7 +59,8 @@ fn load_input_function(py: Python<'_>) -> PyResult<&Bound<'_, PyAny>> {
 /// Whether a pickle refers to the main module: then plain pickle took by reference what the other
 /// side can't import, and it has to go by value.
 fn mentions_main(pickle: &[u8]) -> bool {
-    memchr::memmem::find(pickle, b"__main__").is_some()
+    // It is `__main__`, and `__mp_main__` in children that multiprocessing has spawned.
+    memchr::memmem::find(pickle, b"_main__").is_some()
 }
 
 fn as_bytes<'py>(pickle: &'py Bound<'py, PyAny>) -> PyResult<&'py [u8]> {
