@@ -168,6 +168,9 @@ def variance(arg: Node, axis: Any, dtype: Any, ddof: float, keepdims: bool) -> N
     else:
         squares = ufunc(np.multiply, [rest, rest], {})
     whole = reduction("sum", squares, axes, None, keepdims)
+    if goal.kind == "c":
+        # Complex numbers that are divided by 0 have a part that is NaN.
+        whole = cast(whole, goal)
     left = ufunc(np.subtract, [count(arg, axes), value(ddof)], {})
     left = ufunc(np.maximum, [left, value(0)], {})
     made = ufunc(np.divide, [whole, left], {})
