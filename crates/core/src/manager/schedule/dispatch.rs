@@ -3,7 +3,7 @@
 use super::Schedule;
 use crate::manager::Manager;
 use crate::manager::api::Action;
-use crate::manager::graph::{Stage, UNMEASURED_NS};
+use crate::manager::graph::{Stage, Task, UNMEASURED_NS};
 use crate::manager::members::Worker;
 use crate::manager::table::TaskSlot;
 use crate::wire::{Assignment, ToWorker};
@@ -120,10 +120,11 @@ impl Manager {
             }
             let goes_first = |than: TaskSlot| {
                 let (one, other) = (&self.graph.tasks[task], &self.graph.tasks[than]);
-                let turns = [one, other].map(|task| self.schedule.shares.turn(task.tenant));
-                turns[0] < turns[1]
-                    || turns[0] == turns[1]
-                        && (one.priority, one.depth) > (other.priority, other.depth)
+                if one.tenant != other.tenant {
+                    let turn = |task: &Task| self.schedule.shares.turn(task.tenant);
+                    return turn(one) < turn(other);
+                }
+                (one.priority, one.depth) > (other.priority, other.depth)
             };
             if best.is_none_or(|(_, than)| goes_first(than)) {
                 best = Some((From::Class(class), task));
@@ -313,11 +314,7 @@ impl Manager {
 }
 
 /// Whether the entry `(task, attempt)` among those sent ahead to a worker is still meant.
-pub(in crate::manager) fn is_ahead(
-    task: &crate::manager::graph::Task,
-    id: WorkerId,
-    attempt: u32,
-) -> bool {
+pub(in crate::manager) fn is_ahead(task: &Task, id: WorkerId, attempt: u32) -> bool {
     task.attempt == attempt && task.stage == Stage::Assigned { worker: id, running: false }
 }
 
@@ -332,7 +329,7 @@ impl Worker {
     }
 
     /// Takes in a task that is sent; whether it can begin at once.
-    fn take_in(&mut self, id: TaskId, task: &crate::manager::graph::Task) -> bool {
+    fn take_in(&mut self, id: TaskId, task: &Task) -> bool {
         self.held_ns += task.charged_ns.min(AHEAD_NS);
         let needs = &task.options.resources;
         let begins = self.can_begin(needs);
