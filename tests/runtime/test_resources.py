@@ -93,4 +93,4 @@ def test_none_of_a_resource_is_free_of_it(cluster: fs.Cluster) -> None:
 def test_statistics_show_them(cluster: fs.Cluster) -> None:
     statistics = cluster.statistics()
     assert statistics.workers[0].resources["licence"] == 1
-    assert "licence=1" in statistics._repr_html_()
+    assert "0 of 1 licence" in statistics._repr_html_()
