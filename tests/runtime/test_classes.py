@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import enum
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, NamedTuple
 
 import pytest
 
@@ -121,6 +121,27 @@ def test_classes_with_slots(cluster: fs.Cluster) -> None:
     assert (type(hidden), hidden.value(), hidden.open) == (Hidden, 5, -5)
     with pytest.raises(AttributeError):
         cluster.submit(lambda: setattr(Point(1), "z", 3)).result()
+
+
+def test_what_is_deleted_from_a_class_is_gone(cluster: fs.Cluster) -> None:
+    kind = settings()
+    assert cluster.submit(lambda: kind.limit).result() == 1
+    del kind.limit
+    with pytest.raises(AttributeError, match="limit"):
+        cluster.submit(lambda: kind.limit).result()
+
+
+def test_named_tuples_and_subclasses_of_numbers(cluster: fs.Cluster) -> None:
+    class Named(NamedTuple):
+        a: int
+        b: str = "x"
+
+    class Whole(int):
+        __slots__ = ()
+
+    for made in (Named(1), Whole(4)):
+        found = cluster.submit(lambda made: type(made), made).result()
+        assert (found, type(cluster.submit(lambda x: x, made).result())) == (type(made), found)
 
 
 def test_enums_and_classes_made_in_calls(cluster: fs.Cluster) -> None:

@@ -13,7 +13,7 @@ import threading
 import uuid
 import weakref
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from types import MemberDescriptorType
 from typing import Any, NamedTuple
 
@@ -35,10 +35,17 @@ class _Sent(NamedTuple):
 
 
 class _State(NamedTuple):
-    """What was put into a class."""
+    """What is put into a class: what it has, and what cloudpickle's slots have."""
 
     version: str
-    content: Any
+    content: tuple[dict[str, Any], Any]
+
+
+class _Put(NamedTuple):
+    """What was put into a class last: which version, and the names in it."""
+
+    version: str
+    names: frozenset[str]
 
 
 class _Loading(threading.local):
@@ -49,8 +56,8 @@ class _Loading(threading.local):
 
 _lock = threading.RLock()
 _sent: weakref.WeakKeyDictionary[type, _Sent] = weakref.WeakKeyDictionary()
-_received: weakref.WeakKeyDictionary[type, str] = weakref.WeakKeyDictionary()
-"""The versions of classes that other processes have defined."""
+_received: weakref.WeakKeyDictionary[type, _Put] = weakref.WeakKeyDictionary()
+"""Classes that other processes have defined."""
 _loading = _Loading()
 
 
@@ -63,7 +70,7 @@ def reduce_class(cls: type, reduced: tuple[Any, ...]) -> tuple[Any, ...]:
     """Take a class apart as cloudpickle has done it, and with its version."""
     make, args, (namespace, rest), *_ = reduced
     slots = vars(cls).get("__slots__")
-    if slots is not None and make is cloudpickle._make_skeleton_class:
+    if slots and make is cloudpickle._make_skeleton_class:
         # Cloudpickle makes a class without slots of it, whose instances have other state.
         args = (*args[:3], args[3] | {"__slots__": slots}, *args[4:])
         namespace = {
@@ -79,7 +86,7 @@ def _version(cls: type) -> str:
     with _lock:
         received = _received.get(cls)
         if received is not None:
-            return received
+            return received.version
         sent = _sent.get(cls)
         if sent is None or not sent.is_unchanged(cls):
             sent = _sent[cls] = _Sent(uuid.uuid4().hex, class_check(cls))
@@ -92,15 +99,19 @@ def _made(make: Callable[..., type], args: tuple[Any, ...]) -> type:
         is_known = args[_TRACKER] in cloudpickle._DYNAMIC_CLASS_TRACKER_BY_ID
         cls = make(*args)
         if not is_known:
-            _received[cls] = ""
+            _received[cls] = _Put("", frozenset())
         return cls
 
 
 def _put(cls: type, state: _State) -> type:
     with _lock:
         if cls in _received:
+            names = frozenset(state.content[0])
+            for name in _received[cls].names - names:
+                with suppress(AttributeError):
+                    delattr(cls, name)
             cloudpickle._class_setstate(cls, state.content)
-            _received[cls] = state.version
+            _received[cls] = _Put(state.version, names)
     if _loading.states is not None:
         _loading.states.append((cls, state))
     return cls
@@ -129,7 +140,7 @@ class States:
 
         def run(*args: Any, **kwargs: Any) -> Any:
             for cls, state in self._states:
-                if _received.get(cls) != state.version:
+                if _received[cls].version != state.version:
                     _put(cls, state)
             return function(*args, **kwargs)
 
