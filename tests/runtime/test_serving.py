@@ -61,25 +61,31 @@ def test_programs_get_shares_that_are_alike(folder: Path) -> None:
             assert sum(future.done() for future in many) < 300
 
 
-def test_calls_of_a_task_are_its_programs(folder: Path) -> None:
-    """What tasks submit has no share of its own, though each executor has a connection."""
+def test_calls_of_a_task_are_its_programs(folder: Path, tmp_path: Path) -> None:
+    """What tasks submit comes before its like in its program, and holds up no other program."""
+    submitted, go = tmp_path / "submitted", tmp_path / "go"
 
-    def nap() -> None:
+    def nap(place: int) -> float:
+        while not go.exists():
+            time.sleep(0.001)
         time.sleep(0.002)
+        return time.monotonic()
 
-    def fan_out(n: int) -> int:
-        calls = [fs.current().submit(nap, pure=False) for _ in range(n)]
-        fs.current().wait(calls)
-        return n
+    def fan_out() -> list[float]:
+        calls = [fs.current().submit(nap, place, pure=False) for place in range(200)]
+        submitted.touch()
+        return [call.result() for call in calls]
 
-    with fs.Cluster(executors=2, memory="32MiB", disk="32MiB", folder=str(folder)) as cluster:
+    with fs.Cluster(executors=1, memory="32MiB", disk="32MiB", folder=str(folder)) as cluster:
         cluster.share("nested")
         with fs.connect("nested", folder=str(folder)) as late:
-            outer = [cluster.submit(fan_out, 200, pure=False) for _ in range(2)]
-            assert until(lambda: cluster.statistics().done > 20)
-            late.submit(nap, pure=False).result()
-            assert not any(future.done() for future in outer)
-            assert cluster.gather(outer) == [200, 200]
+            outer = cluster.submit(fan_out, pure=False)
+            assert until(submitted.exists)
+            call = late.submit(nap, -1, pure=False)
+            late.statistics()
+            go.touch()
+            times = outer.result()
+            assert sum(call.result() < other for other in times) > 100
 
 
 def test_a_connected_cluster_is_like_any_other(connected: fs.Cluster) -> None:

@@ -11,6 +11,8 @@ __all__ = ["as_tensor", "dense_of", "stored_by"]
 Array = np.ndarray[Any, Any]
 ALIGNMENT = 64
 """The bytes of which TensorFlow wants addresses to be multiples."""
+_CPU = 1
+"""The memory of the processor, as DLPack numbers devices."""
 
 
 def dense_of(tensor: Any) -> Array:
@@ -29,6 +31,8 @@ def dense_of(tensor: Any) -> Array:
     try:
         return np.from_dlpack(tensor)
     except (BufferError, RuntimeError) as error:
+        if tensor.__dlpack_device__()[0] != _CPU:
+            raise
         problem = f"these tensors of {tensor.dtype} are not supported; convert to float64 first"
         raise ValueError(f"{problem}: {error}") from error
 
