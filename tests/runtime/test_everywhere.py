@@ -270,6 +270,8 @@ def test_calls_of_other_programs_begin_again(
         assert until(lambda: os.path.exists(path))
         own = two.submit(begin, mine)
         both = one.submit(begin, mine)
+        # Answered after the submission: by then the manager knows that both wait for it.
+        one.statistics()
         two.restart()
         assert theirs.result() == "xx"
         open(mine + "-go", "w").close()
