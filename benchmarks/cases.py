@@ -24,7 +24,9 @@ SERVED = {
 }
 """Those whose manager has a process of its own, and one for comparison."""
 COUNTS = {"map": 15_000, "map_chunked": 15_000, "submit": 15_000, "chain": 2_000, "tree": 10_000}
+COUNTS |= {"actor": 15_000, "stream": 5_000}
 PROBES = {"map": 200, "map_chunked": 2_000, "submit": 200, "chain": 20, "tree": 100}
+PROBES |= {"actor": 200, "stream": 200}
 ROUND_TRIPS = 1_000
 NESTED = 500
 
@@ -71,6 +73,8 @@ def measure(system: str, budget_s: float) -> dict[str, Any]:
     with getattr(importlib.import_module(module), name)() as peer:
         names = ["submit", "chain", "tree"]
         names += ["map"] * peer.has_map + ["map_chunked"] * hasattr(peer, "map_chunked")
+        shared = ("actor", "stream") if system in SERVED else ()
+        names += [name for name in shared if hasattr(peer, name)]
         cases = {name: timed(getattr(peer, name), name, budget_s) for name in names}
         cases["round_trip"] = round_trips(peer, budget_s)
         if system in SERVED and hasattr(peer, "nested"):

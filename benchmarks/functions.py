@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 
 def noop(_: object = None) -> None:
@@ -36,6 +36,23 @@ def submit_on_dask(count: int) -> list[float]:
 
     with worker_client() as client:
         return _each(count, lambda number: client.submit(noop, number, pure=False).result())
+
+
+def squares(count: int) -> Iterator[int]:
+    """Yield small numbers."""
+    yield from range(count)
+
+
+class Adder:
+    """A sum, for actors."""
+
+    def __init__(self) -> None:
+        self.sum = 0
+
+    def add(self, number: int) -> int:
+        """Add a number; the sum."""
+        self.sum += number
+        return self.sum
 
 
 def _each(count: int, call: Callable[[int], object]) -> list[float]:

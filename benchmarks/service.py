@@ -1,9 +1,9 @@
 """Measure calls through a cluster that has a process of its own.
 
-No-op calls by `map` and by `submit`, a chain of dependent calls, a tree of sums, the latency of a
-single call and of one that a call submits and waits for: through `freestone serve`, through a
-cluster of the program itself, and through `dask scheduler`, two single-threaded workers each,
-started and warm before the clock.
+No-op calls by `map` and by `submit`, a chain of dependent calls, a tree of sums, calls of an actor,
+elements of a stream, the latency of a single call and of one that a call submits and waits for:
+through `freestone serve`, through a cluster of the program itself, and through `dask scheduler`,
+two single-threaded workers each, started and warm before the clock.
 """
 
 from __future__ import annotations
@@ -49,6 +49,8 @@ def main() -> None:
     panels = [
         plots.Panel("No-op calls by map", "calls per second", report.series("map")),
         plots.Panel("No-op calls by submit", "calls per second", report.series("submit")),
+        plots.Panel("Calls of an actor", "calls per second", report.series("actor")),
+        plots.Panel("Elements of a stream", "elements per second", report.series("stream")),
         plots.Panel("Round trip", "µs, lower is better", report.series("round_trip")),
         plots.Panel("Call of a call", "µs, lower is better", report.series("nested")),
     ]

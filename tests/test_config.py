@@ -73,7 +73,7 @@ def test_what_is_unknown_is_refused_with_a_guess(where: str) -> None:
 @pytest.mark.parametrize(
     ("key", "value", "wanted"),
     [
-        ("workers", 0, "at least 1"),
+        ("workers", 0, "from 1 to 2,147,483,647"),
         ("workers", 1.5, "whole number"),
         ("workers", True, "whole number"),
         ("memory", "lots", "amount of bytes"),

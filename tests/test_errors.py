@@ -47,6 +47,9 @@ EXAMPLES: list[FreestoneError] = [
     errors.LockTimeoutError(name="db", timeout_s=2.0, holders=["a program"]),
     errors.SharedTimeoutError(name="q", wanted="an item of the queue 'q'", timeout_s=2.0),
     errors.QueueClosedError(name="q"),
+    errors.ActorEndedError(name="Counter", reason="it was closed"),
+    errors.ActorMissingError(name="counter"),
+    errors.StreamRestartedError(label="parts", taken=3),
     errors.LockLostError(name="db", reason="the connection was lost"),
     errors.WaitTimeoutError(timeout_s=1.5),
     errors.WorkersMissingError(wanted=5, there=3, timeout_s=60.0),
@@ -140,6 +143,7 @@ def test_every_leaf_has_an_example() -> None:
 def test_slugs_are_unique_and_never_change() -> None:
     slugs = sorted(kind.slug for kind in everything(FreestoneError))
     known = (
+        "actor-ended actor-missing "
         "bad-event block-shape block-type blocking checkpoint-skipped closed cluster "
         "cluster-start collection column-clash column-type configuration connect cycle demo "
         "disk-exceeded dropped empty-collection engine-missing error event-timeout events "
@@ -151,8 +155,8 @@ def test_slugs_are_unique_and_never_change() -> None:
         "packages-missing plugin query queue-closed rank-failed rank-lost registration "
         "resize-timeout run-over "
         "run-stuck samples-missing schema script script-compile script-run script-stopped "
-        "script-syntax shared-kind shared-timeout spawn-failed storage-full table task "
-        "task-cancelled "
+        "script-syntax shared-kind shared-timeout spawn-failed storage-full "
+        "stream-restarted table task task-cancelled "
         "task-exited task-killed task-raised task-timeout transport unschedulable usage "
         "wait-timeout worker-absent worker-lost workers-missing"
     )

@@ -7,7 +7,7 @@ from typing import Any
 import dask
 from distributed import Client, LocalCluster
 
-from benchmarks.functions import add, increment, linger, noop, submit_on_dask
+from benchmarks.functions import Adder, add, increment, linger, noop, submit_on_dask
 from benchmarks.peers.base import WORKERS, Peer, pairwise
 
 
@@ -58,3 +58,8 @@ class Dask(Peer):
     def nested(self, count: int) -> list[float]:
         """Have a call submit others, one by one, and wait for each; the seconds of each."""
         return list(self.client.submit(submit_on_dask, count, pure=False).result())
+
+    def actor(self, count: int) -> Any:
+        """Call a method of an actor; wait for all."""
+        adder = self.client.submit(Adder, actor=True, pure=False).result()
+        return [call.result() for call in [adder.add(1) for _ in range(count)]][-1]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import freestone as fs
-from benchmarks.functions import add, increment, linger, noop, submit_here
+from benchmarks.functions import Adder, add, increment, linger, noop, squares, submit_here
 from benchmarks.peers.base import WORKERS, Peer, pairwise
 
 
@@ -50,3 +50,12 @@ class Freestone(Peer):
         """Have a call submit others, one by one, and wait for each; the seconds of each."""
         first = self.unused(count)[0]
         return list(self.cluster.submit(submit_here, count, first, pure=False).result())
+
+    def actor(self, count: int) -> int:
+        """Call a method of an actor; wait for all."""
+        adder = self.cluster.actor(Adder)
+        return int(self.cluster.gather([adder.add(1) for _ in range(count)])[-1])
+
+    def stream(self, count: int) -> int:
+        """Take the elements of a generator, one by one."""
+        return sum(element.result() for element in self.cluster.stream(squares, count, pure=False))

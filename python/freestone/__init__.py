@@ -90,19 +90,6 @@ _HOMES = {
 
 
 _MODULES = ("errors", "events", "graph", "malleable")
-_ON_CLUSTER = "; it is a method of a cluster: with fs.Cluster() as cluster: cluster.{}(...)"
-# What people look for here who know other libraries.
-_ELSEWHERE = {
-    "Client": "; open a cluster with fs.Cluster(), or on Dask's workers with "
-    "fs.Cluster.on_dask(client)",
-    "LocalCluster": "; open a cluster of this machine with fs.Cluster()",
-    "delayed": "; decorate the function with @fs.task",
-    "remote": "; decorate the function with @fs.task",
-    "get": "; wait for a value with future.result(), for several with cluster.gather(futures)",
-} | {
-    name: _ON_CLUSTER.format(name)
-    for name in ("command", "gather", "map", "put", "scatter", "statistics", "submit")
-}
 # What gives a class more methods.
 _ABOVE = {"collections": ("lang.arrays",), "storage": ("lang.arrays",)}
 
@@ -111,9 +98,10 @@ def __getattr__(name: str) -> Any:
     if name in _MODULES:
         return import_module(f"freestone.{name}")
     if name not in _HOMES:
-        from freestone.errors import did_you_mean
+        from freestone.errors.base import did_you_mean
+        from freestone.errors.habits import OF_MODULE
 
-        hint = _ELSEWHERE.get(name) or did_you_mean(name, __all__)
+        hint = f"; {OF_MODULE[name]}" if name in OF_MODULE else did_you_mean(name, __all__)
         raise AttributeError(f"module 'freestone' has no attribute {name!r}{hint}", name=name)
     home = import_module(f"freestone.{_HOMES[name]}")
     for surface in _ABOVE.get(_HOMES[name], ()):

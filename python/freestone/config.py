@@ -14,10 +14,12 @@ import contextlib
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields
+from operator import index
 from pathlib import Path
 from typing import Any, NamedTuple, TypedDict
 
 from freestone.errors import ConfigurationError, did_you_mean
+from freestone.errors.habits import OF_SETTINGS
 from freestone.units import (
     format_nbytes,
     format_resources,
@@ -35,6 +37,8 @@ BY_OPTION = f"{PREFIX}_SET"
 _PROFILE_S = 0.02
 _MIN_PROFILE_S = 0.001
 _MAX_INLINE_NBYTES = 16 << 20
+_MAX_COUNT = 2**31 - 1
+_MAX_NBYTES = 2**63 - 1
 _TRUE, _FALSE = ("1", "true", "yes", "on"), ("0", "false", "no", "off")
 
 
@@ -83,6 +87,7 @@ class Settings(TypedDict, total=False):
     dashboard_hosts: str | Sequence[str] | None
     logs: str | None
     profile: float | str | bool | None
+    spans: bool | None
     numpy_fallback: str | None
 
 
@@ -97,18 +102,19 @@ def _count(least: int) -> Callable[[_Given], int]:
         value = given.value
         if isinstance(value, str) and value.strip().isdigit():
             value = int(value)
-        if not isinstance(value, int) or isinstance(value, bool) or value < least:
-            raise ValueError(f"a whole number of at least {least}")
-        return value
+        with contextlib.suppress(TypeError):
+            if not isinstance(value, bool) and least <= (number := index(value)) <= _MAX_COUNT:
+                return number
+        raise ValueError(f"a whole number from {least} to {_MAX_COUNT:,}")
 
     return parse
 
 
 def _amount(given: _Given) -> int:
-    try:
-        return parse_nbytes(given.value)
-    except ValueError:
-        raise ValueError("an amount of bytes, such as '2GiB'") from None
+    with contextlib.suppress(ValueError):
+        if (nbytes := parse_nbytes(given.value)) <= _MAX_NBYTES:
+            return nbytes
+    raise ValueError("an amount of bytes, such as '2GiB'")
 
 
 def _small(given: _Given) -> int:
@@ -124,8 +130,8 @@ def _positive(given: _Given) -> float:
         value = float(given.value)
     except (TypeError, ValueError):
         value = -1.0
-    if isinstance(given.value, bool) or not 0 <= value < float("inf"):
-        raise ValueError("a number of at least 0")
+    if isinstance(given.value, bool) or not 0 <= value <= _MAX_COUNT:
+        raise ValueError(f"a number from 0 to {_MAX_COUNT:,}")
     return value
 
 
@@ -230,7 +236,7 @@ class Config:
     resources: str = _setting("", _resources, "", "custom resources of each worker: a=1,b=2")
     listen: str | None = _setting(None, _place, "", "where workers of other machines join")
     access_days: int = _setting(30, _count(0), "days", "days that a certificate is valid")
-    reconnect_s: float = _setting(30.0, _positive, "s", "how long a worker tries to reconnect")
+    reconnect_s: float = _setting(30.0, _positive, "s", "how long to try to reconnect")
     cache: str | None = _setting(None, _folder, "", "folder of blocks that are kept forever")
     folder: str | None = _setting(None, _folder, "", "folder of sockets and logs")
     trace: str | None = _setting(None, _folder, "", "file for the run's trace")
@@ -256,6 +262,7 @@ class Config:
     profile: float = _setting(
         0.0, _interval, "s", "how often a call that runs is sampled; true: each 20 ms, 0: never"
     )
+    spans: bool = _setting(False, _flag, "", "whether each task is a span of OpenTelemetry")
     numpy_fallback: str = _setting(
         "dask", _choice("dask", "error"), "", "who computes what arrays lack: dask, or error"
     )
@@ -323,7 +330,8 @@ KEYS: dict[str, Mapping[str, Any]] = {
 
 def _parse(key: str, given: _Given) -> Any:
     if key not in KEYS:
-        hint = did_you_mean(key, KEYS) or f"; there are {', '.join(KEYS)}"
+        habit = f"; {OF_SETTINGS[key]}" if key in OF_SETTINGS else ""
+        hint = habit or did_you_mean(key, KEYS) or f"; there are {', '.join(KEYS)}"
         raise ConfigurationError(f"unknown setting {key!r}{hint}", key=key, origin=given.origin)
     try:
         return KEYS[key]["parse"](given)

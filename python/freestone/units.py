@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Mapping
+from operator import index
 from pathlib import Path
 from typing import Any
 
@@ -51,10 +52,12 @@ def parse_nbytes(text: str | int) -> int:
     >>> parse_nbytes("1.5 KiB"), parse_nbytes("2MB"), parse_nbytes(512)
     (1536, 2000000, 512)
     """
-    if isinstance(text, int) and not isinstance(text, bool):
-        if text < 0:
-            raise ValueError(f"an amount of bytes can't be negative: {text}")
-        return text
+    if hasattr(text, "__index__") and not isinstance(text, bool):
+        # NumPy's integers are others than Python's.
+        nbytes = index(text)
+        if nbytes < 0:
+            raise ValueError(f"an amount of bytes can't be negative: {nbytes}")
+        return nbytes
     match = _NBYTES.fullmatch(text) if isinstance(text, str) else None
     if match is None:
         raise ValueError(f"not an amount of bytes: {text!r}; write it like 512, '64MB' or '2GiB'")

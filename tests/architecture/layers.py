@@ -22,6 +22,7 @@ LAYERS: tuple[frozenset[str], ...] = (
             "observe.recorder",
             "observe.reprs",
             "observe.samples",
+            "observe.spans",
             "observe.trace",
         }
     ),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import operator
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 import freestone as fs
-from freestone.client import waiting
+from freestone.client import local, waiting
 from freestone.client.future import Future
 from freestone.client.local import LocalClient
 from tests.waiting import until
@@ -62,3 +62,20 @@ def test_what_it_has_submitted_is_cancelled(
     assert all(until(future.cancelled) for future in cancelled)
     (tmp_path / "go").touch()
     assert cluster.gather(others) == [0, 1]
+
+
+def test_so_is_what_a_map_has_submitted(
+    cluster: fs.Cluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    cancelled: list[list[Future]] = []
+
+    def numbers() -> Iterator[int]:
+        yield from range(20)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(local, "_BATCH", 8)
+    monkeypatch.setattr(LocalClient, "cancel", lambda _, futures: cancelled.append(futures))
+    assert cluster.gather(cluster.map(abs, range(-20, 0))) == list(range(20, 0, -1))
+    with pytest.raises(KeyboardInterrupt):
+        cluster.map(abs, numbers())
+    assert [len(futures) for futures in cancelled] == [16]

@@ -106,3 +106,17 @@ def test_dask_gets_no_frame_of_mixed_types(cluster: fs.Cluster, name: str) -> No
     frame = fs.Frame.from_blocks([pa.table({"c": one}) for one in MIXED[name]], name="m")
     with pytest.raises(BlockTypeError, match=r"block 1 of 'm' is a table of 'c'"):
         frame.to_dask()
+
+
+def test_a_dtype_with_fields_is_kept(cluster: fs.Cluster) -> None:
+    rows = np.zeros(6, [("a", "i4"), ("b", "f8", (2,))])
+    rows["a"] = range(6)
+    x = fs.Array.from_numpy(rows, 4)
+    for found, wanted in [
+        (x.compute(), rows),
+        (x[1:5].compute(), rows[1:5]),
+        (x.map_blocks(lambda block: block[::-1]).compute(), rows[[3, 2, 1, 0, 5, 4]]),
+        (x.map_blocks(lambda block: block["a"]).compute(), rows["a"]),
+    ]:
+        assert found.dtype == wanted.dtype
+        assert (found == wanted).all()

@@ -15,7 +15,7 @@ LINK = re.compile(r"(?<!!)\[[^\]]*\]\(([^)#:]+)(?:#[^)]*)?\)")
 NEEDS = {
     "docs/howto/engines.md": ("distributed",),
     "docs/howto/joblib.md": ("joblib", "sklearn"),
-    "docs/howto/observe.md": ("pyarrow",),
+    "docs/howto/observe.md": ("opentelemetry", "pyarrow"),
     "docs/howto/resize.md": ("mpi4py",),
     "docs/howto/simulate.md": ("dask",),
     "docs/howto/tables.md": ("duckdb", "polars", "pyarrow"),

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import copyreg
+import functools
 import pickle
+import socket
+import threading
 from typing import Any
 
 import pytest
 
 from freestone.events import failing
 from freestone.functions import dumps_failure
+from freestone.functions.serializing import not_serializable
 
 
 class AxisProblem(Exception):  # noqa: N818
@@ -63,3 +67,33 @@ def test_what_could_not_be_shown_is_not_sent() -> None:
 
     with pytest.raises(AttributeError, match="axis"):
         dumps_failure(Odd())
+
+
+class Model:
+    """Keeps a connection, and leaves out a lock when it is pickled."""
+
+    def __init__(self) -> None:
+        self.lock = threading.Lock()
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {key: value for key, value in vars(self).items() if key != "lock"}
+
+    @functools.cached_property
+    def session(self) -> Slotted:
+        return Slotted()
+
+
+class Slotted:
+    __slots__ = ("socket",)
+
+    def __init__(self) -> None:
+        self.socket = socket.socket()
+
+
+def test_the_attribute_that_cannot_be_pickled_is_named() -> None:
+    model = Model()
+    pickle.dumps(model)
+    with model.session.socket:
+        error = not_serializable("argument", ((1, [model]), {}), "f", TypeError("no"))
+    sentence = "the argument of 'f' can't be sent: args[1][0].session.socket is of type "
+    assert str(error).startswith(sentence + "socket.socket: no; pass what it is made from")

@@ -5,11 +5,14 @@
 from __future__ import annotations
 
 import io
+import itertools
 import pickle
+import threading
 from typing import Any
 
 import pytest
 
+from freestone.errors import TaskRaisedError
 from freestone.functions import dumps_failure
 
 
@@ -188,3 +191,111 @@ def test_built_in_ones_come_as_ever(error: BaseException) -> None:
     pickler.dump(error)
     assert dumps_failure(error) == plain.getvalue()
     sent(error)
+
+
+class Closed(Exception):
+    """Takes itself apart, without what it does not know of."""
+
+    def __init__(self, path: str) -> None:
+        super().__init__(path)
+        self.path = path
+
+    def __reduce__(self) -> Any:
+        return Closed, (self.path,)
+
+
+def linked(*errors: Exception) -> Exception:
+    """Raise each exception from the one before it, and return the last."""
+    for cause, error in itertools.pairwise(errors):
+        error.__cause__ = error.__context__ = cause
+    return errors[-1]
+
+
+def chain_of(error: BaseException | None) -> list[BaseException]:
+    found = []
+    while error is not None:
+        found.append(error)
+        error = error.__cause__
+    return found
+
+
+def test_what_led_to_it_comes_along() -> None:
+    first = Http(404, "u")
+    first.add_note("a note")
+    error = sent(linked(first, Prefixed("m", 2), KeyError("k")))
+    second = error.__cause__
+    assert (str(second), str(second.__cause__)) == ("[2] m", "404 for u")
+    assert error.__context__ is second
+    assert second.__cause__.__notes__ == ["a note"]
+    assert error.__suppress_context__
+
+
+def test_contexts_are_hidden_or_shown_as_they_were() -> None:
+    shown, hidden = ValueError("shown"), ValueError("hidden")
+    shown.__context__ = hidden.__context__ = KeyError("before")
+    hidden.__suppress_context__ = True
+    for error in (shown, hidden):
+        found = sent(error)
+        assert repr(found.__context__) == "KeyError('before')"
+        assert found.__cause__ is None
+        assert found.__suppress_context__ == error.__suppress_context__
+
+
+def test_a_class_that_takes_itself_apart_loses_nothing_by_it() -> None:
+    error = linked(KeyError("k"), Closed("/x"))
+    error.add_note("a note")
+    found = sent(error)
+    assert (found.path, found.__notes__, repr(found.__cause__)) == (
+        "/x",
+        ["a note"],
+        "KeyError('k')",
+    )
+
+
+def test_members_of_groups_have_their_causes() -> None:
+    found = sent(ExceptionGroup("two", [linked(KeyError("k"), Http(1, "u"))]))
+    assert repr(found.exceptions[0].__cause__) == "KeyError('k')"
+
+
+def test_one_that_cannot_be_sent_is_its_text_and_spoils_no_other() -> None:
+    class Local(Exception):
+        pass
+
+    odd = Local("odd")
+    odd.lock = threading.Lock()  # type: ignore[attr-defined]
+    error, stand_in, first = chain_of(sent(linked(KeyError("k"), odd, Local("last"))))
+    assert isinstance(stand_in, TaskRaisedError)
+    assert stand_in.text == "odd"
+    assert "cannot pickle '_thread.lock' object" in str(stand_in)
+    assert str(stand_in).startswith(f"{stand_in.kind}: odd (the exception itself can't be sent")
+    assert (str(error), repr(first)) == ("last", "KeyError('k')")
+
+
+def test_one_that_is_not_known_here_is_its_text(monkeypatch: pytest.MonkeyPatch) -> None:
+    pickled = dumps_failure(linked(KeyError("k"), Http(1, "u"), ValueError("v")))
+    monkeypatch.delattr(f"{__name__}.Http")
+    _, stand_in, first = chain_of(pickle.loads(pickled))
+    assert "can't be unpickled here: AttributeError" in str(stand_in)
+    assert repr(first) == "KeyError('k')"
+
+
+def test_a_chain_is_bounded_and_says_where_it_ends() -> None:
+    found = chain_of(sent(linked(*map(ValueError, range(1000)))))
+    assert [error.args[0] for error in found[:17]] == list(range(999, 982, -1))
+    assert len(found) == 18
+    assert "982 (the exception itself is not sent: 16 later ones are)" in str(found[-1])
+    large = ValueError(b"x" * 3_000_000)
+    other = ValueError(b"y" * 3_000_000)
+    kept, left_out, small = chain_of(sent(linked(OSError("s"), other, large, KeyError("k"))))[1:]
+    assert kept.args == large.args
+    assert "is too large to be sent: it takes 2.86 MiB" in str(left_out)
+    assert repr(small) == "OSError('s')"
+
+
+def test_a_chain_that_comes_back_to_itself_ends() -> None:
+    first, second = KeyError("k"), ValueError("v")
+    first.__cause__, second.__cause__ = second, first
+    found = sent(first)
+    assert str(found.__cause__) == "v"
+    assert str(found.__cause__.__cause__) == str(first)
+    assert found.__cause__.__cause__.__cause__ is found.__cause__

@@ -7,7 +7,10 @@ import pytest
 
 from freestone.observe.explain import Attempt, Explanation, Pause
 
-STAGES = ["unknown", "waiting", "ready", "assigned", "done", "failed", "released", "block"]
+STAGES = [
+    *("unknown", "waiting", "ready", "assigned", "done", "failed", "cancelled", "released"),
+    "block",
+]
 SECOND = 10**9
 
 
@@ -75,6 +78,7 @@ def test_of_many_attempts_the_last_are_reported() -> None:
         "  attempt 7 on worker-6, sent 1 s after attempt 6, ran 1 s: raised",
     ]
     assert tell("failed") == "'mass' failed before it was tried"
+    assert tell("cancelled") == "'mass' was cancelled, or a task whose output it takes"
 
 
 def test_what_runs_and_what_has_not_begun() -> None:

@@ -61,7 +61,7 @@ def test_a_killed_program_leaves_its_trace(
     assert trace.summary(records).joined == 1
     out = tmp_path / "run.html"
     assert main(["report", str(left), "-o", str(out)]) == 0
-    assert "<td>abs</td><td>20</td>" in out.read_text("utf-8")
+    assert '<th scope="row">abs</th><td>20</td>' in out.read_text("utf-8")
     assert capsys.readouterr().err == ""
 
 

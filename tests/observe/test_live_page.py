@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 
 import freestone as fs
+from freestone import events as ev
 from tests import waiting
 
 sync_api: Any = pytest.importorskip("playwright.sync_api", reason="no Playwright: not tested")
@@ -27,6 +28,7 @@ VIEWS = (
     "failures",
     "logs",
     "profile",
+    "ranks",
 )
 TIMEOUT_MS = 60_000
 
@@ -57,6 +59,11 @@ def inside() -> int:
     return sum(range(10_000))
 
 
+def answer(rank: ev.Rank) -> None:
+    rank.fire(1 - rank.id, EVIL)
+    rank.wait([(1 - rank.id, EVIL)])
+
+
 def wait_for_file(path: str) -> bool:
     return waiting.until(lambda: os.path.exists(path))
 
@@ -79,6 +86,7 @@ def run(gate: Path) -> Iterator[fs.Cluster]:
         failed = [*cluster.map(fail, range(10)), cluster.submit(die, 1)]
         for future in failed:
             assert future.exception() is not None
+        ev.run(answer, ranks=2, threads=True, trace=gate.with_name("ranks.json"))
         first = cluster.submit(wait_for_file, str(gate), pure=False, name="gate", tag=EVIL)
         waits = cluster.map(square, [first] * 5, pure=False)
         yield cluster
@@ -199,6 +207,21 @@ def test_the_flame_graph_is_of_a_function_and_zooms(page: Any, run: fs.Cluster) 
     inner.wait_for()
 
 
+def test_ranks_have_their_events_and_can_be_zoomed(page: Any, run: fs.Cluster) -> None:
+    main = show(page, run, "ranks")
+    figure = main.get_by_role("region", name="Timeline of ranks")
+    figure.locator("rect").first.wait_for()
+    assert figure.locator("path.arrow").count() == 2
+    assert main.get_by_role("rowheader", name=EVIL, exact=True).count() == 1
+    shown = sync_api.expect(figure.locator("svg > text.mid").last)
+    before = figure.locator("svg > text.mid").last.text_content()
+    figure.focus()
+    page.keyboard.press("+")
+    shown.not_to_have_text(before, timeout=TIMEOUT_MS)
+    main.get_by_role("button", name="All").click()
+    shown.to_have_text(before, timeout=TIMEOUT_MS)
+
+
 def test_workers_blocks_and_transfers(page: Any, run: fs.Cluster) -> None:
     workers = show(page, run, "workers")
     assert workers.get_by_role("button", name="Retire worker-1").count() == 1
@@ -239,7 +262,7 @@ def test_a_hundred_thousand_tasks_are_drawn_by_the_pixel_and_listed_in_part(
 @pytest.mark.parametrize("width", [1200, 390])
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_every_view_fits_its_window_and_has_names(
-    browser: Any, run: fs.Cluster, scheme: str, width: int
+    browser: Any, run: fs.Cluster, barriers: Callable[[Any], list[str]], scheme: str, width: int
 ) -> None:
     page = browser.new_page(color_scheme=scheme, viewport={"width": width, "height": 800})
     page.set_default_timeout(TIMEOUT_MS)
@@ -252,6 +275,7 @@ def test_every_view_fits_its_window_and_has_names(
               one => !(one.textContent.trim() || one.ariaLabel || one.labels?.length)).length"""
         )
         assert nameless == 0, view
+        assert barriers(page) == [], view
     ink, paper = page.evaluate(
         "(s => [s.color, s.backgroundColor])(getComputedStyle(document.body))"
         ".map(colour => Number(colour.match(/[0-9]+/)[0]))"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -32,17 +33,30 @@ def test_a_run_is_in_its_page(records: list[dict[str, Any]]) -> None:
     assert sum(map(len, run.durations_s.values())) == 24
     assert sum(run.moved.values()) >= 8 * 400_000
     assert run.share.computing > 0
+    assert run.path is not None
+    labels = [step.label for step in run.path.steps]
+    assert (labels[0], labels[-1]) == ("full", "add")
+    made = {record["name"] for record in records if record.get("label") == "full"}
+    waited = [record["inputs"].split() for record in records if record.get("label") == "add"]
+    assert len(waited) == 12
+    assert all(names and set(names) <= made for names in waited)
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_a_browser_shows_all_figures_and_asks_nobody(
-    browser: Any, records: list[dict[str, Any]], tmp_path: Path, scheme: str
+    browser: Any,
+    barriers: Callable[[Any], list[str]],
+    records: list[dict[str, Any]],
+    tmp_path: Path,
+    scheme: str,
 ) -> None:
     held = [
         {"kind": "cache", "worker": "worker-0", "at_ns": at, "memory_nbytes": 10, "disk_nbytes": 0}
         for at in _moments(records)
     ]
-    report.write(tmp_path / "run.html", [*records, *held], "a short run")
+    run = report.load([*records, *held])
+    drawn = report.page(run, "a short run", ("before", report.load(records)))
+    (tmp_path / "run.html").write_text(drawn, "utf-8")
     page = browser.new_page(color_scheme=scheme, viewport={"width": 1000, "height": 800})
     asked: list[str] = []
     problems: list[str] = []
@@ -52,6 +66,7 @@ def test_a_browser_shows_all_figures_and_asks_nobody(
     page.goto((tmp_path / "run.html").as_uri())
     assert asked == [(tmp_path / "run.html").as_uri()]
     assert problems == []
+    assert barriers(page) == []
     assert page.title() == "a short run"
     for figure in FIGURES:
         box = page.locator(f"#{figure} svg").first.bounding_box()

@@ -104,6 +104,13 @@ def test_blocks_that_are_nowhere_are_dealt_by_slots() -> None:
     assert (np.diff(workers) >= 0).all()
 
 
+def test_workers_that_have_gone_since_hold_nothing() -> None:
+    holders = Holders.from_lists([[0], [1], [0, 1], [1, 2]]).among({0: 1, 2: 1})
+    assert [holders.of(block) for block in range(4)] == [[0], [], [0], [2]]
+    assert assign(holders, np.full(4, 10), {0: 1, 2: 1}).tolist() == [0, 2, 0, 2]
+    assert holders.among([0, 2]) is holders
+
+
 @settings(deadline=None)
 @given(table=tables())
 def test_balance_moves_no_more_than_the_surplus(

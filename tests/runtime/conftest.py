@@ -34,6 +34,12 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
         metafunc.parametrize("cluster", ["embedded", "served"], indirect=True, scope="module")
 
 
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Where the clusters of a module are found."""
+    return tmp_path_factory.mktemp("fs")
+
+
 @pytest.fixture(scope="session")
 def served_folder(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     """Where a cluster called ``suite`` is found, which `freestone serve` runs."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import abc
 import dataclasses
 import enum
 from collections.abc import Iterator
@@ -159,3 +160,117 @@ def test_enums_and_classes_made_in_calls(cluster: fs.Cluster) -> None:
     made = cluster.submit(make).result()
     assert made.count == 3
     assert cluster.submit(lambda x: type(x).count, made).result() == 3
+
+
+def test_hooks_of_subclasses_are_not_called_again(cluster: fs.Cluster) -> None:
+    registered: list[tuple[str, str]] = []
+
+    class Base:
+        subclasses: list[type] = []  # noqa: RUF012
+        by_key: dict[str, type] = {}  # noqa: RUF012
+
+        def __init_subclass__(cls, *, key: str) -> None:
+            super().__init_subclass__()
+            if key in Base.by_key:
+                raise ValueError(f"{key} twice")
+            registered.append((key, cls.__name__))
+            Base.subclasses.append(cls)
+            Base.by_key[key] = cls
+
+    class Sub(Base, key="a"):
+        pass
+
+    def register(key: str) -> list[str]:
+        class Other(Base, key=key):
+            pass
+
+        return [each.__name__ for each in Base.subclasses]
+
+    for _ in range(3):
+        assert type(cluster.submit(lambda x: x, Sub(), pure=False).result()) is Sub
+        assert cluster.submit(lambda: Base.by_key["a"] is Sub, pure=False).result()
+    assert cluster.submit(lambda: len(Base.subclasses)).result() == 1
+    assert (Base.subclasses, Base.by_key, registered) == ([Sub], {"a": Sub}, [("a", "Sub")])
+    assert cluster.submit(register, "b").result() == ["Sub", "Other"]
+
+
+def test_metaclasses_are_not_called_here_for_results(cluster: fs.Cluster) -> None:
+    class Meta(type):
+        made: list[str] = []  # noqa: RUF012
+
+        def __init__(cls, *args: Any) -> None:
+            super().__init__(*args)
+            Meta.made.append(cls.__name__)
+
+    class One(metaclass=Meta):
+        pass
+
+    for _ in range(2):
+        assert type(cluster.submit(lambda x: x, One(), pure=False).result()) is One
+    assert Meta.made == ["One"]
+
+
+def test_virtual_subclasses_are_seen(cluster: fs.Cluster) -> None:
+    class Shape(abc.ABC):  # noqa: B024
+        pass
+
+    class Circle:
+        pass
+
+    def is_shape() -> bool:
+        return isinstance(Circle(), Shape)
+
+    assert not cluster.submit(is_shape).result()
+    Shape.register(Circle)
+    assert cluster.submit(is_shape).result()
+
+
+def test_a_class_made_in_a_call_is_the_programs_that_has_it(cluster: fs.Cluster) -> None:
+    def make() -> Any:
+        class Local:
+            count = 3
+
+        return Local()
+
+    made = cluster.submit(make).result()
+    kind = type(made)
+    kind.count = 5
+    kind.added = "new"
+
+    def by_class() -> tuple[int, str]:
+        return kind.count, kind.added
+
+    assert cluster.submit(by_class).result() == (5, "new")
+    assert cluster.submit(lambda x: (x.count, x.added), made).result() == (5, "new")
+    assert cluster.submit(lambda x: x, made).result() is not made
+    assert (kind.count, type(cluster.submit(lambda x: x, made).result())) == (5, kind)
+    del kind.added
+    kind.count = 6
+    assert cluster.submit(lambda x: (x.count, hasattr(x, "added")), made).result() == (6, False)
+
+
+def test_what_calls_set_in_a_class_stays_until_the_program_changes_it(
+    cluster: fs.Cluster,
+) -> None:
+    class Counter:
+        count = 0
+
+    def increment() -> int:
+        Counter.count += 1
+        return Counter.count
+
+    def get() -> int:
+        return Counter.count
+
+    def get_again() -> int:
+        return int(Counter.count)
+
+    def results() -> list[int]:
+        calls = [increment, increment, get, get_again, increment]
+        return [cluster.submit(call, pure=False).result() for call in calls]
+
+    assert results() == [1, 2, 2, 2, 3]
+    Counter.count = 10
+    assert results() == [11, 12, 12, 12, 13]
+    Counter.count = 0
+    assert results() == [1, 2, 2, 2, 3]

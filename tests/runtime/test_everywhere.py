@@ -25,11 +25,6 @@ from tests.waiting import until
 
 
 @pytest.fixture(scope="module")
-def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return tmp_path_factory.mktemp("fs")
-
-
-@pytest.fixture(scope="module")
 def served(folder: Path) -> Iterator[fs.Cluster]:
     """Two workers, one executor each, that others find as ``lab``."""
     with fs.Cluster(
@@ -140,6 +135,7 @@ def test_a_time_limit_names_who_is_late_and_cancels_there(
     with pytest.raises(WaitTimeoutError) as caught:
         cluster.run(signal.pause, workers=second, timeout_s=0.05)
     assert f"no result of {second}, and is cancelled there" in caught.value.__notes__[0]
+    assert "1 task has not ended after 50 ms, and is cancelled; wait longer" in str(caught.value)
     assert len(cluster.run(os.getpid, timeout_s=60)) == 2
 
 
@@ -150,6 +146,8 @@ def test_what_is_wrong_is_refused(cluster: fs.Cluster) -> None:
         cluster.run(os.getpid, workers=[1.5])  # type: ignore[list-item]
     with pytest.raises(TypeError, match="a worker is its number or its name"):
         cluster.run(os.getpid, workers=True)
+    with pytest.raises(TypeError, match=r"workers=1.5: a worker is its number or its name"):
+        cluster.run(os.getpid, workers=1.5)  # type: ignore[arg-type]
     with pytest.raises(ValueError, match="timeout_s=-1"):
         cluster.run(os.getpid, timeout_s=-1)
     with pytest.raises(

@@ -81,6 +81,22 @@ def test_an_exception_with_a_constructor_of_its_own_comes_back(
     assert any("in fetch" in note for note in caught.value.__notes__)
 
 
+def fetch_again() -> None:
+    try:
+        fetch()
+    except Http as error:
+        raise RuntimeError("not there") from error
+
+
+@pytest.mark.parametrize("isolation", ["shared", "fork", "process"])
+def test_so_does_what_led_to_it(cluster: fs.Cluster, isolation: str) -> None:
+    with pytest.raises(RuntimeError, match="not there") as caught:
+        cluster.submit(fetch_again, isolation=isolation).result()
+    cause = caught.value.__cause__
+    assert isinstance(cause, Http)
+    assert (cause.status, caught.value.__context__) == (404, cause)
+
+
 def fail_with(size: int | None) -> None:
     error = ValueError("with more")
     error.more = threading.Lock() if size is None else bytes(size)  # type: ignore[attr-defined]
@@ -172,6 +188,7 @@ def test_a_running_call_can_be_cancelled(cluster: fs.Cluster) -> None:
         with pytest.raises(errors.TaskCancelledError):
             one.result()
         assert one.cancelled()
+        assert "was cancelled" in str(cluster.explain(one))
     assert cluster.submit(add, 123).result() == 124
 
 

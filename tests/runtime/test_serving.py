@@ -22,11 +22,6 @@ from tests.waiting import until
 
 
 @pytest.fixture(scope="module")
-def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return tmp_path_factory.mktemp("fs")
-
-
-@pytest.fixture(scope="module")
 def served(folder: Path) -> Iterator[fs.Cluster]:
     """A cluster with one worker of two executors, that others find as ``lab``."""
     with fs.Cluster(

@@ -24,11 +24,6 @@ from tests.waiting import until
 
 
 @pytest.fixture(scope="module")
-def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return tmp_path_factory.mktemp("fs")
-
-
-@pytest.fixture(scope="module")
 def served(folder: Path) -> Iterator[fs.Cluster]:
     """Two workers, one executor each, that others find as ``lab``."""
     with fs.Cluster(
@@ -176,6 +171,23 @@ def test_tasks_that_tasks_submit_import_it(
         cluster.submit(lambda: fs.current().upload("x.py")).result()  # type: ignore[union-attr]
 
 
+def test_a_module_beside_the_program_is_replaced_for_functions_that_used_it(
+    cluster: fs.Cluster, module: Callable[[str, str], Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def which_beside() -> int:
+        import uploaded_beside  # type: ignore[import-not-found]
+
+        number: int = uploaded_beside.NUMBER
+        return number
+
+    path = module("uploaded_beside", "")
+    monkeypatch.syspath_prepend(str(path.parent))
+    for number in (1, 20, 300):
+        path.write_text(f"NUMBER = {number}\n")
+        cluster.upload(path)
+        assert cluster.submit(which_beside).result() == number
+
+
 def test_a_package_is_uploaded_whole(cluster: fs.Cluster, tmp_path: Path) -> None:
     package = tmp_path / "uploaded_package"
     (package / "inner").mkdir(parents=True)
@@ -274,6 +286,8 @@ def test_messages_may_carry_nothing(module: Callable[[str, str], Path]) -> None:
         ("numpy.py", b"", UsageError, "'numpy' would hide that of what executors"),
         ("my-script.py", b"", UsageError, "no module in it .* there is my-script.py"),
         ("wrong.py", b"def", SyntaxError, "invalid syntax"),
+        ("x.y.py", b"", UsageError, "can be imported by a name; there is x.y.py"),
+        ("class.py", b"", UsageError, "can be imported by a name; there is class.py"),
         ("cut.whl", b"PK\5\6" + bytes(18), UsageError, "there is nothing"),
     ],
 )

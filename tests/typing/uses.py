@@ -1,6 +1,7 @@
 """Typical uses: checkers have nothing to say, and know each type."""
 
 import operator
+from collections.abc import Iterator
 from typing import Any, assert_type
 
 import freestone as fs
@@ -21,6 +22,10 @@ def length(text: str) -> int:
     return len(text)
 
 
+def letters(text: str) -> Iterator[str]:
+    yield from text
+
+
 async def fetched(url: str) -> bytes:
     return url.encode()
 
@@ -36,6 +41,8 @@ def of_calls(cluster: fs.Cluster) -> None:
     assert_type(cluster.wait(lengths).done, set[Future[int]])
     for each in cluster.as_completed(lengths):
         assert_type(each, Future[int])
+    for letter in cluster.stream(letters, "five", look_ahead=2, priority=1):
+        assert_type(letter, Future[str])
     assert_type(fs.reduce(max, lengths, commutes=True).result(), int)
     assert_type(fs.reduce(operator.add, [1, 2, 3]), Future[int])
 

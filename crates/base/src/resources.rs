@@ -19,17 +19,77 @@ pub struct Resources {
     pub custom: Custom,
 }
 
-/// Amounts by name.
-pub type Custom = BTreeMap<Box<str>, u32>;
+/// Amounts by name. Most calls have none, and all copy and compare them: an empty one costs nothing.
+#[derive(Clone, PartialEq, Eq, Debug, Default, Hash, Serialize, Deserialize)]
+#[serde(from = "BTreeMap<Box<str>, u32>", into = "BTreeMap<Box<str>, u32>")]
+pub struct Custom(
+    /// In the order of the names, without amounts of 0.
+    Vec<(Box<str>, u32)>,
+);
+
+impl Custom {
+    /// Nothing.
+    pub const fn new() -> Self {
+        Self(Vec::new())
+    }
+
+    /// Whether there is nothing.
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// Names and amounts.
+    pub fn iter(&self) -> impl Iterator<Item = (&str, u32)> {
+        self.0.iter().map(|(name, amount)| (&**name, *amount))
+    }
+
+    fn find(&self, name: &str) -> Result<usize, usize> {
+        self.0.binary_search_by(|(known, _)| (**known).cmp(name))
+    }
+
+    fn get(&self, name: &str) -> u32 {
+        self.find(name).map_or(0, |index| self.0[index].1)
+    }
+
+    fn set(&mut self, name: &str, amount: u32) {
+        match self.find(name) {
+            Ok(index) if amount == 0 => drop(self.0.remove(index)),
+            Ok(index) => self.0[index].1 = amount,
+            Err(index) if amount > 0 => self.0.insert(index, (name.into(), amount)),
+            Err(_) => {}
+        }
+    }
+}
+
+impl<N: Into<Box<str>>> FromIterator<(N, u32)> for Custom {
+    fn from_iter<I: IntoIterator<Item = (N, u32)>>(amounts: I) -> Self {
+        let some = amounts.into_iter().filter(|(_, amount)| *amount > 0);
+        let sorted: BTreeMap<Box<str>, u32> =
+            some.map(|(name, amount)| (name.into(), amount)).collect();
+        Self(sorted.into_iter().collect())
+    }
+}
+
+impl From<BTreeMap<Box<str>, u32>> for Custom {
+    fn from(amounts: BTreeMap<Box<str>, u32>) -> Self {
+        amounts.into_iter().collect()
+    }
+}
+
+impl From<Custom> for BTreeMap<Box<str>, u32> {
+    fn from(custom: Custom) -> Self {
+        custom.0.into_iter().collect()
+    }
+}
 
 impl Resources {
     /// What a call takes that says nothing: one core.
     pub const ONE_CORE: Self =
-        Self { cores: 1, gpus: 0, memory: 0, disk: 0, custom: BTreeMap::new() };
+        Self { cores: 1, gpus: 0, memory: 0, disk: 0, custom: Custom::new() };
 
     /// Whether `self` can be taken out of `free`.
     pub fn fit(&self, free: &Self) -> bool {
-        self.fit_without_custom(free) && self.lacking(free).next().is_none()
+        self.fit_without_custom(free) && !self.lacks(free)
     }
 
     /// Whether `self` can be taken out of `free` but for what has a name of the user's.
@@ -40,15 +100,15 @@ impl Resources {
             && self.disk <= free.disk
     }
 
-    /// The names of the custom resources of which `free` has less than `self`.
-    pub fn lacking<'a>(&'a self, free: &'a Self) -> impl Iterator<Item = &'a str> {
-        let wanted = self.custom.iter();
-        let short = wanted.filter(|(name, amount)| **amount > free.amount(name));
-        short.map(|(name, _)| &**name)
+    /// Whether `free` has less of a custom resource than `self`.
+    pub fn lacks(&self, free: &Self) -> bool {
+        !self.custom.is_empty() && self.lacking(free).next().is_some()
     }
 
-    fn amount(&self, name: &str) -> u32 {
-        self.custom.get(name).copied().unwrap_or(0)
+    /// The names of the custom resources of which `free` has less than `self`.
+    pub fn lacking<'a>(&'a self, free: &'a Self) -> impl Iterator<Item = &'a str> {
+        let short = self.custom.iter().filter(|(name, amount)| *amount > free.custom.get(name));
+        short.map(|(name, _)| name)
     }
 
     /// Takes `other` out of `self`; whether it fits, or nothing is taken.
@@ -60,12 +120,9 @@ impl Resources {
         self.gpus -= other.gpus;
         self.memory -= other.memory;
         self.disk -= other.disk;
-        for (name, amount) in &other.custom {
-            if let Some(left) = self.custom.get_mut(name) {
-                *left -= amount;
-            }
+        for (name, amount) in other.custom.iter() {
+            self.custom.set(name, self.custom.get(name) - amount);
         }
-        self.custom.retain(|_, left| *left > 0);
         true
     }
 
@@ -75,9 +132,8 @@ impl Resources {
         self.gpus += other.gpus;
         self.memory = self.memory.saturating_add(other.memory);
         self.disk = self.disk.saturating_add(other.disk);
-        for (name, amount) in &other.custom {
-            let sum = self.custom.entry(name.clone()).or_default();
-            *sum = sum.saturating_add(*amount);
+        for (name, amount) in other.custom.iter() {
+            self.custom.set(name, self.custom.get(name).saturating_add(amount));
         }
     }
 
@@ -85,7 +141,7 @@ impl Resources {
     #[must_use]
     pub const fn without_custom(&self) -> Self {
         let Self { cores, gpus, memory, disk, .. } = *self;
-        Self { cores, gpus, memory, disk, custom: BTreeMap::new() }
+        Self { cores, gpus, memory, disk, custom: Custom::new() }
     }
 
     /// Only what has a name of the user's.
@@ -98,9 +154,8 @@ impl Resources {
     #[must_use]
     pub fn larger(&self, other: &Self) -> Self {
         let mut custom = self.custom.clone();
-        for (name, amount) in &other.custom {
-            let most = custom.entry(name.clone()).or_default();
-            *most = (*most).max(*amount);
+        for (name, amount) in other.custom.iter() {
+            custom.set(name, custom.get(name).max(amount));
         }
         Self {
             cores: self.cores.max(other.cores),
@@ -115,13 +170,13 @@ impl Resources {
     #[must_use]
     pub fn smaller(&self, other: &Self) -> Self {
         let both = self.custom.iter();
-        let both = both.map(|(name, amount)| (name.clone(), (*amount).min(other.amount(name))));
+        let both = both.map(|(name, amount)| (name, amount.min(other.custom.get(name))));
         Self {
             cores: self.cores.min(other.cores),
             gpus: self.gpus.min(other.gpus),
             memory: self.memory.min(other.memory),
             disk: self.disk.min(other.disk),
-            custom: both.filter(|(_, amount)| *amount > 0).collect(),
+            custom: both.collect(),
         }
     }
 
@@ -129,7 +184,7 @@ impl Resources {
     pub fn times(&self, each: &Self) -> u64 {
         let by = |all: u64, each: u64| all.checked_div(each).unwrap_or(u64::MAX);
         let custom = each.custom.iter();
-        let custom = custom.map(|(name, amount)| by(self.amount(name).into(), (*amount).into()));
+        let custom = custom.map(|(name, amount)| by(self.custom.get(name).into(), amount.into()));
         by(self.cores.into(), each.cores.into())
             .min(by(self.gpus.into(), each.gpus.into()))
             .min(by(self.memory, each.memory))
@@ -154,7 +209,7 @@ mod tests {
     use super::*;
 
     fn licences(amount: u32) -> Custom {
-        Custom::from([("licence".into(), amount)])
+        [("licence", amount)].into_iter().collect()
     }
 
     #[test]

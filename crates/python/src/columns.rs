@@ -98,8 +98,8 @@ impl Fields for Columns {
     }
 }
 
-/// The most rows of one dict: the text of a column stays far below what its offsets reach.
-pub const MAX_ROWS: usize = 1 << 20;
+/// The most rows of one dict: the text of a column stays below what its offsets reach.
+pub const MAX_ROWS: usize = 1 << 16;
 
 /// The columns of a trace by field: the validity bits, the offsets (none for numbers), the data.
 pub fn columns<'py>(py: Python<'py>, records: &[Record]) -> PyResult<Bound<'py, PyDict>> {

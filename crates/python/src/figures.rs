@@ -138,8 +138,8 @@ fn resources<'py>(py: Python<'py>, resources: &Resources) -> PyResult<Bound<'py,
         "memory": resources.memory,
         "disk": resources.disk,
     });
-    for (name, amount) in &resources.custom {
-        dict.set_item(&**name, amount)?;
+    for (name, amount) in resources.custom.iter() {
+        dict.set_item(name, amount)?;
     }
     Ok(dict)
 }

@@ -116,8 +116,8 @@ mod _native {
         use crate::manager::SharedItem;
         #[pymodule_export]
         use crate::manager::shared::{
-            close_queue, count_queue, delete_queue, delete_variable, restart_executors,
-            set_variable,
+            close_queue, count_queue, delete_queue, delete_variable, fail_call, let_go,
+            restart_executors, set_variable,
         };
         #[pymodule_export]
         use crate::options::Options;

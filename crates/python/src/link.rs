@@ -41,9 +41,19 @@ impl Link {
         self.home.get().ok_or_else(|| PyRuntimeError::new_err("the cluster has no worker yet"))
     }
 
-    /// The program has a new home.
+    /// The program has a worker of its own, or a new one.
     pub fn set_home(&self, home: HomeWorker) {
         self.home.set(home);
+    }
+
+    /// The cluster's home is on this machine: a program without a worker of its own shares it.
+    pub fn offer_home(&self, home: HomeWorker) {
+        self.home.offer(home);
+    }
+
+    /// The worker on this machine, if it had that number, has another.
+    pub fn renumber_home(&self, former: WorkerId, worker: WorkerId) {
+        self.home.renumber(former, worker);
     }
 
     /// Waits for another home than a worker that is gone; whether there is one in time.

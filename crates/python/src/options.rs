@@ -1,6 +1,6 @@
 //! How a call is to be run, checked once and shared by all calls of a function.
 
-use freestone_base::{Custom, Resources, WorkerId};
+use freestone_base::{Resources, WorkerId};
 use freestone_core::manager::Near;
 use freestone_core::wire::{CallOptions, Isolation, Keep};
 use pyo3::exceptions::PyValueError;
@@ -51,12 +51,6 @@ pub fn keep_of(text: &str) -> PyResult<Keep> {
     named(&KEEPS, "keep", text)
 }
 
-/// What users count by names of their own; none of something is as if it were not named.
-pub fn custom(amounts: BTreeMap<String, u32>) -> Custom {
-    let some = amounts.into_iter().filter(|(_, amount)| *amount > 0);
-    some.map(|(name, amount)| (name.into_boxed_str(), amount)).collect()
-}
-
 fn named<T: Copy>(table: &[(&str, T)], option: &str, text: &str) -> PyResult<T> {
     if let Some((_, found)) = table.iter().find(|(name, _)| *name == text) {
         return Ok(*found);
@@ -85,7 +79,7 @@ impl Options {
     #[new]
     #[pyo3(signature = (*, cores=1, gpus=0, memory=0, disk=0, custom=BTreeMap::new(), isolation="shared", keep="task",
         timeout_s=None, retries=0, priority=0, worker=None, near=None, pure=true, outputs=1,
-        replicas=1, category=0))]
+        replicas=1, category=0, kills=0))]
     #[allow(clippy::too_many_arguments)]
     fn new(
         cores: u32,
@@ -104,6 +98,7 @@ impl Options {
         outputs: usize,
         replicas: u32,
         category: u32,
+        kills: u32,
     ) -> PyResult<Self> {
         if timeout_s.is_some_and(|timeout_s| !(timeout_s > 0.0 && timeout_s < 1e9)) {
             return Err(PyValueError::new_err("timeout_s must be a positive number of seconds"));
@@ -120,7 +115,13 @@ impl Options {
         }
         Ok(Self {
             call: Arc::new(CallOptions {
-                resources: Resources { cores, gpus, memory, disk, custom: self::custom(custom) },
+                resources: Resources {
+                    cores,
+                    gpus,
+                    memory,
+                    disk,
+                    custom: custom.into_iter().collect(),
+                },
                 isolation: isolation_of(isolation)?,
                 keep: keep_of(keep)?,
                 timeout_ns: timeout_s.map(|timeout_s| (timeout_s * 1e9) as u64),
@@ -128,6 +129,7 @@ impl Options {
                 // What has effects besides its result should not have them twice without need.
                 twice: pure,
                 category,
+                kills,
             }),
             retries,
             priority,

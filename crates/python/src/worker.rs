@@ -2,7 +2,6 @@
 
 use crate::access;
 use crate::durations::seconds;
-use crate::options::custom;
 use freestone_base::Resources;
 use freestone_core::net::worker::{self, WorkerOptions};
 use freestone_core::wire::{Address, AddressError};
@@ -56,7 +55,7 @@ pub fn run_worker(
             gpus,
             memory: ram,
             disk,
-            custom: custom(resources),
+            custom: resources.into_iter().collect(),
         },
         slots: executors,
         memory_dir,

@@ -5,11 +5,10 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Callable, Generator
-from contextlib import nullcontext, suppress
 from typing import TYPE_CHECKING, Any, Generic, Never, TypeVar
 
 from freestone import _native
-from freestone.client.pausing import IN_TASK, paused
+from freestone.client.pausing import IN_TASK, paused, until_resolved
 from freestone.client.usage import NotAValue, check_keywords
 from freestone.errors import ClosedError, FreestoneError, WaitTimeoutError
 from freestone.errors.failures import error_of
@@ -172,30 +171,16 @@ class Future(_native.manager.FutureBase, NotAValue, Generic[T]):
 
     def __await__(self) -> Generator[Any, None, T]:
         if not self.done():
-            yield from self._wait_in_loop()
+            try:
+                wait = until_resolved(self.client.subscribe, self, self._wanted())
+                yield from wait.__await__()
+            except asyncio.CancelledError:
+                self.client.cancel([self])
+                raise
         if self._is_inline() or self.status != "done":
             return self.result()
         # A block of another machine is sent, and one that was lost is made again: the loop goes on.
         return (yield from asyncio.to_thread(self.result).__await__())
-
-    def _wait_in_loop(self) -> Generator[Any, None, None]:
-        loop = asyncio.get_running_loop()
-        ready = asyncio.Event()
-
-        def fulfil(_: Future) -> None:
-            # A loop that has ended waits for nothing.
-            with suppress(RuntimeError):
-                loop.call_soon_threadsafe(ready.set)
-
-        forget = self.client.subscribe(self, fulfil)
-        try:
-            with paused(self._wanted()) if IN_TASK else nullcontext():
-                yield from ready.wait().__await__()
-        except asyncio.CancelledError:
-            self.client.cancel([self])
-            raise
-        finally:
-            forget()
 
     def __repr__(self) -> str:
         return view_text(self._view())

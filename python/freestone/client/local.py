@@ -8,6 +8,8 @@ from __future__ import annotations
 import os
 import weakref
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
+from itertools import islice
 from pickle import PicklingError
 from typing import Any
 
@@ -16,8 +18,15 @@ from freestone.client.definitions import Definitions
 from freestone.client.environments import adapt
 from freestone.client.files import File, fetch_block
 from freestone.client.future import Future
-from freestone.client.options import Categories, Keep, amounts_of, native_options
-from freestone.client.waiting import Callbacks
+from freestone.client.options import (
+    DEFAULTS,
+    Categories,
+    Keep,
+    amounts_of,
+    check_types,
+    native_options,
+)
+from freestone.client.waiting import A, Callbacks
 from freestone.config import Config
 from freestone.errors import (
     ClosedError,
@@ -32,8 +41,12 @@ from freestone.observe.explain import Explanation
 from freestone.observe.figures import Statistics
 from freestone.observe.logs import Collector
 from freestone.observe.recorder import Recorder
+from freestone.observe.spans import Spans
 
 __all__ = ["LocalClient"]
+
+_BATCH = 4096
+"""How many calls of a `map` are submitted before an interrupt is noticed."""
 
 
 class LocalClient:
@@ -86,6 +99,7 @@ class LocalClient:
         # Who records takes no part in showing what tasks print, which may block, unless it has to.
         sampled = self.logs if config.profile else None
         self.recorder: Recorder = Recorder(manager, config.trace is not None, sampled)
+        self.spans: Spans | None = None
 
     @property
     def closed(self) -> bool:
@@ -156,7 +170,8 @@ class LocalClient:
     ) -> Any:
         """Submit a call of a defined function."""
         given = (*self._definitions.leading(function), *args)
-        return self.manager.submit(function, given, None, self._native({**options}, outputs))
+        made = self.manager.submit(function, given, None, self._native({**options}, outputs))
+        return self._submitted(made)
 
     def call_each(
         self, function: int, calls: Iterable[tuple[Any, ...]], options: Mapping[str, Any]
@@ -173,10 +188,12 @@ class LocalClient:
         outputs: int = 1,
     ) -> Any:
         """Define a function and submit a call of it."""
+        if options is not DEFAULTS:
+            check_types(options)
         function, first, options, tag = adapt(function, options)
         number, native = self._prepare(function, options, outputs)
         first = (*self._definitions.leading(number), *first)
-        future = self.manager.submit(number, (*first, *args), kwargs, native)
+        future = self._submitted(self.manager.submit(number, (*first, *args), kwargs, native))
         if tag is not None:
             self._tag(tag, future if isinstance(future, tuple) else (future,))
         return future
@@ -188,6 +205,7 @@ class LocalClient:
         options: Mapping[str, Any] = {},
     ) -> list[Future]:
         """Define a function and submit a call of it for each tuple of arguments."""
+        check_types(options)
         function, first, options, tag = adapt(function, options)
         number, native = self._prepare(function, options)
         futures = self._map(number, first, calls, native)
@@ -206,7 +224,22 @@ class LocalClient:
         first = (*self._definitions.leading(function), *first)
         if first:
             calls = ((*first, *args) for args in calls)
-        futures: list[Future] = self.manager.map(function, calls, native)
+        calls, futures = iter(calls), list[Future]()
+
+        def submit(batch: list[tuple[Any, ...]]) -> list[Future]:
+            made: list[Future] = self.manager.map(function, batch, native)
+            return made
+
+        try:
+            while batch := list(islice(calls, _BATCH)):
+                # One step of the interpreter, so that an interrupt finds all that was submitted.
+                any(map(futures.extend, map(submit, (batch,))))
+        except KeyboardInterrupt:
+            # Nobody has them.
+            self.cancel(futures)
+            raise
+        if self.spans is not None:
+            self.spans.note(futures)
         return futures
 
     def reduce(
@@ -224,7 +257,9 @@ class LocalClient:
         else:
             number, native = self._prepare(function, options, as_block=False)
         futures = [block if isinstance(block, Future) else self.put(block) for block in blocks]
-        result: Future = self.manager.reduce(number, futures, arity, commutes, native)
+        result: Future = self._submitted(
+            self.manager.reduce(number, futures, arity, commutes, native)
+        )
         return result
 
     def cancel(self, futures: Iterable[Future] | Future) -> None:
@@ -235,17 +270,22 @@ class LocalClient:
         """Return the futures of calls with a tag, as far as the program still refers to them."""
         return list(self._tags.get(tag, ()))
 
-    def subscribe(
-        self, future: Future, callback: Callable[[Future], object]
-    ) -> Callable[[], object]:
-        """Call `callback(future)` once it is done; see `Client.subscribe`."""
-        return self._callbacks.add(future, callback)
+    def subscribe(self, awaited: A, callback: Callable[[A], object]) -> Callable[[], object]:
+        """Call `callback(awaited)` once it is resolved; see `Client.subscribe`."""
+        return self._callbacks.add(awaited, callback)
 
     def replay(self, future: Future) -> Any:
         """Run the call that made a block again, in this process."""
         definition, args, kwargs = self.manager.call_of(future)
         _, plain = functions.unwrapped(definition)
         return functions.load(plain)(*args, **(kwargs or {}))
+
+    def _submitted(self, made: Any) -> Any:
+        """Return what a call gives, which the span that is current has submitted."""
+        if self.spans is not None:
+            # A call has the name of its first output.
+            self.spans.note([made[0] if isinstance(made, tuple) else made])
+        return made
 
     def _tag(self, tag: str, futures: Iterable[Future]) -> None:
         self._tags.setdefault(tag, weakref.WeakSet()).update(futures)
@@ -267,8 +307,9 @@ class LocalClient:
         self.require_open("submit a call")
         self._require_cache(options.get("keep"))
         amounts = amounts_of(options.pop("resources", None))
-        if options.get("category") is not None:
-            options["category"] = self._categories.number(options["category"], dict(amounts))
+        category = options.pop("category", None)
+        if category is not None:
+            options["category"] = self._categories.number(category, dict(amounts))
         if options.get("retries") is None:
             options["retries"] = self.config.retries
         return native_options(amounts, outputs, tuple(options.items()))
@@ -282,6 +323,8 @@ class LocalClient:
         """Have calls that are submitted from now on import a package, in place of older ones."""
         others = self._definitions.packages
         replaced = {one for one in others if set(one.modules) <= set(package.modules)}
+        # They depend on the files of modules, which may be other ones than before.
+        functions.forget_encoded()
         self._definitions.packages = (package, *(one for one in others if one not in replaced))
 
     # -- blocks -----------------------------------------------------------------------------
@@ -383,7 +426,8 @@ class LocalClient:
         if not isinstance(future, Future):
             kind = type(future).__name__
             raise TypeError(f"explain() takes a future, not {future!r:.80} ({kind})")
-        return self.explain_named(future.name, future._arguments())
+        found = self.explain_named(future.name, future._arguments())
+        return replace(found, stage="cancelled") if future.cancelled() else found
 
     def explain_named(self, name: str, encoded: bytes | None = None) -> Explanation:
         """Tell it of a block by its name, which the program need not refer to.

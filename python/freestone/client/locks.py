@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
 import threading
 import weakref
+from collections.abc import Iterator
 from contextlib import nullcontext
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
 from freestone import _native
-from freestone.client.named import Named, check_timeout, end_of, left
-from freestone.client.pausing import IN_TASK, paused
+from freestone.client.named import Named, check_timeout, end_of, leaving, left
+from freestone.client.pausing import IN_TASK, paused, until_resolved
 from freestone.errors import (
     ClosedError,
     LockHeldError,
@@ -32,16 +34,17 @@ MAX_HOLDERS = 2**32 - 1
 REPORT_INTERVAL_S = 60.0
 """Who waits for so long says so in the log."""
 
-_Key = tuple[int, str, int] | None
+_Key = tuple[int, str, str, int]
 
 _held: weakref.WeakValueDictionary[_Key, _native.manager.LockHold] = weakref.WeakValueDictionary()
-"""The locks that threads of this process have: of which client, the name, and the thread."""
+"""Locks of threads and coroutines of this process, by client, name, and whose they are."""
 
 
 class Lock(Named):
     """A lock or semaphore of a cluster, from `Cluster.lock` or `Cluster.semaphore`.
 
-    Used in ``with``, by any number of threads. Sent to a task it is the same lock there.
+    Used in ``with`` or ``async with``, by any number of threads and coroutines. Sent to a task it
+    is the same lock there.
     """
 
     def __init__(
@@ -51,25 +54,31 @@ class Lock(Named):
         check_timeout(timeout_s)
         self.limit = limit
         self.timeout_s = timeout_s
-        self._holds: list[tuple[_native.manager.LockHold, LocalClient, _Key]] = []
+        self._holds: list[tuple[_native.manager.LockHold, LocalClient, tuple[_Key, ...]]] = []
 
     def __enter__(self) -> Lock:
         client = self._open("enter")
-        key = (id(client), self.name, threading.get_ident()) if self.limit is None else None
-        mine = _held.get(key)
-        if mine is not None and not mine.has_left:
-            raise LockHeldError(name=self.name)
-        hold = _native.manager.LockHold(
-            client.manager, self.name, self.limit, client.holder, client.task_worker
-        )
-        try:
-            self._wait_for(hold, client)
-        except BaseException:
-            hold.leave()
-            raise
-        if key is not None:
-            _held[key] = hold
-        self._holds.append((hold, client, key))
+        keys = self._keys(client)
+        self._refuse_held(keys[:1])
+        hold = self._line_up(client)
+        with leaving(hold):
+            state, _, holders = hold.entry
+            if state == "queued":
+                with paused(self._wanted()) if IN_TASK else nullcontext():
+                    state = self._wait(hold, holders)
+            self._enter(hold, state, client, keys)
+        return self
+
+    async def __aenter__(self) -> Lock:
+        client = self._open("enter")
+        keys = self._keys(client)
+        self._refuse_held(keys[1:])
+        hold = self._line_up(client)
+        with leaving(hold):
+            state, _, holders = hold.entry
+            if state == "queued":
+                state = await self._wait_in_loop(hold, client, holders)
+            self._enter(hold, state, client, keys)
         return self
 
     def __exit__(
@@ -80,19 +89,54 @@ class Lock(Named):
     ) -> None:
         if not self._holds:
             raise UsageError(f"{self!r} is left that was not entered; use it in 'with'")
-        hold, client, key = self._holds.pop()
-        _held.pop(key, None)
+        hold, client, keys = self._holds.pop()
+        for key in keys:
+            _held.pop(key, None)
         hold.leave()
         if error is None and client.manager.lost is not None:
             raise LockLostError(name=self.name, reason=client.manager.lost)
 
-    def _wait_for(self, hold: _native.manager.LockHold, client: LocalClient) -> None:
-        state, limit, holders = hold.entry
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self.__exit__(kind, error, traceback)
+
+    def _keys(self, client: LocalClient) -> tuple[_Key, ...]:
+        """Return what finds a lock that this thread has, and what one that this coroutine has."""
+        if self.limit is not None:
+            return ()
+        key = (id(client), self.name)
+        try:
+            task = id(asyncio.current_task())
+        except RuntimeError:
+            return ((*key, "thread", threading.get_ident()),)
+        return (*key, "thread", threading.get_ident()), (*key, "coroutine", task)
+
+    def _refuse_held(self, keys: tuple[_Key, ...]) -> None:
+        for key in keys:
+            mine = _held.get(key)
+            if mine is not None and not mine.has_left:
+                raise LockHeldError(name=self.name)
+
+    def _line_up(self, client: LocalClient) -> _native.manager.LockHold:
+        return _native.manager.LockHold(
+            client.manager, self.name, self.limit, client.holder, client.task_worker
+        )
+
+    def _enter(
+        self,
+        hold: _native.manager.LockHold,
+        state: str,
+        client: LocalClient,
+        keys: tuple[_Key, ...],
+    ) -> None:
+        """Have what was granted; raise if it was not."""
+        _, limit, holders = hold.entry
         if state == "other":
             raise SharedKindError(name=self.name, wanted=self._kind(), found=_kind(limit))
-        if state == "queued":
-            with paused(self._wanted()) if IN_TASK else nullcontext():
-                state = self._wait(hold, holders)
         if state == "waiting":
             raise LockTimeoutError(name=self.name, timeout_s=self.timeout_s or 0.0, holders=holders)
         if state == "ended":
@@ -102,21 +146,41 @@ class Lock(Named):
             action = f"wait for {self.name!r}"
             client.require_open(action)
             raise ClosedError(action)
+        for key in keys:
+            _held[key] = hold
+        self._holds.append((hold, client, keys))
 
     def _wait(self, hold: _native.manager.LockHold, holders: list[str]) -> str:
-        end = end_of(self.timeout_s)
-        while True:
-            rest_s = left(end)
-            if rest_s is not None and rest_s <= REPORT_INTERVAL_S:
-                return hold.wait(rest_s)
-            state = hold.wait(REPORT_INTERVAL_S)
+        for wait_s in self._waits(holders):
+            state = hold.wait(wait_s)
             if state != "waiting":
                 return state
+        return "waiting"
+
+    async def _wait_in_loop(
+        self, hold: _native.manager.LockHold, client: LocalClient, holders: list[str]
+    ) -> str:
+        for wait_s in self._waits(holders):
+            try:
+                async with asyncio.timeout(wait_s):
+                    await until_resolved(client.subscribe, hold, self._wanted())
+            except TimeoutError:
+                continue
+            # Answered at once.
+            return hold.wait(REPORT_INTERVAL_S)
+        return "waiting"
+
+    def _waits(self, holders: list[str]) -> Iterator[float]:
+        """Yield how long to wait, in seconds, for as long as it takes; say so in the log."""
+        end = end_of(self.timeout_s)
+        while (rest_s := left(end)) is None or rest_s > REPORT_INTERVAL_S:
+            yield REPORT_INTERVAL_S
             logging.getLogger("freestone").warning(
                 "%r has been waited for for a minute; when the wait began it was held by %s",
                 self.name,
                 ", ".join(holders),
             )
+        yield rest_s
 
     def __reduce__(self) -> tuple[Any, ...]:
         return Lock, (None, self.name, self.limit, self.timeout_s)

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import time
-from contextlib import nullcontext
+from collections.abc import Iterator
+from contextlib import contextmanager, nullcontext
 from typing import TYPE_CHECKING, Any, Final
 
 from freestone import _native, functions
@@ -28,6 +29,8 @@ __all__ = [
     "as_future",
     "check_timeout",
     "end_of",
+    "has_answer",
+    "leaving",
     "left",
     "queue_of",
 ]
@@ -76,7 +79,7 @@ class Named:
 
         Raises `SharedTimeoutError` when the time is over before.
         """
-        if not _has_answer(entry, timeout_s, wanted):
+        if not has_answer(entry, timeout_s, wanted):
             entry.withdraw()
             entry.wait()
             if entry.state[0] == "ended":
@@ -163,7 +166,17 @@ def as_future(client: LocalClient, value: Any) -> Future:
     return value if isinstance(value, Future) else client.put(value)
 
 
-def _has_answer(entry: _native.manager.SharedItem, timeout_s: float | None, wanted: str) -> bool:
+@contextmanager
+def leaving(entry: _native.manager.SharedItem | _native.manager.LockHold) -> Iterator[None]:
+    """End an entry if the wait for it is interrupted, or fails."""
+    try:
+        yield
+    except BaseException:
+        entry.leave()
+        raise
+
+
+def has_answer(entry: _native.manager.SharedItem, timeout_s: float | None, wanted: str) -> bool:
     """Wait for an answer: in a task what it takes is for others meanwhile."""
     end = end_of(timeout_s)
     if IN_TASK and entry.wait(

@@ -104,7 +104,12 @@ def reading() -> Iterator[NestedClient]:
 def _connect() -> NestedClient:
     env = os.environ
     config = Config.load(
-        {"spin_us": env["FREESTONE__SPIN_US"], "inline_nbytes": env["FREESTONE__INLINE_NBYTES"]}
+        {
+            "spin_us": env["FREESTONE__SPIN_US"],
+            "inline_nbytes": env["FREESTONE__INLINE_NBYTES"],
+            # What a task that is lost has submitted is to be cancelled at once.
+            "reconnect_s": 0,
+        }
     )
     access = Access.read(env["FREESTONE__ACCESS"])
     address, folder = env["FREESTONE__MANAGER"], env["FREESTONE__MEMORY_DIR"]

@@ -3,13 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Mapping
-from functools import lru_cache
-from typing import TYPE_CHECKING, Any, TypedDict
+from functools import cache, lru_cache
+from operator import index
+from types import NoneType, UnionType
+from typing import (
+    TYPE_CHECKING,
+    Any,
+    Literal,
+    TypedDict,
+    Union,
+    get_args,
+    get_origin,
+    get_type_hints,
+)
 
 from freestone import _native
 from freestone.config import parse_nbytes
 from freestone.enumerations import Isolation, Keep
 from freestone.errors import did_you_mean
+from freestone.errors.habits import OF_CALL
 from freestone.units import COUNTED, parse_resources
 
 if TYPE_CHECKING:
@@ -24,6 +36,7 @@ __all__ = [
     "Keep",
     "changed",
     "check_options",
+    "check_types",
     "native_options",
 ]
 
@@ -66,8 +79,18 @@ _Amounts = tuple[tuple[str, int | str], ...]
 _Options = tuple[tuple[str, Any], ...]
 # What other parts of the runtime read, so that it does not travel with a call.
 _ELSEWHERE = {"name", "hoist", "environment", "env", "tag", "category", "resources"}
-_INTERNAL = {"near", "category"}
+_INTERNAL = {"near", "category", "kills"}
 _NAMES = tuple(CallOptions.__annotations__)
+# How types of options are written in a sentence, and what makes values of those that are ours.
+_WORDS = {
+    bool: "True or False",
+    float: "a number",
+    int: "a whole number",
+    str: "a text",
+    Mapping: "a dict",
+}
+_MAKERS = {"File": "file", "Prepared": "prepare"}
+_EXAMPLES = {"env": "{'OMP_NUM_THREADS': '1'}", "resources": "{'cores': 2}"}
 
 
 class Categories:
@@ -129,7 +152,7 @@ def _checked(amounts: _Amounts, outputs: int, options: _Options) -> _native.mana
 
 
 def _amount(key: str, amount: int | str) -> int:
-    number = parse_nbytes(amount) if key in ("memory", "disk") else int(amount)
+    number = _number(key, amount)
     try:
         given: dict[str, Any] = {key: number}
         _native.manager.Options(**given)
@@ -139,9 +162,84 @@ def _amount(key: str, amount: int | str) -> int:
     return number
 
 
+def _number(key: str, amount: Any) -> int:
+    try:
+        if isinstance(amount, bool):
+            raise TypeError
+        if key in ("memory", "disk"):
+            return parse_nbytes(amount)
+        return int(amount) if isinstance(amount, str) else index(amount)
+    except (TypeError, ValueError):
+        wanted = (
+            "bytes, or a text such as '2GiB'" if key in ("memory", "disk") else "a whole number"
+        )
+        given = f"resources={{{key!r}: {amount!r:.80}}} ({type(amount).__name__})"
+        raise ValueError(f"{given}: give {wanted}") from None
+
+
 def changed(options: Mapping[str, Any]) -> list[str]:
     """Return the options that are not what they are by default."""
     return [key for key, value in options.items() if value != DEFAULTS.get(key)]
+
+
+def check_types(options: Mapping[str, Any]) -> None:
+    """Refuse the value of an option that is not of the type that `CallOptions` says.
+
+    Raises
+    ------
+    TypeError
+        For the first one.
+    """
+    misfit = _misfit(tuple((key, type(value)) for key, value in options.items()))
+    if misfit is not None:
+        key, wanted = misfit
+        value = options[key]
+        raise TypeError(f"{key}={value!r:.80} ({type(value).__name__}): give {wanted}")
+
+
+@lru_cache(maxsize=1024)
+def _misfit(given: tuple[tuple[str, type], ...]) -> tuple[str, str] | None:
+    """Return the first option whose value is of a wrong type, and what to give instead."""
+    hints = _hints()
+    for key, kind in given:
+        wanted = _alternatives(hints.get(key, Any))
+        if not any(_fits(kind, one) for one in wanted):
+            texts = dict.fromkeys(_described(one) for one in wanted if one is not NoneType)
+            example = f", such as {_EXAMPLES[key]}" if key in _EXAMPLES else ""
+            return key, " or ".join(texts) + example
+    return None
+
+
+@cache
+def _hints() -> dict[str, Any]:
+    from freestone.client.environments import Prepared
+    from freestone.client.files import File
+
+    return get_type_hints(CallOptions, localns={"File": File, "Prepared": Prepared})
+
+
+def _alternatives(hint: Any) -> tuple[Any, ...]:
+    return get_args(hint) if get_origin(hint) in (Union, UnionType) else (hint,)
+
+
+def _fits(kind: type, hint: Any) -> bool:
+    """Tell whether values of a class may be given for a type; NumPy's scalars are numbers, too."""
+    if hint is Any:
+        return True
+    if hint is bool:
+        return kind is bool or kind.__name__ in ("bool_", "bool")
+    if hint is int:
+        return kind is not bool and hasattr(kind, "__index__")
+    if hint is float:
+        return kind is not bool and (hasattr(kind, "__float__") or hasattr(kind, "__index__"))
+    return issubclass(kind, str if get_origin(hint) is Literal else get_origin(hint) or hint)
+
+
+def _described(hint: Any) -> str:
+    if get_origin(hint) is Literal:
+        *first, last = map(repr, get_args(hint))
+        return f"{', '.join(first)} or {last}"
+    return _WORDS.get(get_origin(hint) or hint) or f"what fs.{_MAKERS[hint.__name__]}() returns"
 
 
 def check_options(options: Mapping[str, Any]) -> None:
@@ -150,9 +248,10 @@ def check_options(options: Mapping[str, Any]) -> None:
     Raises
     ------
     TypeError, ValueError
-        As `native_options` does.
+        As `check_types` and `native_options` do.
     """
     _check_names(options)
+    check_types(options)
     given = {key: value for key, value in options.items() if key not in _ELSEWHERE}
     if given.get("retries", 0) is None:
         del given["retries"]
@@ -172,8 +271,13 @@ def amounts_of(resources: Any) -> _Amounts:
 def _check_names(options: Iterable[str]) -> None:
     for option in options:
         if option not in _NAMES:
-            advice = did_you_mean(option, _NAMES) or (
-                f": there are {', '.join(_NAMES)}. An argument that is the same for all calls "
-                f"goes to the function by functools.partial(f, {option}=...)"
+            habit = f"; {OF_CALL[option]}" if option in OF_CALL else ""
+            advice = (
+                habit
+                or did_you_mean(option, _NAMES)
+                or (
+                    f": there are {', '.join(_NAMES)}. An argument that is the same for all calls "
+                    f"goes to the function by functools.partial(f, {option}=...)"
+                )
             )
             raise TypeError(f"a call has no option {option!r}{advice}")

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from freestone import _native
 from freestone.client.future import Future
-from freestone.client.named import Named, as_future, check_timeout, end_of, queue_of
+from freestone.client.named import Named, as_future, check_timeout, end_of, leaving, queue_of
 from freestone.errors import QueueClosedError
 
 if TYPE_CHECKING:
@@ -107,15 +107,12 @@ class Queue(Named, Generic[T]):
         entry = _native.manager.SharedItem.take(
             client.manager, self.name, self.maxsize, client.task_worker
         )
-        try:
+        with leaving(entry):
             wanted = f"an item of the queue {self.name!r}"
             self._await(entry, client, timeout_s, wanted)
             block, label = entry.item  # type: ignore[misc]
             future: Future[T] = client.manager.watch(block, label)
             self._await_value(future, end, timeout_s, "the first item of the queue")
-        except BaseException:
-            entry.leave()
-            raise
         if entry.is_calls:
             self._note(entry)
         else:

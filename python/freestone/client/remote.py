@@ -50,6 +50,7 @@ class RemoteClient(LocalClient):
                 future=Future,
                 spin_us=int(config.spin_us),
                 inline_nbytes=config.inline_nbytes,
+                reconnect_s=config.reconnect_s,
             )
         except (ConnectionError, ValueError) as error:
             raise ConnectError(cluster=cluster, reason=str(error)) from None

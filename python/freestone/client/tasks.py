@@ -12,6 +12,7 @@ from freestone.client.finished import value_here
 from freestone.client.opened import current
 from freestone.client.options import CallOptions, check_options
 from freestone.client.usage import check_function, refuse_method, rows
+from freestone.errors.habits import OF_TASK, missing_attribute
 
 if TYPE_CHECKING:
     from typing import Unpack
@@ -77,6 +78,11 @@ class Task(Generic[P, T]):
 
             return nested.client()
         return client
+
+    if not TYPE_CHECKING:
+
+        def __getattr__(self, name: str) -> Any:
+            raise missing_attribute("a Task", name, self, OF_TASK)
 
     def __get__(self, instance: object, owner: type | None = None) -> Self:
         if instance is not None:

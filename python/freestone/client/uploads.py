@@ -13,6 +13,7 @@ import sys
 import zipfile
 from collections.abc import Iterator
 from importlib.machinery import EXTENSION_SUFFIXES
+from keyword import iskeyword
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -176,8 +177,9 @@ def _modules_in(files: _Files, path: str) -> tuple[str, ...]:
     for name in files:
         first, inside, _ = name.partition("/")
         if name.endswith(_SUFFIXES):
-            found.add(first if inside else first.partition(".")[0])
-    modules = tuple(sorted(name for name in found if name.isidentifier()))
+            stems = [name.removesuffix(suffix) for suffix in _SUFFIXES]
+            found.add(first if inside else min(stems, key=len))
+    modules = tuple(sorted(name for name in found if name.isidentifier() and not iskeyword(name)))
     if not modules:
         what = ", ".join(sorted({name.partition("/")[0] for name in files})[:5]) or "nothing"
         problem = f"can't upload {path!r}: there is no module in it that can be imported by a name;"

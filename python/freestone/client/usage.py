@@ -9,7 +9,7 @@ from types import CodeType, MethodType
 from typing import TYPE_CHECKING, Any, Never
 
 from freestone import functions
-from freestone.errors import did_you_mean
+from freestone.errors.habits import OF_CALL, OF_FUTURE, missing_attribute
 
 __all__ = [
     "NotAValue",
@@ -17,13 +17,14 @@ __all__ = [
     "check_keywords",
     "refuse_ambiguous",
     "refuse_coroutines",
+    "refuse_habits",
     "refuse_method",
     "rows",
 ]
 
 
-def check_function(function: object) -> None:
-    """Refuse what can't be called, and an async function that yields.
+def check_function(function: object, *, may_yield: bool = False) -> None:
+    """Refuse what can't be called, and, unless it `may_yield`, an async function that does.
 
     Raises
     ------
@@ -37,10 +38,11 @@ def check_function(function: object) -> None:
             "submit(f(x))?"
         )
     inner = function.func if isinstance(function, functools.partial) else function
-    if inspect.isasyncgenfunction(inner):
+    if not may_yield and inspect.isasyncgenfunction(inner):
         raise TypeError(
             f"{_name_of(inner)} is an async function that yields: what its call gives stays in the "
-            "process that made it. Return a list: "
+            f"process that made it. For its elements write cluster.stream({_name_of(inner)}), or "
+            "return a list: "
             f"async def f(*args): return [x async for x in {_name_of(inner)}(*args)]"
         )
 
@@ -117,6 +119,25 @@ def refuse_ambiguous(
             )
 
 
+def refuse_habits(function: Callable[..., Any], keywords: Iterable[str]) -> None:
+    """Refuse keywords that are options in other libraries, and that the function does not take.
+
+    Raises
+    ------
+    TypeError
+        For the first one.
+    """
+    code = getattr(function, "__code__", None)
+    if not isinstance(code, CodeType) or code.co_flags & inspect.CO_VARKEYWORDS:
+        return
+    for key in keywords:
+        if key in OF_CALL and key not in _parameters(function):
+            name = _name_of(function)
+            raise TypeError(
+                f"{key}= is no option of submit and no parameter of {name}; {OF_CALL[key]}"
+            )
+
+
 def _parameters(function: Callable[..., Any]) -> Sequence[str]:
     """Name the parameters of a function or method; of what has no code of Python's, none."""
     code = getattr(function, "__code__", None)
@@ -189,11 +210,7 @@ class NotAValue(_Value):
     __slots__ = ()
 
     def __getattr__(self, name: str) -> Any:
-        known = [each for each in dir(type(self)) if not each.startswith("_")]
-        hint = did_you_mean(name, known)
-        raise AttributeError(
-            f"a Future has no attribute {name!r}{hint or _INSTEAD}", name=name, obj=self
-        )
+        raise missing_attribute("a Future", name, self, OF_FUTURE, _INSTEAD)
 
     def __bool__(self) -> bool:
         return True

@@ -9,12 +9,14 @@ import threading
 import time
 from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, nullcontext, suppress
-from typing import Any, Generic, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, NamedTuple, Never, TypeVar
 
 from freestone import _native
 from freestone.client.future import Future
 from freestone.client.pausing import IN_TASK, paused
+from freestone.client.usage import check_keywords
 from freestone.errors import WaitTimeoutError
+from freestone.errors.habits import OF_WAITING, missing_attribute
 
 __all__ = [
     "AsCompleted",
@@ -28,6 +30,7 @@ __all__ = [
 ]
 
 T = TypeVar("T")
+A = TypeVar("A", Future, _native.manager.SharedItem, _native.manager.LockHold)
 
 ALL_COMPLETED = "ALL_COMPLETED"
 FIRST_COMPLETED = "FIRST_COMPLETED"
@@ -63,8 +66,15 @@ class AsCompleted(Generic[T]):
     def __aiter__(self) -> AsyncIterator[Future[T]]:
         return self._in_loop
 
+    if not TYPE_CHECKING:
 
-def as_completed(futures: Iterable[Future[T]], timeout_s: float | None = None) -> AsCompleted[T]:
+        def __getattr__(self, name: str) -> Any:
+            raise missing_attribute("what as_completed() returns", name, self, OF_WAITING)
+
+
+def as_completed(
+    futures: Iterable[Future[T]], timeout_s: float | None = None, **unknown: Never
+) -> AsCompleted[T]:
     """Yield futures in the order in which they are done, to `for` or to `async for`.
 
     Parameters
@@ -79,6 +89,7 @@ def as_completed(futures: Iterable[Future[T]], timeout_s: float | None = None) -
     WaitTimeoutError
         When the time is over before all are done.
     """
+    check_keywords("as_completed()", unknown, OF_WAITING)
     return AsCompleted(futures, timeout_s)
 
 
@@ -144,7 +155,10 @@ def _take(watch: _native.manager.Watch, end: float | None) -> list[int]:
 
 
 def wait(
-    futures: Iterable[Future[T]], timeout_s: float | None = None, return_when: str = ALL_COMPLETED
+    futures: Iterable[Future[T]],
+    timeout_s: float | None = None,
+    return_when: str = ALL_COMPLETED,
+    **unknown: Never,
 ) -> DoneAndNotDone[T]:
     """Wait for futures, as `concurrent.futures.wait` does.
 
@@ -157,6 +171,7 @@ def wait(
     return_when
         ``ALL_COMPLETED``, ``FIRST_COMPLETED`` or ``FIRST_EXCEPTION``.
     """
+    check_keywords("wait()", unknown, OF_WAITING)
     if return_when not in (ALL_COMPLETED, FIRST_COMPLETED, FIRST_EXCEPTION):
         raise ValueError(
             f"return_when={return_when!r}: give {ALL_COMPLETED!r}, {FIRST_COMPLETED!r} "
@@ -219,7 +234,7 @@ def _checked(futures: Iterable[Future[T]]) -> Iterable[Future[T]]:
     return futures
 
 
-def gather(futures: Any, *, errors: str = "raise") -> Any:
+def gather(futures: Any, *, errors: str = "raise", **unknown: Never) -> Any:
     """Return the values of futures, in the shape in which they are given.
 
     Parameters
@@ -235,6 +250,7 @@ def gather(futures: Any, *, errors: str = "raise") -> Any:
     TypeError
         For a value among them that is no future.
     """
+    check_keywords("gather()", unknown, OF_WAITING)
     if errors not in ("raise", "skip"):
         raise ValueError(f"errors={errors!r}: give 'raise' or 'skip'")
     return _values(_listed(futures), errors)
@@ -279,28 +295,31 @@ def _as(like: Any, values: list[Any]) -> Any:
 
 
 class Callbacks:
-    """Calls functions when futures are done, on a thread that starts with the first of them."""
+    """Calls functions when futures are done, or entries of shared state have their answer.
+
+    That is on a thread that starts with the first of them.
+    """
 
     def __init__(self) -> None:
         self._watch = _native.manager.Watch()
-        self._waiting: dict[int, tuple[Future, Callable[[Future], object]]] = {}
+        self._waiting: dict[int, tuple[Any, Callable[[Any], object]]] = {}
         self._lock = threading.Lock()
         self._count = 0
         self._thread: threading.Thread | None = None
         self._ended = False
 
-    def add(self, future: Future, callback: Callable[[Future], object]) -> Callable[[], object]:
-        """Call `callback(future)` once `future` is done; what it returns takes that back."""
+    def add(self, awaited: A, callback: Callable[[A], object]) -> Callable[[], object]:
+        """Call `callback(awaited)` once it is resolved; what this returns takes that back."""
         with self._lock:
             key = self._count
             self._count += 1
-            self._waiting[key] = (future, callback)
+            self._waiting[key] = (awaited, callback)
             if self._thread is None:
                 self._thread = threading.Thread(
                     target=self._run, name="freestone-callbacks", daemon=True
                 )
                 self._thread.start()
-        self._watch.add(future, key)
+        self._watch.add(awaited, key)
         return functools.partial(self._discard, key)
 
     def _discard(self, key: int) -> None:
@@ -324,10 +343,10 @@ class Callbacks:
 
     def _call(self, key: int) -> None:
         with self._lock:
-            future, callback = self._waiting.pop(key, (None, None))
-        if future is None or callback is None:
+            awaited, callback = self._waiting.pop(key, (None, None))
+        if awaited is None or callback is None:
             return
         try:
-            callback(future)
+            callback(awaited)
         except Exception:
-            logging.getLogger("freestone").exception("a callback of %r raised", future)
+            logging.getLogger("freestone").exception("a callback of %r raised", awaited)

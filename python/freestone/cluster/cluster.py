@@ -8,17 +8,20 @@ import os
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Self, Unpack
+from typing import TYPE_CHECKING, Any, Never, Self, Unpack
 
 from freestone import hosts
 from freestone.client.local import LocalClient
+from freestone.client.usage import check_keywords
 from freestone.cluster import open_clusters
 from freestone.cluster.control import answer
 from freestone.cluster.members import Members
 from freestone.cluster.session import Session
 from freestone.compat import offer_joblib
 from freestone.config import Config, Settings
+from freestone.errors.habits import OF_WAITING
 from freestone.observe import trace
+from freestone.observe.spans import Spans
 
 if TYPE_CHECKING:
     from freestone.client.future import Future
@@ -64,7 +67,14 @@ class Cluster(Session):
     1024
     """
 
-    def __init__(self, *, host: hosts.Host | None = None, **settings: Unpack[Settings]) -> None:
+    def __init__(
+        self, *given: Never, host: hosts.Host | None = None, **settings: Unpack[Settings]
+    ) -> None:
+        if given:
+            raise TypeError(
+                f"Cluster() takes settings by their names, as in fs.Cluster(workers=2), and got "
+                f"{given[0]!r:.80}; to use a cluster that runs, fs.connect(name)"
+            )
         config = Config.load(settings)
         home = config if host is None else hosts.engine.home_of(config, host)
         self._site = hosts.local.LocalWorkers.create(home)
@@ -83,6 +93,8 @@ class Cluster(Session):
         self.started: float = time.time()
         self._stop: Callable[[], object] | None = None
         try:
+            if config.spans:
+                client.spans = Spans(client.recorder)
             if config.trace is not None:
                 self._journal = self._write_trace(config.trace)
             self._members.start()
@@ -287,7 +299,9 @@ class Cluster(Session):
         """
         self._members.retire(worker)
 
-    def wait_for_workers(self, workers: int, timeout_s: float | None = None) -> None:
+    def wait_for_workers(
+        self, workers: int, timeout_s: float | None = None, **unknown: Never
+    ) -> None:
         """Wait until at least so many workers run calls.
 
         Parameters
@@ -311,6 +325,7 @@ class Cluster(Session):
         >>> with fs.Cluster(workers=2, executors=1) as cluster:
         ...     cluster.wait_for_workers(2, timeout_s=60)
         """
+        check_keywords("wait_for_workers()", unknown, OF_WAITING)
         self._members.wait_for(workers, timeout_s)
 
     @property
@@ -404,6 +419,9 @@ class Cluster(Session):
             self._abandon()
 
     def _abandon(self) -> None:
+        spans, self.client.spans = self.client.spans, None
+        if spans is not None:
+            spans.close()
         if self._journal is not None:
             self._journal.discard()
         self._site.start_closing()

@@ -7,9 +7,10 @@ import functools
 import os
 from collections.abc import Callable
 from pathlib import Path
-from typing import Unpack
+from typing import Never, Unpack
 
 from freestone.client.remote import RemoteClient
+from freestone.client.usage import check_keywords
 from freestone.cluster import members, open_clusters
 from freestone.cluster.cluster import Cluster
 from freestone.cluster.own_worker import OwnWorker
@@ -17,6 +18,7 @@ from freestone.cluster.session import Session
 from freestone.compat import offer_joblib
 from freestone.config import Config, Settings
 from freestone.errors import ConnectError, UsageError
+from freestone.errors.habits import OF_WAITING
 from freestone.hosts.access import Access
 from freestone.hosts.folders import runtime_dir
 from freestone.observe import control
@@ -82,8 +84,11 @@ class Connected(Cluster):
         """The path of the access file with which this program found it."""
         return str(self._access_file)
 
-    def wait_for_workers(self, workers: int, timeout_s: float | None = None) -> None:
+    def wait_for_workers(
+        self, workers: int, timeout_s: float | None = None, **unknown: Never
+    ) -> None:
         """Wait until at least so many workers run calls; see `Cluster.wait_for_workers`."""
+        check_keywords("wait_for_workers()", unknown, OF_WAITING)
         members.wait_for(self.client, workers, timeout_s)
 
     def resize(self, workers: int) -> None:
@@ -143,8 +148,9 @@ def connect(
         The path of its access file, which an address on another machine needs.
     **settings
         Those of `freestone.config.Config` that are this program's: ``retries``, ``spin_us``,
-        ``inline_nbytes``, ``folder``. Workers have those of the process that started them. Given
-        ``memory`` or ``disk``, the program has a worker of its own for its blocks, of that size.
+        ``inline_nbytes``, ``folder``, ``reconnect_s``. Workers have those of the process that
+        started them. Given ``memory`` or ``disk``, the program has a worker of its own for its
+        blocks, of that size.
 
     Returns
     -------
@@ -169,7 +175,8 @@ def connect(
     Several programs use one cluster at the same time. Each has its futures; a call that one has
     submitted answers the same call of another while its result is there. When a program ends or
     dies, what it submitted and nobody else needs is cancelled, and its blocks go; `publish` and
-    `Future.detach` have them stay.
+    `Future.detach` have them stay. If the connection to another machine breaks, the program
+    reconnects for ``reconnect_s``, and the cluster waits for it so long.
 
     Examples
     --------

@@ -234,7 +234,7 @@ class Everywhere:
 
 
 def _several(workers: Iterable[int | str] | int | str) -> Iterable[int | str]:
-    return [workers] if isinstance(workers, int | str) else workers
+    return workers if isinstance(workers, Iterable) and not isinstance(workers, str) else [workers]
 
 
 def _name_of(worker: int | str) -> str:
@@ -247,7 +247,7 @@ def _wait_for_all(futures: dict[str, Future], timeout_s: float | None, what: str
     pending = wait(futures.values(), timeout_s).not_done
     if pending:
         late = [worker for worker, future in futures.items() if future in pending]
-        error = WaitTimeoutError(timeout_s=timeout_s or 0.0, pending=len(late))
+        error = WaitTimeoutError(timeout_s=timeout_s or 0.0, pending=len(late), cancelled=True)
         error.add_note(f"{what} has no result of {', '.join(late)}, and is cancelled there")
         raise error
 

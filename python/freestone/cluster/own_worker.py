@@ -50,7 +50,8 @@ class OwnWorker:
         memory, disk = config.memory or _NBYTES, config.disk or _NBYTES
         words = ["--executors", "0", "--memory", str(memory), "--disk", str(disk)]
         runtime = runtime_dir(config)
-        variables = {**os.environ, "FREESTONE_FOLDER": str(runtime)}
+        own = {"FREESTONE_FOLDER": str(runtime), "FREESTONE_RECONNECT_S": str(config.reconnect_s)}
+        variables = os.environ | own
         self._process = engine.launch(access.text(), words, env=variables)
         try:
             number, folder = self._joined(config.start_timeout_s)

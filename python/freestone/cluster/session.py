@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Self, TypeVar, Unpack, overload
+from typing import TYPE_CHECKING, Any, Never, Self, TypeVar, Unpack, overload
 
 from freestone.client.commands import Command, run_command, words_of
 from freestone.client.environments import Prepared
@@ -11,12 +11,15 @@ from freestone.client.files import File
 from freestone.client.future import Future
 from freestone.client.graphs import offer_scheduler
 from freestone.client.options import DEFAULTS, CallOptions, Isolation, Keep, changed
-from freestone.client.usage import refuse_ambiguous, rows
+from freestone.client.streams import Stream
+from freestone.client.usage import check_keywords, refuse_ambiguous, refuse_habits, rows
 from freestone.client.waiting import AsCompleted, DoneAndNotDone, as_completed, gather, wait
 from freestone.cluster.everywhere import Everywhere
 from freestone.cluster.observed import Observed
 from freestone.cluster.shared import SharedState
+from freestone.cluster.streaming import Streaming
 from freestone.compat.concurrent import Executor
+from freestone.errors.habits import OF_CLUSTER, OF_WAITING, missing_attribute
 from freestone.events.gang import spmd
 from freestone.observe.reprs import ClusterView, view_html, view_text
 
@@ -29,6 +32,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Session"]
 
+_NONE: Any = object()
 K = TypeVar("K")
 T = TypeVar("T")
 
@@ -43,7 +47,7 @@ def _get(client: Client, graph: Any, keys: Any, **options: Any) -> Any:
 offer_scheduler(_get)
 
 
-class Session(SharedState, Observed, Everywhere):
+class Session(SharedState, Streaming, Observed, Everywhere):
     """Submits calls to a cluster, holds blocks there, and asks about them.
 
     Parameters
@@ -164,7 +168,12 @@ class Session(SharedState, Observed, Everywhere):
             options |= {"environment": environment, "env": env, "tag": tag}
         if category is not None:
             options["category"] = category
-        if options != DEFAULTS:
+        if kwargs:
+            refuse_habits(function, kwargs)
+        if options == DEFAULTS:
+            # Which need no check.
+            options = DEFAULTS
+        else:
             refuse_ambiguous(function, changed(options), len(args))
         future: Future[T] = self.client.submit(function, args, kwargs, options)
         return future
@@ -191,7 +200,7 @@ class Session(SharedState, Observed, Everywhere):
         refuse_ambiguous(function, options, len(iterables))
         return self.client.map(function, calls, options)
 
-    def get(self, graph: Any, keys: Any, **options: Any) -> Any:
+    def get(self, graph: Any, keys: Any = _NONE, **options: Any) -> Any:
         """Run a Dask graph: a scheduler for Dask.
 
         Parameters
@@ -230,7 +239,16 @@ class Session(SharedState, Observed, Everywhere):
         ``array.sum().compute(scheduler=cluster.get)`` does it for a collection, and
         ``dask.config.set(scheduler=cluster.get)`` for all of them.
         """
+        if keys is _NONE:
+            raise TypeError(
+                "get() runs a graph of Dask's and takes the keys that are wanted; to wait for the "
+                "values of futures, cluster.gather(futures)"
+            )
         return _get(self.client, graph, keys, **options)
+
+    def __call__(self, graph: Any, keys: Any, **options: Any) -> Any:
+        """Run a Dask graph, as `get` does: ``x.compute(scheduler=cluster)``."""
+        return self.get(graph, keys, **options)
 
     def persist(self, *collections: Any, **options: Any) -> Any:
         """Compute collections of Dask's and leave their blocks on the workers.
@@ -393,8 +411,25 @@ class Session(SharedState, Observed, Everywhere):
         """
         return self.client.put(value, keep=keep)
 
-    def scatter(self, values: Iterable[T], *, keep: Keep = "task") -> list[Future[T]]:
-        """Make each of some values a block; see `put`."""
+    @overload
+    def scatter(  # type: ignore[overload-overlap]
+        self, values: Mapping[K, T], *, keep: Keep = "task", **unknown: Never
+    ) -> dict[K, Future[T]]: ...
+    @overload
+    def scatter(
+        self, values: Iterable[T], *, keep: Keep = "task", **unknown: Never
+    ) -> list[Future[T]]: ...
+    def scatter(self, values: Any, *, keep: Keep = "task", **unknown: Never) -> Any:
+        """Make each of some values a block, see `put`; of a dict, a dict of futures."""
+        check_keywords("scatter()", unknown, OF_WAITING)
+        if isinstance(values, Mapping):
+            return {key: self.put(value, keep=keep) for key, value in values.items()}
+        is_one = isinstance(values, str | bytes) or hasattr(values, "shape")
+        if is_one or not isinstance(values, Iterable):
+            raise TypeError(
+                f"scatter() takes several values in a list, and got one of type "
+                f"{type(values).__name__}; make it a block with put(value)"
+            )
         return [self.put(value, keep=keep) for value in values]
 
     @overload
@@ -405,20 +440,30 @@ class Session(SharedState, Observed, Everywhere):
     def gather(self, futures: dict[K, Future[T]], *, errors: str = "raise") -> dict[K, T]: ...
     @overload
     def gather(self, futures: Any, *, errors: str = "raise") -> Any: ...
-    def gather(self, futures: Any, *, errors: str = "raise") -> Any:
+    def gather(self, futures: Any, *, errors: str = "raise", **unknown: Never) -> Any:
         """Return the values of futures, in their shape; see `freestone.client.waiting.gather`."""
-        return gather(futures, errors=errors)
+        return gather(futures, errors=errors, **unknown)
 
-    def cancel(self, futures: Iterable[Future] | Future = (), *, tag: str | None = None) -> None:
+    def cancel(
+        self,
+        futures: Iterable[Future] | Future | Stream = (),
+        *,
+        tag: str | None = None,
+        **unknown: Never,
+    ) -> None:
         """Cancel tasks, also those that run, and all that depends on them.
 
         Parameters
         ----------
         futures
-            A future, or some.
+            A future, or some; or a stream, whose generator ends.
         tag
             Besides, all calls that were submitted with this tag and are still referred to.
         """
+        check_keywords("cancel()", unknown, OF_WAITING)
+        if isinstance(futures, Stream):
+            futures.cancel()
+            futures = ()
         cancelled = [futures] if isinstance(futures, Future) else list(futures)
         if tag is not None:
             cancelled += self.client.tagged(tag)
@@ -429,15 +474,16 @@ class Session(SharedState, Observed, Everywhere):
         futures: Iterable[Future[T]],
         timeout_s: float | None = None,
         return_when: str = "ALL_COMPLETED",
+        **unknown: Never,
     ) -> DoneAndNotDone[T]:
         """Wait for futures; see `freestone.wait`."""
-        return wait(futures, timeout_s, return_when)
+        return wait(futures, timeout_s, return_when, **unknown)
 
     def as_completed(
-        self, futures: Iterable[Future[T]], timeout_s: float | None = None
+        self, futures: Iterable[Future[T]], timeout_s: float | None = None, **unknown: Never
     ) -> AsCompleted[T]:
         """Yield futures as they are done; see `freestone.as_completed`."""
-        return as_completed(futures, timeout_s)
+        return as_completed(futures, timeout_s, **unknown)
 
     def who_has(self, futures: Iterable[Future] | Future) -> dict[str, list[str]]:
         """Return for each block, by name, the workers that hold it.
@@ -515,6 +561,11 @@ class Session(SharedState, Observed, Everywhere):
     def forget(self) -> None:
         """In a child of this process, which has no part in it: it has ended there."""
         self.client.manager.forget()
+
+    if not TYPE_CHECKING:
+
+        def __getattr__(self, name: str) -> Any:
+            raise missing_attribute("a cluster", name, self, OF_CLUSTER)
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Self:
         return self  # `dask.config`, whose scheduler may be `get`, is copied by libraries.

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, overload
 
+from freestone.client import actors
+from freestone.client.actors import Actor
 from freestone.client.locks import Lock, semaphore
 from freestone.client.queues import Queue
 from freestone.client.variables import UNSET, Variable
@@ -36,14 +39,15 @@ class SharedState:
         Returns
         -------
         Lock
-            For ``with``. As an argument of a task, or in its function, it is the same lock there.
+            For ``with`` and ``async with``. As an argument of a task, or in its function, it is the
+            same lock there.
 
         Raises
         ------
         LockTimeoutError
             By ``with``: when others had it for all the time.
         LockHeldError
-            By ``with``: in a thread that has it already.
+            By ``with``: in a thread that has it already; by ``async with``, in such a coroutine.
         SharedKindError
             By ``with``: while the name is a semaphore's.
 
@@ -168,3 +172,96 @@ class SharedState:
         45
         """
         return Queue(self.client, name, maxsize)
+
+    @overload
+    def actor(self, kind: str, /) -> Actor[Any]: ...
+    @overload
+    def actor(
+        self,
+        kind: type[T],
+        /,
+        *args: Any,
+        name: str | None = None,
+        restarts: int = 0,
+        checkpoint: int | None = None,
+        resources: Mapping[str, int | str] | None = None,
+        worker: int | None = None,
+        **kwargs: Any,
+    ) -> Actor[T]: ...
+    def actor(
+        self,
+        kind: type[T] | str,
+        /,
+        *args: Any,
+        name: str | None = None,
+        restarts: int = 0,
+        checkpoint: int | None = None,
+        resources: Mapping[str, int | str] | None = None,
+        worker: int | None = None,
+        **kwargs: Any,
+    ) -> Actor[T]:
+        """Make an object that lives in one process of the cluster, or return one that has a name.
+
+        Parameters
+        ----------
+        kind
+            Its class; or the name of an actor that there is.
+        *args, **kwargs
+            What the class is called with. Futures in them, however deep, become their values.
+        name
+            By which all programs and tasks find it: ``cluster.actor("name")``. It lives on when
+            this program ends, until it is closed.
+        restarts
+            How often it is made anew when its process or its worker is lost.
+        checkpoint
+            After how many calls its state is saved, by pickle. When it is made anew it has that
+            state, and does the calls since then again. Without one it begins with its class, and
+            does only what has no result yet.
+        resources
+            What its calls take while they run; one core by default.
+        worker
+            The number of the worker where it lives; else the cluster chooses.
+
+        Returns
+        -------
+        Actor
+            ``actor.method(x)`` gives a future at once. As an argument of a task it is the same
+            actor there.
+
+        Raises
+        ------
+        NameTakenError
+            When there is an actor of this name.
+        ActorMissingError
+            When `kind` is a name that no actor has.
+
+        Notes
+        -----
+        It does one call at a time, those of each program in the order in which it submitted them;
+        an async method is run to its end. What a method raises is its future's; the actor lives on.
+        While it waits for calls it takes no resources but custom ones. Without a name it ends once
+        its program no longer refers to it, after the calls that were submitted, and with its
+        program. See `Actor.close`.
+
+        Examples
+        --------
+        >>> import freestone as fs
+        >>> class Counter:
+        ...     def __init__(self, value=0):
+        ...         self.value = value
+        ...     def add(self, number):
+        ...         self.value += number
+        ...         return self.value
+        >>> with fs.Cluster(executors=1) as cluster:
+        ...     counter = cluster.actor(Counter, 10)
+        ...     futures = [counter.add(k) for k in range(3)]
+        ...     cluster.gather(futures)
+        [10, 11, 13]
+        """
+        if isinstance(kind, str):
+            if args or kwargs or name or restarts or checkpoint or resources or worker is not None:
+                problem = f"actor({kind!r}) finds an actor by its name, and takes nothing else"
+                raise TypeError(f"{problem}; to make one, give its class: actor(Class, ...)")
+            return actors.find(self.client, kind)
+        options = {"resources": resources, "worker": worker}
+        return actors.make(self.client, kind, args, kwargs, name, restarts, checkpoint, options)

@@ -13,7 +13,7 @@ from freestone.collections.base import Collection
 from freestone.collections.blocking import cuts_of, offsets_of
 from freestone.collections.making import Meta, Spec, check_dtype, describe
 from freestone.collections.protocols import Expressions, expression_of
-from freestone.collections.rows import is_sparse, split_rows
+from freestone.collections.rows import is_sparse, sendable_dtype, split_rows
 from freestone.collections.sources import made, name_of, put_all
 
 __all__ = ["Array"]
@@ -127,7 +127,7 @@ class Array(Expressions, Collection):
             collection=name or name_of(function),
             kind=cls.kind,
             columns=shape[1:],
-            dtype=None if dtype is None else np.dtype(dtype).str,
+            dtype=None if dtype is None else sendable_dtype(np.dtype(dtype)),
         )
         offsets = cuts_of(shape[0], block_rows)
         pieces = made(spec, function, offsets, options)
@@ -349,7 +349,7 @@ class Array(Expressions, Collection):
             collection=name or name_of(function),
             kind=self.kind,
             columns=None if shape is None else tuple(shape[1:]),
-            dtype=None if dtype is None else np.dtype(dtype).str,
+            dtype=None if dtype is None else sendable_dtype(np.dtype(dtype)),
             converts=False,
         )
         rows = np.diff(self.offsets).tolist()

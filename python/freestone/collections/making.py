@@ -19,6 +19,7 @@ from freestone.collections.rows import (
     nbytes_of,
     portable,
     same_dtype,
+    sendable_dtype,
 )
 from freestone.errors import BlockShapeError, BlockTypeError
 
@@ -45,7 +46,7 @@ class Spec:
         ``array``, ``frame`` or ``bag``.
     columns : tuple of int or None
         The shape of a row of an array; None when the blocks say it.
-    dtype : str or None
+    dtype : str or dtype or None
         The dtype of an array; None when the blocks say it.
     converts : bool
         Whether blocks of any dtype are converted to it; otherwise only those that lose nothing.
@@ -54,7 +55,7 @@ class Spec:
     collection: str
     kind: str
     columns: tuple[int, ...] | None = None
-    dtype: str | None = None
+    dtype: str | np.dtype[Any] | None = None
     converts: bool = True
 
     def check(self, block: Any, index: int, rows: int | None) -> Any:
@@ -208,7 +209,7 @@ class Meta:
     rows: int
     nbytes: int
     columns: tuple[Any, ...] = ()
-    dtype: str | None = None
+    dtype: str | np.dtype[Any] | None = None
     sparse: bool = False
 
 
@@ -219,7 +220,7 @@ def describe(block: Any) -> Meta:
         return Meta(rows, nbytes, tuple(block.schema.names))
     if isinstance(block, np.ndarray) or is_sparse(block):
         columns = tuple(map(int, block.shape[1:]))
-        return Meta(rows, nbytes, columns, block.dtype.str, is_sparse(block))
+        return Meta(rows, nbytes, columns, sendable_dtype(block.dtype), is_sparse(block))
     return Meta(rows, nbytes)
 
 

@@ -26,6 +26,7 @@ __all__ = [
     "one_schema",
     "portable",
     "same_dtype",
+    "sendable_dtype",
     "split_rows",
     "take_rows",
 ]
@@ -203,6 +204,11 @@ def _check_alike(blocks: Sequence[Any], collection: str) -> None:
         if block.shape[1:] != first.shape[1:]:
             wanted, found = f"like block 0, {describe_type(first)}", describe_type(block)
             raise BlockShapeError(collection, index, wanted=wanted, found=found)
+
+
+def sendable_dtype(dtype: np.dtype[Any]) -> str | np.dtype[Any]:
+    """Return what a dtype can be made from again: its name, which one with fields does not have."""
+    return dtype.str if dtype.names is None else dtype
 
 
 def same_dtype(one: Any, other: Any) -> bool:

@@ -13,6 +13,7 @@
     │   ├── MessageTooLargeError (ValueError)   more than a message can carry
     │   ├── NameTakenError (ValueError)         a name belongs to another cluster or block
     │   ├── NotPublishedError (KeyError)        no block is published under a name
+    │   ├── ActorMissingError (KeyError)        no actor has a name
     │   ├── SharedKindError (ValueError)        a name stands for another kind of shared state
     │   ├── LockHeldError (RuntimeError)        a thread asks for a lock that it has
     │   └── CollectionError                     something is wrong with a collection
@@ -31,6 +32,8 @@
     ├── LockTimeoutError (TimeoutError)     others had a lock for all the time
     ├── SharedTimeoutError (TimeoutError)   a queue or variable had nothing for all the time
     ├── QueueClosedError (EOFError)         a queue has come to its end
+    ├── ActorEndedError (RuntimeError)      an actor has ended, or was lost
+    ├── StreamRestartedError (RuntimeError) a generator ran again, and gives other elements
     ├── WorkersMissingError (TimeoutError)  fewer had joined than were waited for
     ├── TaskError                           a task failed for good
     │   ├── TaskRaisedError (RuntimeError)      it raised what can't be raised again here
@@ -166,12 +169,15 @@ from freestone.errors.malleable import (
 )
 from freestone.errors.service import ConnectError, NameTakenError, NotPublishedError
 from freestone.errors.shared import (
+    ActorEndedError,
+    ActorMissingError,
     LockHeldError,
     LockLostError,
     LockTimeoutError,
     QueueClosedError,
     SharedKindError,
     SharedTimeoutError,
+    StreamRestartedError,
 )
 from freestone.errors.usage import (
     ClosedError,
@@ -206,6 +212,8 @@ if TYPE_CHECKING:
     )
 
 __all__ = [
+    "ActorEndedError",
+    "ActorMissingError",
     "BadEventError",
     "BlockShapeError",
     "BlockTypeError",
@@ -279,6 +287,7 @@ __all__ = [
     "SharedTimeoutError",
     "SpawnFailedError",
     "StorageFullError",
+    "StreamRestartedError",
     "TableError",
     "TaskCancelledError",
     "TaskError",

@@ -40,7 +40,7 @@ class NameTakenError(UsageError, ValueError):
 
     Attributes
     ----------
-    what : {"cluster", "block"}
+    what : {"cluster", "block", "actor"}
         What has it.
     name : str
         The name.
@@ -53,6 +53,7 @@ class NameTakenError(UsageError, ValueError):
     def __init__(self, *, what: str, name: str) -> None:
         cures = {
             "cluster": f"choose another, or end that one: freestone stop {name}",
+            "actor": f"use it, cluster.actor({name!r}), or end it by its close()",
             "block": "choose another, or replace it: publish(..., replace=True)",
         }
         super().__init__(

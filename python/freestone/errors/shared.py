@@ -10,12 +10,15 @@ from freestone.errors.usage import UsageError
 from freestone.units import format_seconds
 
 __all__ = [
+    "ActorEndedError",
+    "ActorMissingError",
     "LockHeldError",
     "LockLostError",
     "LockTimeoutError",
     "QueueClosedError",
     "SharedKindError",
     "SharedTimeoutError",
+    "StreamRestartedError",
 ]
 
 
@@ -46,7 +49,7 @@ class SharedKindError(UsageError, ValueError):
 
 
 class LockHeldError(UsageError, RuntimeError):
-    """A thread that has a lock asks for it again, and would wait for itself.
+    """A thread or coroutine that has a lock asks for it again, and would wait for itself.
 
     Attributes
     ----------
@@ -59,8 +62,8 @@ class LockHeldError(UsageError, RuntimeError):
 
     def __init__(self, *, name: str) -> None:
         super().__init__(
-            f"this thread has the lock {name!r} already: to enter it again would wait for ever; "
-            "leave it first, or have what needs it do without",
+            f"this thread, or coroutine, has the lock {name!r} already: to enter it again would "
+            "wait for ever; leave it first, or have what needs it do without",
             name=name,
         )
 
@@ -142,6 +145,31 @@ class QueueClosedError(FreestoneError, EOFError):
         )
 
 
+class StreamRestartedError(FreestoneError, RuntimeError):
+    """A generator ran again after elements were taken, and may give others, or gave fewer.
+
+    Attributes
+    ----------
+    label : str
+        The generator.
+    taken : int
+        How many elements had been taken.
+    """
+
+    slug = "stream-restarted"
+    label: str
+    taken: int
+
+    def __init__(self, *, label: str, taken: int) -> None:
+        super().__init__(
+            f"the generator {label!r} ran again after {taken:,} of its elements were taken, and "
+            "what it gives is not what it gave before; one that gives the same each time goes on "
+            "where it was (pure=True), of any other take all elements again",
+            label=label,
+            taken=taken,
+        )
+
+
 class LockLostError(ClusterError, ConnectionError):
     """A lock went to others while a program or task that had it, or waited for it, still ran.
 
@@ -163,4 +191,48 @@ class LockLostError(ClusterError, ConnectionError):
             "happened at the same time as what others did",
             name=name,
             reason=reason,
+        )
+
+
+class ActorEndedError(FreestoneError, RuntimeError):
+    """An actor has ended, so that a call of it has no result.
+
+    Attributes
+    ----------
+    name : str
+        The actor's name, or its class's.
+    reason : str
+        Why it has ended.
+    """
+
+    slug = "actor-ended"
+    name: str
+    reason: str
+
+    def __init__(self, *, name: str, reason: str) -> None:
+        super().__init__(
+            f"the actor {name!r} has ended: {reason}; cluster.actor() makes another, and with "
+            "restarts= one that is lost is made anew",
+            name=name,
+            reason=reason,
+        )
+
+
+class ActorMissingError(UsageError, KeyError):
+    """There is no actor of a name.
+
+    Attributes
+    ----------
+    name : str
+        What was asked for.
+    """
+
+    slug = "actor-missing"
+    name: str
+
+    def __init__(self, *, name: str) -> None:
+        super().__init__(
+            f"no actor is called {name!r}, or it has ended; cluster.actor(Class, ..., "
+            f"name={name!r}) makes one",
+            name=name,
         )

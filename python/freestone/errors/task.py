@@ -30,6 +30,9 @@ class TaskError(FreestoneError):
 class TaskRaisedError(TaskError, RuntimeError):
     """A task raised an exception that can't be raised again in this process.
 
+    Or one that can was raised because of such a one, which is then its ``__cause__`` or
+    ``__context__``, and has no label.
+
     Attributes
     ----------
     kind : str
@@ -54,9 +57,10 @@ class TaskRaisedError(TaskError, RuntimeError):
         why: str = "the exception itself was not sent",
         worker: str | None = None,
     ) -> None:
+        who = f"task {label!r} raised " if label else ""
         detail = f": {text}" if text else ""
         super().__init__(
-            f"task {label!r} raised {kind}{detail} ({why})",
+            f"{who}{kind}{detail} ({why})",
             label=label,
             kind=kind,
             text=text,

@@ -211,6 +211,8 @@ class NotSerializableError(UsageError, TypeError):
             "result": "return plain data, or what it can be made from again",
             "function": "make it inside the function, or pass it as an argument",
         }.get(what, "send what it is made from")
+        if (what, kind) == ("result", "generator"):
+            advice = "cluster.stream gives what it yields, while it runs; or return a list"
         super().__init__(
             f"the {what}{of} can't be sent: {where} is of type {kind}{because}; {advice}",
             what=what,
@@ -268,7 +270,7 @@ class MessageTooLargeError(UsageError, ValueError):
 
 
 class WaitTimeoutError(FreestoneError, TimeoutError):
-    """The wait ended before the task did, which goes on.
+    """The wait ended before the task did, which goes on unless the message says otherwise.
 
     Attributes
     ----------
@@ -282,11 +284,15 @@ class WaitTimeoutError(FreestoneError, TimeoutError):
     timeout_s: float
     pending: int
 
-    def __init__(self, *, timeout_s: float, pending: int = 1) -> None:
+    def __init__(self, *, timeout_s: float, pending: int = 1, cancelled: bool = False) -> None:
         tasks = "1 task has" if pending == 1 else f"{pending} tasks have"
+        fate = (
+            f"{'is' if pending == 1 else 'are'} cancelled; wait longer"
+            if cancelled
+            else "will go on; wait longer, cancel, or ask cluster.explain(future) why"
+        )
         super().__init__(
-            f"{tasks} not ended after {format_seconds(timeout_s)}, and will go on; wait longer, "
-            "cancel, or ask cluster.explain(future) why",
+            f"{tasks} not ended after {format_seconds(timeout_s)}, and {fate}",
             timeout_s=timeout_s,
             pending=pending,
         )

@@ -5,7 +5,6 @@ See docs/decisions/075-traces-of-ranks-are-kept-in-memory-and-matched-by-count.m
 
 from __future__ import annotations
 
-import json
 import threading
 import time
 from collections import Counter, deque
@@ -15,7 +14,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from freestone.observe.forms import replaced
+from freestone.observe import chrome
 
 __all__ = ["Recording", "Span", "Trace", "write"]
 
@@ -150,9 +149,7 @@ def write(path: str, traces: Sequence[Trace | None]) -> None:
     traces
         Of each rank; none of those that were lost or are elsewhere.
     """
-    found = {"traceEvents": list(_events(traces)), "displayTimeUnit": "ns"}
-    with replaced(Path(path)) as partial:
-        partial.write_text(json.dumps(found), "utf-8")
+    chrome.write(path, _events(traces), "ns")
 
 
 def _events(traces: Sequence[Trace | None]) -> Iterator[dict[str, Any]]:

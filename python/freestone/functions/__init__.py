@@ -5,7 +5,7 @@ executor's ``load`` makes it from again.
 """
 
 from freestone.functions.coroutines import is_coroutine_function, runnable
-from freestone.functions.encoding import EncodedFunction, encode, label_of
+from freestone.functions.encoding import EncodedFunction, encode, forget_encoded, label_of
 from freestone.functions.fingerprint import digest
 from freestone.functions.large import LARGE_NBYTES, LargeFunction, call_large
 from freestone.functions.loading import (
@@ -24,7 +24,10 @@ from freestone.functions.packages import (
     unwrapped,
 )
 from freestone.functions.pickling import dumps
-from freestone.functions.raised import dumps_failure
+from freestone.functions.raised import (
+    described,
+    dumps_failure,
+)
 
 __all__ = [
     "LARGE_NBYTES",
@@ -34,6 +37,7 @@ __all__ = [
     "Packages",
     "apply_python_path",
     "call_large",
+    "described",
     "digest",
     "dumps",
     "dumps_failure",
@@ -42,6 +46,7 @@ __all__ = [
     "enter_executor",
     "entered",
     "folders",
+    "forget_encoded",
     "in_executor",
     "is_coroutine_function",
     "label_of",

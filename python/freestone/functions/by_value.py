@@ -14,15 +14,16 @@ import uuid
 import weakref
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
-from types import MemberDescriptorType
+from types import MemberDescriptorType, resolve_bases
 from typing import Any, NamedTuple
 
 from cloudpickle import cloudpickle
 
 from freestone.functions.watch import class_check
 
-__all__ = ["States", "is_by_value", "reduce_class"]
+__all__ = ["States", "is_by_value", "own_no_classes", "reduce_class"]
 
+_HOOK = "__init_subclass__"
 _TRACKER = -2
 """Where cloudpickle has the number of a class among what makes it."""
 
@@ -42,10 +43,11 @@ class _State(NamedTuple):
 
 
 class _Put(NamedTuple):
-    """What was put into a class last: which version, and the names in it."""
+    """What was put into a class last: which version, the names in it, and whether it still is."""
 
     version: str
     names: frozenset[str]
+    is_unchanged: Callable[[type], bool] | None
 
 
 class _Loading(threading.local):
@@ -54,11 +56,22 @@ class _Loading(threading.local):
     states: list[tuple[type, _State]] | None = None
 
 
+_UNKNOWN = _Put("", frozenset(), None)
 _lock = threading.RLock()
 _sent: weakref.WeakKeyDictionary[type, _Sent] = weakref.WeakKeyDictionary()
 _received: weakref.WeakKeyDictionary[type, _Put] = weakref.WeakKeyDictionary()
-"""Classes that other processes have defined."""
+"""Classes that other processes have defined, or changed last."""
 _loading = _Loading()
+_owns = True
+
+
+def own_no_classes() -> None:
+    """Let the classes that calls make in this process, which runs them, be whose has their results.
+
+    What calls set in classes stays here, and is not sent.
+    """
+    global _owns
+    _owns = False
 
 
 def is_by_value(reduced: Any) -> bool:
@@ -86,7 +99,10 @@ def _version(cls: type) -> str:
     with _lock:
         received = _received.get(cls)
         if received is not None:
-            return received.version
+            if received.is_unchanged is None or received.is_unchanged(cls):
+                return received.version
+            # The program has changed it, and so it is the program's from now on.
+            del _received[cls]
         sent = _sent.get(cls)
         if sent is None or not sent.is_unchanged(cls):
             sent = _sent[cls] = _Sent(uuid.uuid4().hex, class_check(cls))
@@ -96,25 +112,73 @@ def _version(cls: type) -> str:
 def _made(make: Callable[..., type], args: tuple[Any, ...]) -> type:
     """Return a class of this process, or make it."""
     with _lock:
-        is_known = args[_TRACKER] in cloudpickle._DYNAMIC_CLASS_TRACKER_BY_ID
-        cls = make(*args)
-        if not is_known:
-            _received[cls] = _Put("", frozenset())
+        known: type | None = cloudpickle._DYNAMIC_CLASS_TRACKER_BY_ID.get(args[_TRACKER])
+        if known is not None:
+            return known
+        with _unnoticed(args[0] if make is cloudpickle._make_skeleton_enum else args[2]):
+            cls = make(*args)
+        _received[cls] = _UNKNOWN
         return cls
+
+
+@contextmanager
+def _unnoticed(bases: tuple[Any, ...]) -> Iterator[None]:
+    """Keep ``__init_subclass__`` of classes that go by value from being called.
+
+    It was called where the subclass was defined, with the keywords that it was given, and what it
+    did to classes comes with them. To call it again would do that twice.
+    """
+    owners = {
+        base: vars(base)[_HOOK]
+        for bottom in resolve_bases(bases)
+        for base in bottom.__mro__
+        if base in _received and _HOOK in vars(base)
+    }
+    for base in owners:
+        setattr(base, _HOOK, classmethod(_ignore))
+    try:
+        yield
+    finally:
+        for base, hook in owners.items():
+            setattr(base, _HOOK, hook)
+
+
+def _ignore(_: type, /, **keywords: Any) -> None:
+    pass
 
 
 def _put(cls: type, state: _State) -> type:
     with _lock:
-        if cls in _received:
+        if state.version != _current(cls, state.version):
             names = frozenset(state.content[0])
-            for name in _received[cls].names - names:
+            for name in _received.get(cls, _UNKNOWN).names - names:
                 with suppress(AttributeError):
                     delattr(cls, name)
             cloudpickle._class_setstate(cls, state.content)
-            _received[cls] = _Put(state.version, names)
+            _received[cls] = _Put(state.version, names, _check_of(cls))
     if _loading.states is not None:
         _loading.states.append((cls, state))
     return cls
+
+
+def _check_of(cls: type) -> Callable[[type], bool] | None:
+    if not _owns:
+        return None
+    try:
+        return class_check(cls)
+    except Exception:
+        # It is not seen if the program changes it; a result that comes is better than none.
+        return None
+
+
+def _current(cls: type, given: str) -> str:
+    """Return the version in which a class is here; the given one if that is not to be put into it.
+
+    What calls have set since in a class of this version stays.
+    """
+    if cls in _received:
+        return _received[cls].version
+    return given if _owns or cls not in _sent else _sent[cls].version
 
 
 class States:
@@ -140,8 +204,7 @@ class States:
 
         def run(*args: Any, **kwargs: Any) -> Any:
             for cls, state in self._states:
-                if _received[cls].version != state.version:
-                    _put(cls, state)
+                _put(cls, state)
             return function(*args, **kwargs)
 
         return run

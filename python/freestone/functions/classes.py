@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import abc
 import enum
 import functools
 from types import FunctionType, MemberDescriptorType
@@ -12,7 +13,7 @@ from freestone.functions import modules
 if TYPE_CHECKING:
     from freestone.functions.fingerprint import Walk
 
-__all__ = ["write_class"]
+__all__ = ["virtual_subclasses", "write_class"]
 
 _PASSED_OVER = frozenset(
     {
@@ -51,6 +52,16 @@ def write_class(walk: Walk, cls: type) -> None:
             with walk.at(f"class attribute {name}.{key}"):
                 walk.write("item", key)
                 _write_item(walk, value)
+        if virtual := virtual_subclasses(cls):
+            walk.write("virtual subclasses", *walk.alone(virtual, virtual))
+
+
+def virtual_subclasses(cls: type) -> frozenset[type]:
+    """Return the classes that an abstract one was made a base of by its ``register``."""
+    if not isinstance(cls, abc.ABCMeta):
+        return frozenset()
+    references = abc._get_dump(cls)[0]  # type: ignore[attr-defined]
+    return frozenset(found for reference in references if (found := reference()) is not None)
 
 
 def _namespace(cls: type) -> dict[str, Any]:

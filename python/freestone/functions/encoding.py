@@ -25,7 +25,7 @@ from freestone.functions.pickling import dumps
 from freestone.functions.watch import Watch
 from freestone.units import format_nbytes
 
-__all__ = ["EncodedFunction", "encode", "label_of"]
+__all__ = ["EncodedFunction", "encode", "forget_encoded", "label_of"]
 
 
 @dataclass(frozen=True, slots=True, weakref_slot=True)
@@ -107,6 +107,12 @@ def encode(function: Callable[..., Any], *, hoist: bool = True) -> EncodedFuncti
     if isinstance(function, FunctionType) or getattr(function, "is_constant", False) is True:
         cache.put(function, _Entry(encoded, Watch(walk)))
     return encoded
+
+
+def forget_encoded() -> None:
+    """Name each function anew when it is encoded next: files of modules have changed."""
+    _hoisted.clear()
+    _plain.clear()
 
 
 def label_of(function: Callable[..., Any]) -> str:

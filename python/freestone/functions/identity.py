@@ -45,6 +45,10 @@ class IdentityCache(Generic[K, V]):
             return False
         return True
 
+    def clear(self) -> None:
+        """Forget all values."""
+        self._entries.clear()
+
     def __len__(self) -> int:
         """Count the living entries."""
         return len(self._entries)

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 from freestone.errors import FunctionLoadError
 from freestone.functions import modules
-from freestone.functions.by_value import States
+from freestone.functions.by_value import States, own_no_classes
 from freestone.functions.coroutines import runnable
 
 __all__ = [
@@ -44,6 +44,7 @@ def enter_executor() -> None:
     """Remember that this process runs the calls of a worker."""
     global _in_executor
     _in_executor = True
+    own_no_classes()
 
 
 def in_executor() -> bool:

@@ -49,7 +49,7 @@ def dumps(
 
 
 def pickled_by(
-    pickler: type[pickle.Pickler],
+    pickler: Callable[..., pickle.Pickler],
     value: object,
     buffer_callback: Callable[[pickle.PickleBuffer], Any] | None = None,
 ) -> bytes:

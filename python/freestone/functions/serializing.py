@@ -63,8 +63,26 @@ def _parts(value: Any, where: str) -> Iterator[tuple[str, Any]]:
         yield from ((f"{where}[{key!r}]", part) for key, part in value.items())
     elif isinstance(value, list | tuple | set | frozenset):
         yield from ((f"{where}[{index}]", part) for index, part in enumerate(value))
-    elif isinstance(getattr(value, "__dict__", None), dict):
-        yield from ((f"{where}.{key}", part) for key, part in vars(value).items())
+    else:
+        yield from ((f"{where}.{key}", part) for key, part in _attributes(value).items())
+
+
+def _attributes(value: Any) -> dict[str, Any]:
+    """Return the attributes of an object that pickle takes, also those in slots."""
+    try:
+        reduced = value.__reduce_ex__(5)
+        state = reduced[2] if isinstance(reduced, tuple) and len(reduced) > 2 else None
+    except Exception:
+        # One that takes itself apart as an error, such as a socket.
+        state = None
+    attributes: dict[str, Any] = {}
+    for part in state if isinstance(state, tuple) else (state,):
+        if isinstance(part, dict):
+            attributes |= {str(key): one for key, one in part.items()}
+    if attributes:
+        return attributes
+    own = getattr(value, "__dict__", None)
+    return own if isinstance(own, dict) else {}
 
 
 def _can_be_pickled(value: Any) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import abc
 import enum
 import functools
 import operator
@@ -20,6 +21,7 @@ from typing import Any, NamedTuple
 
 from freestone._native.blocks import checksum
 from freestone.errors import NotSerializableError
+from freestone.functions.classes import virtual_subclasses
 from freestone.functions.fingerprint import MISSING, Walk, digest
 from freestone.functions.values import IMMUTABLE
 
@@ -161,13 +163,16 @@ def class_check(cls: type) -> _Check:
         if key not in _UNWATCHED
     ]
     count, bases = len(vars(cls)), tuple(map(weakref.ref, cls.__bases__))
+    is_abstract, virtual = isinstance(cls, abc.ABCMeta), weakref.WeakSet(virtual_subclasses(cls))
 
     def is_same(now: Any) -> bool:
         if now is None or len(vars(now)) != count or len(now.__bases__) != len(bases):
             return False
         namespace = vars(now)
-        return all(base() is one for base, one in zip(bases, now.__bases__, strict=True)) and all(
-            check(namespace.get(key, MISSING)) for key, check in checks
+        return (
+            all(base() is one for base, one in zip(bases, now.__bases__, strict=True))
+            and all(check(namespace.get(key, MISSING)) for key, check in checks)
+            and (not is_abstract or set(virtual) == virtual_subclasses(now))
         )
 
     return is_same

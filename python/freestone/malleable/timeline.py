@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import json
 import logging
 import os
 from collections.abc import Iterable, Iterator, Sequence
-from pathlib import Path
 from typing import Any
 
 from freestone.malleable.config import Config
 from freestone.malleable.record import Resized
-from freestone.observe.forms import replaced
+from freestone.observe import chrome
 
 __all__ = ["report", "try_write"]
 
@@ -39,11 +37,8 @@ def try_write(path: str | os.PathLike[str], resizes: Iterable[Resized]) -> None:
     resizes
         Those of a job so far, done or failed.
     """
-    events = [event for resize in resizes for event in _events(resize)]
     try:
-        with replaced(Path(path)) as partial:
-            found = {"traceEvents": events, "displayTimeUnit": "ms"}
-            partial.write_text(json.dumps(found), "utf-8")
+        chrome.write(path, (event for resize in resizes for event in _events(resize)), "ms")
     except OSError as error:
         _log.warning("the timeline of resizes could not be written to %s: %s", path, error)
 

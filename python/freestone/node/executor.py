@@ -8,7 +8,6 @@ import importlib
 import io
 import json
 import os
-import pickle
 import socket
 import subprocess
 import sys
@@ -18,17 +17,11 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, TextIO
 
 from freestone import _native, functions
-from freestone.units import format_nbytes
 
 if TYPE_CHECKING:
     from freestone.node.sampler import Sampler
 
 __all__ = ["Hooks", "main"]
-
-_PICKLED_NBYTES = 8 << 20
-"""An exception that is larger travels as its type's name, its message and its traceback."""
-_TEXT_LENGTH = 100_000
-"""What is left of a message or a traceback, in characters."""
 
 
 class Hooks:
@@ -60,12 +53,7 @@ class Hooks:
 
     def describe(self, error: BaseException, in_encoding: bool) -> tuple[bytes, str, str, str]:
         """Return an exception pickled, its type's name, its message and its traceback."""
-        kind = type(error)
-        name = kind.__qualname__
-        if kind.__module__ not in ("builtins", "__main__"):
-            name = f"{kind.__module__}.{name}"
-        text = "".join(traceback.format_exception(error))
-        return _pickled(error), name, _shortened(str(error)), _shortened(text)
+        return functions.described(error)
 
     def before_fork(self, value: Any) -> None:
         """Do once what each child would do again.
@@ -153,28 +141,6 @@ def _exchange(connection: socket.socket, messages: bytes) -> bytes:
     except (BrokenPipeError, ConnectionResetError):
         pass
     return bytes(answer)
-
-
-def _pickled(error: BaseException) -> bytes:
-    """Pickle an exception so that it can be unpickled; if that can't be, say why in its place."""
-    try:
-        pickled = functions.dumps_failure(error)
-    except Exception as problem:
-        reason = f"can't be sent: {type(problem).__name__}: {problem!s:.300}"
-    else:
-        if len(pickled) <= _PICKLED_NBYTES:
-            return pickled
-        nbytes, limit = format_nbytes(len(pickled)), format_nbytes(_PICKLED_NBYTES)
-        reason = f"is too large to be sent: it takes {nbytes}, and may take {limit}"
-    return pickle.dumps(f"the exception itself {reason}")
-
-
-def _shortened(text: str) -> str:
-    """Cut out the middle of a text that is too long for a message to people."""
-    if len(text) <= _TEXT_LENGTH:
-        return text
-    half = _TEXT_LENGTH // 2
-    return f"{text[:half]}\n... {len(text) - 2 * half} characters left out ...\n{text[-half:]}"
 
 
 def _preload(modules: str) -> None:

@@ -126,8 +126,8 @@ class Explanation:
     Attributes
     ----------
     stage : str
-        ``unknown``, ``waiting``, ``ready``, ``assigned``, ``done``, ``failed``, ``released`` or
-        ``block``.
+        ``unknown``, ``waiting``, ``ready``, ``assigned``, ``done``, ``failed``, ``cancelled``,
+        ``released`` or ``block``.
     label : str
         The task's function.
     call : str
@@ -228,6 +228,7 @@ def _state(explanation: Explanation) -> str:
         "failed": f"{who} failed after {_count(runs, 'attempt')}"
         if runs
         else f"{who} failed before it was tried",
+        "cancelled": f"{who} was cancelled, or a task whose output it takes",
         "released": f"{who} is done and its output was released: nothing needed it any more",
         "block": f"{who} is there: it was put, or the task that made it has been forgotten",
     }.get(explanation.stage, f"{who} is {explanation.stage}")

@@ -34,7 +34,8 @@ class Node:
     __slots__ = ("children", "name", "total")
 
     def __init__(self, name: str, total: int) -> None:
-        self.name, self.total = name, total
+        self.name: str = name
+        self.total: int = total
         self.children: dict[str, Node] = {}
 
     def add(self, names: Iterable[str], nanoseconds: int) -> None:

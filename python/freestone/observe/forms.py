@@ -52,6 +52,8 @@ FIELDS: dict[str, type] = {
     "nbytes": int,
     "slots": int,
     "ended": str,
+    "inputs": str,
+    "outputs": str,
     **{field.name: int for field in fields(WorkerStatus)},
     "stack": str,
     "samples": int,

@@ -176,7 +176,7 @@ class Collector:
 
     def __init__(self, manager: Manager, shown: str) -> None:
         self._manager, self._shown = manager, shown
-        self.samples = Samples()
+        self.samples: Samples = Samples()
         self._lock = threading.Lock()
         self._kept: OrderedDict[str, _Kept] = OrderedDict()
         self._nbytes = self._left_out = 0

@@ -6,11 +6,11 @@ counters. Times are in microseconds.
 
 from __future__ import annotations
 
-import json
 import os
 from collections.abc import Iterable, Iterator, Mapping
-from pathlib import Path
 from typing import Any
+
+from freestone.observe import chrome
 
 __all__ = ["events", "write"]
 
@@ -19,9 +19,7 @@ Record = Mapping[str, Any]
 
 def write(path: str | os.PathLike[str], records: Iterable[Record]) -> int:
     """Write a trace; how many events it has."""
-    found = list(events(records))
-    Path(path).write_text(json.dumps({"traceEvents": found, "displayTimeUnit": "ms"}), "utf-8")
-    return len(found)
+    return chrome.write(path, events(records), "ms")
 
 
 def events(records: Iterable[Record]) -> Iterator[dict[str, Any]]:

@@ -121,8 +121,10 @@ class Watch:
     """
 
     def __init__(self, recorder: Recorder, limit: int | None) -> None:
-        self._recorder, self.limit = recorder, limit
-        self.is_whole = self.is_cut = False
+        self._recorder = recorder
+        self.limit: int | None = limit
+        self.is_whole: bool = False
+        self.is_cut: bool = False
         self.parts: deque[Part] = deque()
 
     def add(self, rows: int, columns: Columns) -> None:

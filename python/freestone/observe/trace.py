@@ -2,7 +2,9 @@
 
 A record is a dict whose ``kind`` is ``task``, ``transfer``, ``joined``, ``left``, ``cache`` or
 ``profile``; the other fields are those of the manager's records, times in nanoseconds of the
-monotonic clock. One of ``profile`` has a stack of a function's calls, as JSON, and what was sampled
+monotonic clock. A task's ``inputs`` are the names of the blocks that it waited for, with spaces
+between them (of more than 990 the last), and ``outputs`` those of what it made besides ``name``.
+One of ``profile`` has a stack of a function's calls, as JSON, and what was sampled
 of it.
 ``.parquet`` needs pyarrow; ``.jsonl`` has one record a line, ``.json`` one list.
 """

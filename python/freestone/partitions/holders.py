@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -58,9 +58,16 @@ class Holders:
             held += np.where(np.isin(places, holders._places()), nbytes[blocks], 0)
         most = np.zeros(len(counts), np.int64)
         np.maximum.at(most, blocks, held)
-        kept = held == most[blocks]
-        starts = np.concatenate(([0], np.cumsum(np.bincount(blocks[kept], minlength=len(counts)))))
-        return Holders(starts, self.workers[kept])
+        return self._only(held == most[blocks])
+
+    def among(self, workers: Iterable[int]) -> Holders:
+        """Keep of each block's workers those of a list: others may have gone since."""
+        here = np.isin(self.workers, np.fromiter(workers, np.int64))
+        return self if here.all() else self._only(here)
+
+    def _only(self, kept: NDArray[np.bool_]) -> Holders:
+        left = np.concatenate(([0], np.cumsum(kept)))
+        return Holders(left[self.starts], self.workers[kept])
 
     def _places(self) -> Ints:
         """Return block and worker as one number each."""

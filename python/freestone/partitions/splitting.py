@@ -105,8 +105,9 @@ def split(
     client = first.client
     if client is not None:
         client.require_open(f"split {first.name!r}")
-    tables = [_located(each, client) for each in collections]
+    located = [_located(each, client) for each in collections]
     slots = _slots(client)
+    tables = [(holders.among(slots), nbytes) for holders, nbytes in located]
     workers, nbytes = place(tables, slots, balance, policy)
     plans = plan(workers, nbytes, slots, per)
     columns = [each._live("split it") for each in collections]

@@ -11,11 +11,6 @@ import freestone as fs
 
 
 @pytest.fixture(scope="module")
-def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return tmp_path_factory.mktemp("fs")
-
-
-@pytest.fixture(scope="module")
 def served(folder: Path) -> Iterator[fs.Cluster]:
     """One worker with two executors, that others find as ``lab``."""
     with fs.Cluster(executors=2, memory="64MiB", disk="64MiB", folder=str(folder)) as cluster:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import pickle
 import signal
@@ -226,6 +227,115 @@ def test_a_thread_does_not_wait_for_itself(cluster: fs.Cluster) -> None:
         assert not entered.wait(0.01)
     thread.join()
     assert entered.is_set()
+
+
+def test_coroutines_enter_one_after_the_other(cluster: fs.Cluster, tmp_path: Path) -> None:
+    """The loop goes on while they wait, for a task and for each other."""
+    inside = 0
+
+    async def enter(lock: Lock) -> None:
+        nonlocal inside
+        async with lock:
+            inside += 1
+            assert inside <= (lock.limit or 1)
+            await asyncio.sleep(0)
+            inside -= 1
+
+    async def enter_after(holding: fs.Future[None]) -> None:
+        waiting = asyncio.gather(*(enter(cluster.lock("loop")) for _ in range(40)))
+        await asyncio.sleep(0.01)
+        assert not waiting.done()
+        (tmp_path / "out").touch()
+        await waiting
+        await holding
+        await asyncio.gather(*(enter(cluster.semaphore("some", 3)) for _ in range(40)))
+
+    def hold(folder: str) -> None:
+        with here().lock("loop"):
+            Path(folder, "in").touch()
+            assert until(Path(folder, "out").exists)
+
+    holding = cluster.submit(hold, str(tmp_path), pure=False)
+    assert until((tmp_path / "in").exists)
+    asyncio.run(enter_after(holding))
+    assert is_free(cluster, "loop")
+
+
+def test_two_programs_enter_from_their_loops(
+    served: fs.Cluster, folder: Path, tmp_path: Path
+) -> None:
+    path = str(tmp_path / "inside")
+    programs = [Program(ENTERING.format(path=path), folder) for _ in range(2)]
+    assert [program.read() for program in programs] == ["done", "done"]
+    assert [program.wait() for program in programs] == [0, 0]
+
+
+ENTERING = """
+import asyncio, freestone as fs
+from tests.runtime.shared.test_locks import alone
+
+async def enter(cluster):
+    for _ in range(10):
+        async with cluster.lock("programs"):
+            await asyncio.to_thread(alone, "{path}")
+
+async def main():
+    async with fs.connect("lab") as cluster:
+        await asyncio.gather(*(enter(cluster) for _ in range(3)))
+
+asyncio.run(main())
+print("done", flush=True)
+"""
+
+
+def test_a_coroutine_that_ends_lets_go(cluster: fs.Cluster) -> None:
+    async def enter_and_wait(entered: asyncio.Event) -> None:
+        async with cluster.lock("coroutine"):
+            entered.set()
+            await asyncio.Event().wait()
+
+    async def cancel_both() -> None:
+        entered = asyncio.Event()
+        holding = asyncio.ensure_future(enter_and_wait(entered))
+        await entered.wait()
+        with pytest.raises(errors.LockTimeoutError, match="not free within 0"):
+            await cluster.lock("coroutine", timeout_s=0.0).__aenter__()
+        waiting = asyncio.ensure_future(enter_and_wait(entered))
+        await asyncio.sleep(0.005)
+        for one in (waiting, holding):
+            one.cancel()
+            with pytest.raises(asyncio.CancelledError):
+                await one
+
+    asyncio.run(cancel_both())
+    assert is_free(cluster, "coroutine")
+
+
+def test_a_coroutine_does_not_wait_for_itself(cluster: fs.Cluster) -> None:
+    async def enter() -> None:
+        async with cluster.lock("own"):
+            with pytest.raises(errors.LockHeldError, match="or coroutine, has the lock 'own'"):
+                await cluster.lock("own").__aenter__()
+            # It would block the loop in which the lock is left.
+            with pytest.raises(errors.LockHeldError):
+                cluster.lock("own").__enter__()
+        with cluster.lock("own"), pytest.raises(errors.LockHeldError):
+            await cluster.lock("own").__aenter__()
+
+    asyncio.run(enter())
+    assert is_free(cluster, "own")
+
+
+def test_an_async_task_enters(cluster: fs.Cluster) -> None:
+    async def enter() -> int:
+        async with here().lock("in a task"):
+            return 3
+
+    with cluster.lock("in a task"):
+        both = {"cores": 2}
+        waiting = cluster.submit(enter, resources=both, pure=False)
+        assert cluster.submit(pow, 2, 5, resources=both, priority=-1, pure=False).result() == 32
+    assert waiting.result() == 3
 
 
 @pytest.mark.parametrize("n", [None, True, 0, -1, 1.5, "4", 2**32, 10**20])

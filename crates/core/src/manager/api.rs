@@ -137,6 +137,16 @@ pub enum Request {
         /// Where.
         worker: WorkerId,
     },
+    /// A task that waits for its inputs need not run: it has failed elsewhere. One that has begun or
+    /// ended is left alone.
+    Fail {
+        /// The block that it was to make.
+        name: Name,
+        /// Where it failed.
+        worker: WorkerId,
+        /// How.
+        failure: TaskFailure,
+    },
     /// Cancel the tasks that make these blocks, and what depends on them; running calls are ended.
     Cancel(Vec<Name>),
     /// One of several clients no longer needs these blocks, of which it holds so many references:

@@ -48,6 +48,12 @@ impl Order {
         true
     }
 
+    /// The first of `iter`.
+    pub fn first(&self) -> Option<(u32, WorkerId)> {
+        let (load, level) = self.levels.first_key_value()?;
+        level.first().map(|id| (*load, *id))
+    }
+
     /// Loads and workers, the least loaded first, or by `rev` the most loaded.
     pub fn iter(&self) -> impl DoubleEndedIterator<Item = (u32, WorkerId)> + '_ {
         self.levels.iter().flat_map(|(load, level)| level.iter().map(|id| (*load, *id)))

@@ -3,7 +3,7 @@
 use super::clock::Now;
 use crate::wire::{Spent, WorkerStatus};
 use freestone_base::{Name, TaskId, WorkerId};
-use std::fmt::Display;
+use std::fmt::{self, Display};
 
 /// For the trace: something that happened.
 #[derive(Clone, Debug, PartialEq)]
@@ -30,6 +30,10 @@ pub enum Record {
         nbytes: u64,
         /// `done`, or what went wrong.
         ended: &'static str,
+        /// The blocks that it waited for; of very many, the last.
+        inputs: Names,
+        /// Its outputs after the first.
+        outputs: Names,
     },
     /// A block went from one worker to another.
     Transfer {
@@ -73,6 +77,33 @@ pub enum Record {
     },
 }
 
+/// Names of blocks, in one text with spaces between them.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Names(Box<[Name]>);
+
+impl Names {
+    /// So many fit into a text of 32 KiB: a column of 65,536 such texts has less than 2 GiB.
+    pub const MAX: usize = 990;
+}
+
+impl FromIterator<Name> for Names {
+    fn from_iter<I: IntoIterator<Item = Name>>(names: I) -> Self {
+        let mut names: Vec<Name> = names.into_iter().collect();
+        names.drain(..names.len().saturating_sub(Self::MAX));
+        Self(names.into())
+    }
+}
+
+impl Display for Names {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (place, name) in self.0.iter().enumerate() {
+            let space = if place == 0 { "" } else { " " };
+            write!(formatter, "{space}{name}")?;
+        }
+        Ok(())
+    }
+}
+
 /// What takes the fields of a record.
 pub trait Fields {
     /// What can go wrong.
@@ -91,6 +122,15 @@ pub trait Fields {
     ///
     /// Its own.
     fn number(&mut self, field: &'static str, value: u64) -> Result<(), Self::Error>;
+
+    /// Takes names, unless there are none.
+    ///
+    /// # Errors
+    ///
+    /// Its own.
+    fn names(&mut self, field: &'static str, names: &Names) -> Result<(), Self::Error> {
+        if names.0.is_empty() { Ok(()) } else { self.text(field, names) }
+    }
 
     /// Takes several.
     ///
@@ -121,12 +161,16 @@ impl Record {
                 spent,
                 nbytes,
                 ended,
+                inputs,
+                outputs,
             } => {
                 fields.text("kind", "task")?;
                 fields.text("label", label)?;
                 fields.text("name", name)?;
                 fields.text("worker", worker)?;
                 fields.text("ended", ended)?;
+                fields.names("inputs", inputs)?;
+                fields.names("outputs", outputs)?;
                 fields.numbers(&[
                     ("task", task.0),
                     ("attempt", u64::from(*attempt)),

@@ -27,6 +27,7 @@ impl Manager {
             Request::Unpin { name, worker } => self.on_unpin(name, worker),
             Request::Release(names) => self.on_release(&names),
             Request::Cancel(names) => self.on_cancel(&names),
+            Request::Fail { name, worker, failure } => self.on_fail(name, worker, failure),
             Request::Abandon(held) => self.on_abandon(&held),
             Request::Publish { publication, replace, ticket } => {
                 self.on_publish(publication, replace, ticket);

@@ -53,8 +53,9 @@ impl Shape {
             return None;
         }
         let all_fit = needs.fit(&self.floor);
-        let fits = |id: WorkerId| all_fit || needs.fit(resources(id));
-        self.order.iter().find(|(_, id)| passes(*id) && fits(*id))
+        let suits = |id: WorkerId| passes(id) && (all_fit || needs.fit(resources(id)));
+        let first = self.order.first().filter(|(_, id)| suits(*id));
+        first.or_else(|| self.order.iter().find(|(_, id)| suits(*id)))
     }
 }
 

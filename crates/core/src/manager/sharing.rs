@@ -92,7 +92,7 @@ pub struct Item {
     pub label: String,
 }
 
-/// Who waits for a queue or variable.
+/// Whose an entry of a queue or variable is.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Waiter {
     /// The client's number for this entry.
@@ -108,12 +108,23 @@ pub struct Waiter {
 /// What a client asks of a queue.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub enum QueueRequest {
+    /// Make it, for as long as this entry does not end. Answered by [`Given::Stored`], or
+    /// [`Given::Other`] if there is one.
+    Open {
+        /// Which queue.
+        title: String,
+        /// How many items it has room for; 0 for any number.
+        capacity: u32,
+        /// Whose it is.
+        by: Waiter,
+    },
     /// Append an item once there is room.
     Put {
         /// Which queue; it is made by the first who uses it.
         title: String,
-        /// How many items it has room for; 0 for any number.
-        capacity: u32,
+        /// How many items it has room for; 0 for any number. None is for a queue that was opened:
+        /// if it is not there, the answer is [`Given::Closed`].
+        capacity: Option<u32>,
         /// The item.
         item: Item,
         /// Who waits for room.
@@ -124,16 +135,19 @@ pub enum QueueRequest {
         /// Which queue.
         title: String,
         /// As for `Put`.
-        capacity: u32,
+        capacity: Option<u32>,
         /// Who waits for an item. The item is its own until the entry ends.
         by: Waiter,
+        /// Whether it waits no longer, and is answered by [`Given::Ended`], when its worker is to be
+        /// let go.
+        moves: bool,
     },
     /// No more is put into it. Answered by [`Given::Stored`], or [`Given::Other`].
     Close {
         /// Which queue.
         title: String,
         /// As for `Put`.
-        capacity: u32,
+        capacity: Option<u32>,
         /// What waits for the answer.
         ticket: Ticket,
     },
@@ -223,7 +237,8 @@ impl SharedRequest {
         match self {
             Self::Lock(LockRequest::Enter { ticket, .. } | LockRequest::Await { ticket, .. })
             | Self::Queue(
-                QueueRequest::Put { by: Waiter { ticket, .. }, .. }
+                QueueRequest::Open { by: Waiter { ticket, .. }, .. }
+                | QueueRequest::Put { by: Waiter { ticket, .. }, .. }
                 | QueueRequest::Take { by: Waiter { ticket, .. }, .. }
                 | QueueRequest::Close { ticket, .. }
                 | QueueRequest::Delete { ticket, .. }
@@ -236,6 +251,14 @@ impl SharedRequest {
             )
             | Self::Finish { ticket, .. } => Some(*ticket),
             Self::Leave { .. } | Self::Withdraw { .. } => None,
+        }
+    }
+
+    /// The worker that what asks this leaves when it is to be let go.
+    pub(super) fn moves_from(&self) -> Option<WorkerId> {
+        match self {
+            Self::Queue(QueueRequest::Take { by, moves: true, .. }) => by.worker,
+            _ => None,
         }
     }
 

@@ -77,6 +77,11 @@ impl Connection {
         encode_parts(message, &mut self.outgoing)
     }
 
+    /// Appends frames that are encoded already to the output.
+    pub fn append(&mut self, frames: &[u8]) {
+        self.outgoing.extend_from_slice(frames);
+    }
+
     /// Whether there is output that has not been written.
     pub fn wants_write(&self) -> bool {
         self.written < self.outgoing.len() || self.stream.wants_write()
@@ -170,6 +175,11 @@ impl Connection {
     /// Bytes that were read and not taken.
     pub fn unread(&self) -> &[u8] {
         self.incoming.rest()
+    }
+
+    /// Whether the network can break it, and not only the end of a process on this machine.
+    pub fn is_remote(&self) -> bool {
+        !self.stream.is_unix()
     }
 
     /// Where the other side is, for people.

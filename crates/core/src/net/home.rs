@@ -16,31 +16,55 @@ pub struct HomeWorker {
 /// The home worker that a program has now, if it has one.
 #[derive(Default)]
 pub struct CurrentHome {
-    home: Mutex<Option<Arc<HomeWorker>>>,
+    home: Mutex<ProgramHome>,
     changed: Condvar,
 }
 
+#[derive(Default)]
+struct ProgramHome {
+    worker: Option<Arc<HomeWorker>>,
+    /// Whether the program has started it.
+    is_own: bool,
+}
+
 impl CurrentHome {
-    fn lock(&self) -> MutexGuard<'_, Option<Arc<HomeWorker>>> {
+    fn lock(&self) -> MutexGuard<'_, ProgramHome> {
         self.home.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// The one of now.
     pub fn get(&self) -> Option<Arc<HomeWorker>> {
-        self.lock().clone()
+        self.lock().worker.clone()
     }
 
-    /// The program has a new home.
+    /// The program has a worker of its own, or a new one.
     pub fn set(&self, home: HomeWorker) {
-        *self.lock() = Some(Arc::new(home));
+        *self.lock() = ProgramHome { worker: Some(Arc::new(home)), is_own: true };
         self.changed.notify_all();
+    }
+
+    /// The cluster's home is on this machine: a program without a worker of its own shares it.
+    pub fn offer(&self, offered: HomeWorker) {
+        let mut home = self.lock();
+        if !home.is_own {
+            home.worker = Some(Arc::new(offered));
+            self.changed.notify_all();
+        }
+    }
+
+    /// The home has reconnected under another number, with the same cache.
+    pub fn renumber(&self, former: WorkerId, worker: WorkerId) {
+        let mut home = self.lock();
+        if let Some(same) = home.worker.as_ref().filter(|home| home.worker == former) {
+            home.worker = Some(Arc::new(HomeWorker { worker, folder: same.folder.clone() }));
+            self.changed.notify_all();
+        }
     }
 
     /// Waits for another home than a worker that is gone; whether there is one in time.
     pub fn wait_for_other(&self, gone: WorkerId, timeout: Duration) -> bool {
-        let is_same = |home: &mut Option<Arc<HomeWorker>>| {
-            home.as_ref().is_some_and(|home| home.worker == gone)
-        };
+        let is_same =
+            |home: &mut ProgramHome| home.worker.as_ref().is_some_and(|home| home.worker == gone);
         let waited = self.changed.wait_timeout_while(self.lock(), timeout, is_same);
         !waited.unwrap_or_else(PoisonError::into_inner).1.timed_out()
     }
@@ -72,5 +96,21 @@ mod tests {
             assert!(waits.join().expect("no panic"));
         });
         assert_eq!(current.get().map(|home| home.worker), Some(WorkerId(2)));
+        current.renumber(WorkerId(1), WorkerId(3));
+        assert_eq!(current.get().map(|home| home.worker), Some(WorkerId(2)));
+        current.renumber(WorkerId(2), WorkerId(3));
+        assert_eq!(current.get().map(|home| home.worker), Some(WorkerId(3)));
+    }
+
+    #[test]
+    fn a_program_with_a_worker_of_its_own_takes_no_other_home() {
+        let (current, (_one, shared), (_two, own)) = (CurrentHome::default(), home(1), home(2));
+        let number = || current.get().map(|home| home.worker);
+        current.offer(shared);
+        assert_eq!(number(), Some(WorkerId(1)));
+        current.set(own);
+        let (_three, other) = home(3);
+        current.offer(other);
+        assert_eq!(number(), Some(WorkerId(2)));
     }
 }

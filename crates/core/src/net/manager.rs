@@ -184,6 +184,7 @@ impl Shell {
                 self.client.flush_released();
                 self.arrivals.advance(&self.listener, self.poller.registry());
                 self.announce_home();
+                self.advance_clients();
                 self.handle(Event::Tick);
             }
             self.carry_out();
@@ -257,8 +258,8 @@ impl Shell {
     fn on_stranger(&mut self, token: Token, event: &mio::event::Event) {
         let arrival = self.arrivals.on_event(token, event, self.poller.registry());
         let Some(Arrival { connection, messages }) = arrival else { return };
-        if let [FromWorker::Client { protocol, key }] = messages.as_slice() {
-            return self.admit_client(connection, *protocol, key);
+        if let [FromWorker::Client { protocol, key, attach }] = messages.as_slice() {
+            return self.admit_client(connection, (*protocol, key), *attach);
         }
         let worker = WorkerId(self.joined);
         self.joined += 1;
@@ -266,7 +267,11 @@ impl Shell {
         self.connections.insert(worker, connection);
         self.handle(Event::Connected(worker));
         for message in messages {
+            let former = message.former();
             self.handle(Event::Worker(worker, message));
+            if let Some(former) = former.filter(|_| self.manager.has_joined(worker)) {
+                self.renumber(former, worker);
+            }
         }
     }
 

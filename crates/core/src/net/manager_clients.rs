@@ -4,10 +4,10 @@ use super::client::Client;
 use super::connection::{Connection, ConnectionError};
 use super::manager::Shell;
 use crate::manager::{Event, Manager, Outcome, Request};
-use crate::session::{Answer, ClientId, FromClient, Graph, ToClient};
+use crate::session::{Answer, ClientId, FromClient, Graph, ToClient, Unsent};
 use crate::store::owned::boot_id;
-use crate::wire::PrintedOf;
-use freestone_base::{FunctionId, Name, Ticket};
+use crate::wire::{Attach, PrintedOf};
+use freestone_base::{FunctionId, Name, Ticket, WorkerId};
 
 /// What is read of one client before others have their turn, in bytes.
 const TURN_NBYTES: usize = 1 << 20;
@@ -31,23 +31,27 @@ impl Graph for Port<'_> {
 
 impl Shell {
     /// Takes in a client that has said who it is.
-    pub(super) fn admit_client(&mut self, mut connection: Connection, protocol: u32, key: &str) {
+    pub(super) fn admit_client(
+        &mut self,
+        mut connection: Connection,
+        (protocol, key): (u32, &str),
+        attach: Attach,
+    ) {
         let refusal = self.clients.refusal(protocol, key);
         let refusal = refusal
             .or_else(|| self.ending.is_some().then(|| "the cluster is being closed".to_owned()));
-        if let Some(reason) = refusal {
-            self.arrivals.refuse(&mut connection, reason, self.poller.registry());
-            connection.deregister(self.poller.registry());
-            return;
-        }
         self.announce_home();
-        let client = self.clients.sessions.open();
-        self.clients.tokens.insert(connection.token(), client);
-        self.clients.connections.insert(client, connection);
-        self.client.count_clients(self.clients.sessions.len());
-        let (boot, home) = (boot_id(), self.clients.home.clone());
-        self.clients.send(client, ToClient::Welcome { boot, home });
-        self.flush_client(client);
+        match refusal.map_or_else(|| self.clients.attach(attach), Err) {
+            Ok(client) => {
+                self.clients.connect(client, connection, boot_id(), self.poller.registry());
+                self.client.count_clients(self.clients.sessions.len());
+                self.flush_client(client);
+            }
+            Err(reason) => {
+                self.arrivals.refuse(&mut connection, reason, self.poller.registry());
+                connection.deregister(self.poller.registry());
+            }
+        }
     }
 
     pub(super) fn on_client(&mut self, client: ClientId, event: &mio::event::Event) {
@@ -73,13 +77,23 @@ impl Shell {
         let mut messages = Vec::new();
         let received =
             connection.receive_some(TURN_NBYTES, |message: FromClient| messages.push(message));
-        for FromClient::Requests(requests) in messages {
-            for request in requests {
-                if let Err(reason) = self.on_client_request(client, request) {
-                    return self.refuse_client(client, &reason);
+        for message in messages {
+            match message {
+                FromClient::Requests(requests) => {
+                    if let Err(reason) = self.on_client_requests(client, requests) {
+                        return self.refuse_client(client, &reason);
+                    }
                 }
+                FromClient::Received(received) => {
+                    if let Err(error) = self.on_client_received(client, received) {
+                        return self.refuse_client(client, &error.to_string());
+                    }
+                }
+                FromClient::Leave => return self.end_client(client),
             }
         }
+        self.clients.report(client, false);
+        self.flush_client(client);
         match received {
             Ok(true) => {
                 self.clients.unread.insert(client);
@@ -90,13 +104,27 @@ impl Shell {
         }
     }
 
-    fn on_client_request(&mut self, client: ClientId, request: Request) -> Result<(), String> {
-        let mut port = Port(&self.manager, &self.client);
-        let asked = self.clients.sessions.on_request(client, request, &mut port);
-        if let Some(request) = asked.map_err(|error| error.to_string())? {
-            self.handle(Event::Client(request));
+    fn on_client_requests(
+        &mut self,
+        client: ClientId,
+        requests: Vec<Request>,
+    ) -> Result<(), String> {
+        if let Some(lasting) = self.clients.lasting.get_mut(&client) {
+            lasting.resumable.count();
+        }
+        for request in requests {
+            let mut port = Port(&self.manager, &self.client);
+            let asked = self.clients.sessions.on_request(client, request, &mut port);
+            if let Some(request) = asked.map_err(|error| error.to_string())? {
+                self.handle(Event::Client(request));
+            }
         }
         Ok(())
+    }
+
+    fn on_client_received(&mut self, client: ClientId, received: u64) -> Result<(), Unsent> {
+        let lasting = self.clients.lasting.get_mut(&client);
+        lasting.map_or(Ok(()), |lasting| lasting.resumable.confirm(received))
     }
 
     /// A client is told that it may not stay, and why.
@@ -104,20 +132,46 @@ impl Shell {
         if let Some(connection) = self.clients.connections.get_mut(&client) {
             self.arrivals.refuse(connection, reason.to_owned(), self.poller.registry());
         }
-        self.on_client_left(client);
+        self.end_client(client);
     }
 
+    /// A client's connection is gone, and with it the client unless it is waited for.
     fn on_client_left(&mut self, client: ClientId) {
-        let Some(mut connection) = self.clients.connections.remove(&client) else { return };
-        self.clients.tokens.remove(&connection.token());
-        self.clients.unread.remove(&client);
+        let was_connected = self.clients.disconnect(client, self.poller.registry());
+        if was_connected && !self.clients.is_awaited(client) {
+            self.end_client(client);
+        }
+    }
+
+    /// A client is gone for good.
+    fn end_client(&mut self, client: ClientId) {
+        self.clients.disconnect(client, self.poller.registry());
+        self.clients.lasting.remove(&client);
         self.clients.answers.remove(&client);
-        connection.deregister(self.poller.registry());
         let port = Port(&self.manager, &self.client);
         for request in self.clients.sessions.close(client, &port) {
             self.handle(Event::Client(request));
         }
         self.client.count_clients(self.clients.sessions.len());
+    }
+
+    /// Gives up clients that have been waited for in vain, and informs the others of what has come.
+    pub(super) fn advance_clients(&mut self) {
+        for client in self.clients.late() {
+            self.end_client(client);
+        }
+        for client in self.clients.lasting.keys().copied().collect::<Vec<_>>() {
+            self.clients.report(client, true);
+            self.flush_client(client);
+        }
+    }
+
+    /// A worker has reconnected under another number: clients may have it for their own.
+    pub(super) fn renumber(&mut self, former: WorkerId, worker: WorkerId) {
+        for client in self.clients.all() {
+            self.clients.send(client, ToClient::Renumbered { former, worker });
+            self.flush_client(client);
+        }
     }
 
     /// The manager answers a client.
@@ -138,8 +192,7 @@ impl Shell {
         let (clients, is_own) = self.clients.sessions.owners(tickets);
         for client in clients {
             // One that reads too slowly loses this rather than its connection.
-            let connection = self.clients.connections.get(&client);
-            if connection.is_some_and(|to| to.unwritten() <= UNREAD_NBYTES) {
+            if self.clients.unread_nbytes(client) <= UNREAD_NBYTES {
                 self.clients.send(client, ToClient::Printed(Box::new(piece.clone())));
                 self.flush_client(client);
             }
@@ -168,12 +221,11 @@ impl Shell {
     }
 
     fn flush_client(&mut self, client: ClientId) {
-        let registry = self.poller.registry();
-        let Some(connection) = self.clients.connections.get_mut(&client) else { return };
-        if connection.flush(registry).is_err() {
-            return self.on_client_left(client);
+        let connection = self.clients.connections.get_mut(&client);
+        if connection.is_some_and(|to| to.flush(self.poller.registry()).is_err()) {
+            self.on_client_left(client);
         }
-        let unread = connection.unwritten();
+        let unread = self.clients.unread_nbytes(client);
         if unread > MAX_UNREAD_NBYTES {
             self.refuse_client(client, &format!("it leaves {unread} bytes of answers unread"));
         }

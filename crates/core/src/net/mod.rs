@@ -33,6 +33,7 @@ mod rate;
 pub mod records;
 pub mod remote;
 pub mod scratch;
+mod seek;
 pub mod signals;
 pub mod stream;
 mod tickets;

@@ -49,7 +49,7 @@ impl Shell {
                 ToWorker::Welcome { worker, .. } => self.link.worker = Some(*worker),
                 ToWorker::Shutdown => self.link.dismissed = true,
                 ToWorker::Refused(reason) => {
-                    let (address, reason) = (self.link.address.clone(), reason.clone());
+                    let (address, reason) = (self.link.seek.address.clone(), reason.clone());
                     self.end = Some(Err(WorkerError::Refused { address, reason }));
                     return;
                 }
@@ -118,7 +118,7 @@ impl Shell {
         if self.link.patience().is_zero() {
             self.end = Some(Ok(()));
         }
-        let Ok(reached) = self.link.reached.try_recv() else { return };
+        let Some(reached) = self.link.seek.end() else { return };
         let connected = reached.and_then(|stream| {
             let token = self.token(Role::Manager);
             Connection::new(stream, self.poller.registry(), token)
@@ -137,12 +137,13 @@ impl Shell {
             self.roles.remove(&connection.token());
             connection.deregister(self.poller.registry());
         }
-        let sought = self.link.may_return() && self.link.seek(self.poller.waker()).is_ok();
+        let sought = self.link.may_return() && self.link.reconnect(self.poller.waker()).is_ok();
         if !sought {
             self.end = Some(self.link.lost(error));
             return;
         }
-        eprintln!("freestone: the manager at {} is lost: {error}; trying again", self.link.address);
+        let address = &self.link.seek.address;
+        eprintln!("freestone: the manager at {address} is lost: {error}; trying again");
         self.handle(Event::Parted);
         // What was not told is told to nobody.
         self.reports.clear();

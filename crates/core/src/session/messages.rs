@@ -3,7 +3,7 @@
 
 use crate::manager::{Outcome, Request};
 use crate::wire::{Divide, PrintedOf};
-use freestone_base::{Ticket, WorkerId};
+use freestone_base::{Name, Ticket, WorkerId};
 use serde::{Deserialize, Serialize};
 
 /// From a client to the manager.
@@ -11,6 +11,11 @@ use serde::{Deserialize, Serialize};
 pub enum FromClient {
     /// What it asks, in order.
     Requests(Vec<Request>),
+    /// So many messages have come, if the session is [`Resumable`](super::Resumable); it does not
+    /// count itself.
+    Received(u64),
+    /// Nothing more comes: what it has asked does not wait for another connection.
+    Leave,
 }
 
 /// From the manager to a client.
@@ -22,6 +27,10 @@ pub enum ToClient {
         boot: String,
         /// Where programs of that machine write blocks and map them.
         home: Option<HomeCache>,
+        /// By which the client names its session when it reconnects, if it may.
+        session: Option<Name>,
+        /// How many messages of the client the manager has got on former connections.
+        received: u64,
     },
     /// It may not use the cluster, or no longer, and why; the connection ends. It has the place and
     /// form of [`ToWorker::Refused`](crate::wire::ToWorker::Refused).
@@ -32,6 +41,15 @@ pub enum ToClient {
     Home(HomeCache),
     /// The cluster was closed; the connection ends.
     Closed,
+    /// So many messages of the client have come; it does not count itself.
+    Received(u64),
+    /// A worker that has reconnected has another number: the client's own may be it.
+    Renumbered {
+        /// The number that it had.
+        former: WorkerId,
+        /// The one that it has.
+        worker: WorkerId,
+    },
     /// What a task printed whose result the client waits for; before the outcome.
     Printed(Box<PrintedOf>),
 }
@@ -49,7 +67,7 @@ pub struct HomeCache {
 
 impl Divide for FromClient {
     fn divide(self) -> Result<[Self; 2], Self> {
-        let Self::Requests(mut requests) = self;
+        let Self::Requests(mut requests) = self else { return Err(self) };
         if requests.len() > 1 {
             let second = requests.split_off(requests.len() / 2);
             return Ok([Self::Requests(requests), Self::Requests(second)]);

@@ -5,9 +5,11 @@
 mod ids;
 pub mod messages;
 mod requests;
+mod resume;
 
 pub use messages::{FromClient, HomeCache, ToClient};
 pub use requests::Violation;
+pub use resume::{Resumable, Unsent};
 
 use crate::manager::{Outcome, Request, SharedRequest};
 use freestone_base::{FunctionId, Name, Ticket, WorkerId};

@@ -166,6 +166,7 @@ impl Session {
                 Request::Disperse { collection: self.ids.disperse(collection)? }
             }
             Request::Detach(names) => Request::Detach(names),
+            Request::Fail { name, worker, failure } => Request::Fail { name, worker, failure },
             Request::WhoHas { names, ticket } => {
                 Request::WhoHas { names, ticket: self.wait_for(client, Pending::asked(ticket)) }
             }
@@ -215,7 +216,11 @@ impl Session {
                 *hold = self.ids.enter(*hold, shared)?;
                 *ticket = self.wait_for(client, Pending::asked(*ticket));
             }
-            SharedRequest::Queue(QueueRequest::Put { by, .. } | QueueRequest::Take { by, .. })
+            SharedRequest::Queue(
+                QueueRequest::Open { by, .. }
+                | QueueRequest::Put { by, .. }
+                | QueueRequest::Take { by, .. },
+            )
             | SharedRequest::Variable(VariableRequest::Get { by, .. }) => {
                 by.hold = self.ids.enter(by.hold, shared)?;
                 by.owner = u64::from(client) + 1;

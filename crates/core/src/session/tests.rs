@@ -226,13 +226,22 @@ fn what_a_client_had_taken_goes_back_when_it_goes() {
     let (title, item) = ("a".to_owned(), Item { name: name(1), label: String::new() });
     let bytes = b"x".as_slice().into();
     play.ask(one, Request::PutInline { name: name(1), bytes }).unwrap();
-    let put =
-        QueueRequest::Put { title: title.clone(), capacity: 0, item: item.clone(), by: by(1) };
+    let put = QueueRequest::Put {
+        title: title.clone(),
+        capacity: Some(0),
+        item: item.clone(),
+        by: by(1),
+    };
     play.ask(one, put.into()).unwrap();
-    let take = |hold| QueueRequest::Take { title: title.clone(), capacity: 0, by: by(hold) };
+    let take = |hold| QueueRequest::Take {
+        title: title.clone(),
+        capacity: Some(0),
+        by: by(hold),
+        moves: false,
+    };
     play.ask(one, take(2).into()).unwrap();
     play.ask(two, take(2).into()).unwrap();
-    let close = QueueRequest::Close { title: title.clone(), capacity: 0, ticket: Ticket(9) };
+    let close = QueueRequest::Close { title: title.clone(), capacity: Some(0), ticket: Ticket(9) };
     play.ask(two, close.into()).unwrap();
     play.answers.clear();
     // It is not the end: what the first one has may come back, and does.

@@ -58,6 +58,13 @@ pub fn encode<T: Serialize>(message: &T, out: &mut Vec<u8>) -> Result<(), FrameE
     Err(error)
 }
 
+/// How many bytes the first of several whole frames has.
+pub fn first_nbytes(frames: &[u8]) -> usize {
+    frames
+        .first_chunk::<HEADER>()
+        .map_or(frames.len(), |header| HEADER + u32::from_le_bytes(*header) as usize)
+}
+
 /// Writes to the end of a vector that stays with its owner, whatever happens.
 struct Append<'a>(&'a mut Vec<u8>);
 

@@ -36,7 +36,7 @@ pub fn is_same_key(one: &str, other: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::super::{FromWorker, frame};
+    use super::super::{Attach, FromWorker, frame};
     use super::*;
 
     #[test]
@@ -45,7 +45,7 @@ mod tests {
         frame::encode(&(0_u8, 7_u32, "what that version says besides"), &mut bytes).unwrap();
         assert_eq!(hello_protocol(&bytes), Some(7));
         bytes.clear();
-        let client = FromWorker::Client { protocol: 9, key: String::new() };
+        let client = FromWorker::Client { protocol: 9, key: String::new(), attach: Attach::Once };
         frame::encode(&client, &mut bytes).unwrap();
         assert_eq!(hello_protocol(&bytes), Some(9));
         bytes.clear();

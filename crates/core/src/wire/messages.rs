@@ -3,6 +3,7 @@
 //! Bytes of user values are opaque here: only executors and clients encode and decode them.
 
 use super::address::Address;
+use super::attach::Attach;
 use super::options::{CallOptions, Isolation, Keep};
 use super::payload::Payload;
 use super::printed::Printed;
@@ -12,7 +13,7 @@ use smallvec::SmallVec;
 use std::sync::Arc;
 
 /// The version of this protocol; both sides of a connection must speak the same.
-pub const PROTOCOL: u32 = 14;
+pub const PROTOCOL: u32 = 17;
 
 /// How a block's bytes are to be understood.
 #[derive(Clone, PartialEq, Eq, Debug, Hash, Serialize, Deserialize)]
@@ -235,6 +236,8 @@ pub enum FromWorker {
         protocol: u32,
         /// Proof that it may use the cluster.
         key: String,
+        /// Whether it was connected before.
+        attach: Attach,
     },
     /// What an executor has printed; before the report of the call that printed it.
     Printed(Box<Printed>),
@@ -254,6 +257,16 @@ pub enum FromWorker {
         /// The attempt.
         attempt: u32,
     },
+}
+
+impl FromWorker {
+    /// The number that a worker had which reconnects.
+    pub fn former(&self) -> Option<WorkerId> {
+        match self {
+            Self::Hello { former, .. } => *former,
+            _ => None,
+        }
+    }
 }
 
 /// Figures of a worker.

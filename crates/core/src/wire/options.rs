@@ -48,6 +48,8 @@ pub struct CallOptions {
     pub twice: bool,
     /// Calls of one category take about as much memory; 0 for none.
     pub category: u32,
+    /// How many executors it may end before it is refused, if that is more than any call may.
+    pub kills: u32,
 }
 
 impl Default for CallOptions {
@@ -60,6 +62,7 @@ impl Default for CallOptions {
             replicas: 1,
             twice: true,
             category: 0,
+            kills: 0,
         }
     }
 }

@@ -97,9 +97,12 @@ pub fn asked() -> Vec<Request> {
         SharedRequest::Leave { hold: 3 }.into(),
         SharedRequest::Withdraw { hold: 3 }.into(),
         SharedRequest::Finish { hold: 3, ticket }.into(),
-        QueueRequest::Put { title: title.clone(), capacity: 3, item: item(), by: waiter() }.into(),
-        QueueRequest::Take { title: title.clone(), capacity: 0, by: waiter() }.into(),
-        QueueRequest::Close { title: title.clone(), capacity: 0, ticket }.into(),
+        QueueRequest::Put { title: title.clone(), capacity: Some(3), item: item(), by: waiter() }
+            .into(),
+        QueueRequest::Open { title: title.clone(), capacity: 3, by: waiter() }.into(),
+        QueueRequest::Take { title: title.clone(), capacity: None, by: waiter(), moves: true }
+            .into(),
+        QueueRequest::Close { title: title.clone(), capacity: Some(0), ticket }.into(),
         QueueRequest::Delete { title: title.clone(), ticket }.into(),
         QueueRequest::Count { title: title.clone(), ticket }.into(),
         VariableRequest::Set { title: title.clone(), item: item(), expected: Some(2), ticket }
@@ -112,6 +115,7 @@ pub fn asked() -> Vec<Request> {
         Request::Gather { name: name(1), worker, ticket },
         Request::Unpin { name: name(1), worker },
         Request::Cancel(vec![name(1)]),
+        Request::Fail { name: name(1), worker, failure: samples::failures().remove(0) },
         Request::Abandon(vec![(name(1), 2)]),
         Request::Publish { publication: publication(), replace: true, ticket },
         Request::Unpublish { title, ticket },
@@ -134,7 +138,8 @@ pub fn asked() -> Vec<Request> {
 
 pub fn from_client() -> Vec<FromClient> {
     let each = asked().into_iter().map(|request| FromClient::Requests(vec![request]));
-    each.chain([FromClient::Requests(asked())]).collect()
+    let rest = [FromClient::Requests(asked()), FromClient::Received(1 << 40), FromClient::Leave];
+    each.chain(rest).collect()
 }
 
 fn failures() -> Vec<Why> {
@@ -257,9 +262,17 @@ pub fn to_client() -> Vec<ToClient> {
     let tier = |folder: &str| (folder.to_owned(), 1 << 30);
     let home = HomeCache { worker: WORKER, memory: tier("/m"), disk: tier("/d") };
     let tickets = (0..).map(Ticket);
+    let welcome = |home, session| ToClient::Welcome {
+        boot: "b".to_owned(),
+        home,
+        session,
+        received: 1 << 40,
+    };
     vec![
-        ToClient::Welcome { boot: "b".to_owned(), home: Some(home.clone()) },
-        ToClient::Welcome { boot: String::new(), home: None },
+        welcome(Some(home.clone()), Some(name(3))),
+        welcome(None, None),
+        ToClient::Received(7),
+        ToClient::Renumbered { former: WORKER, worker: WorkerId(9) },
         ToClient::Refused("why".to_owned()),
         ToClient::Outcomes(tickets.zip(outcomes()).collect()),
         ToClient::Home(home),

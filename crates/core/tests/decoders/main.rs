@@ -185,9 +185,10 @@ fn there_is_a_sample_of_every_kind() {
         Drop, Keep, Return, Cancel, Restart, Shutdown);
     every!(samples::from_worker(), FromWorker: Hello, Done, Returned, Have, FetchFailed, Pinned, Lost,
         Status, Leaving, Client, Printed, Paused, Resumed);
-    every!(clients::to_client(), ToClient: Welcome, Refused, Outcomes, Home, Closed, Printed);
+    every!(clients::to_client(), ToClient: Welcome, Refused, Outcomes, Home, Closed, Received, Renumbered, Printed);
+    every!(clients::from_client(), FromClient: Requests, Received, Leave);
     every!(clients::asked(), Request: Define, Submit, Reduce, Put, PutInline, Watch, Release, Gather,
-        Unpin, Cancel, Abandon, Publish, Unpublish, Publications, Detach, Retire, Restart, Collect,
+        Unpin, Cancel, Fail, Abandon, Publish, Unpublish, Publications, Detach, Retire, Restart, Collect,
         Disperse, Balance, WhoHas, Explain, Statistics, Overview, Observe, Shared, Shutdown);
     every!(clients::outcomes(), Outcome: Ready, Failed, Pinned, Locations, Explained, Statistics,
         Overview, Accepted, Publications, Entered, Given);

@@ -3,10 +3,10 @@
 use freestone_base::{Custom, FunctionId, Name, Resources, TaskId, Tenant, WorkerId};
 use freestone_core::store::Folder;
 use freestone_core::wire::{
-    Address, Assignment, BlockAnswer, BlockDesc, BlockRequest, Call, CallOptions, CallResult,
-    FileProblem, Form, FromExecutor, FromWorker, Input, Isolation, Keep, Output, PROTOCOL,
-    PlacedInput, Printed, RaisedException, Report, Spent, Stream, TaskFailure, ToExecutor,
-    ToWorker, WorkerStatus,
+    Address, Assignment, Attach, BlockAnswer, BlockDesc, BlockRequest, Call, CallOptions,
+    CallResult, FileProblem, Form, FromExecutor, FromWorker, Input, Isolation, Keep, Output,
+    PROTOCOL, PlacedInput, Printed, RaisedException, Report, Spent, Stream, TaskFailure,
+    ToExecutor, ToWorker, WorkerStatus,
 };
 use smallvec::smallvec;
 use std::sync::Arc;
@@ -38,13 +38,14 @@ fn assignment() -> Assignment {
                 gpus: 1,
                 memory: 1 << 40,
                 disk: 3,
-                custom: Custom::from([("licence".into(), 2)]),
+                custom: Custom::from_iter([("licence", 2)]),
             },
             isolation: Isolation::Fork,
             keep: Keep::Forever,
             replicas: 2,
             twice: false,
             category: 3,
+            kills: 9,
             timeout_ns: Some(1_000_000_000),
         }),
         priority: -7,
@@ -125,6 +126,8 @@ fn reports() -> Vec<Report> {
 }
 
 pub fn from_worker() -> Vec<FromWorker> {
+    let client =
+        |attach| FromWorker::Client { protocol: PROTOCOL, key: "a key".to_owned(), attach };
     vec![
         FromWorker::Hello {
             former: Some(WorkerId(3)),
@@ -154,7 +157,9 @@ pub fn from_worker() -> Vec<FromWorker> {
         FromWorker::Lost { names: vec![name(1), name(2)], reason: "gone".to_owned() },
         FromWorker::Leaving,
         FromWorker::Status(WorkerStatus { memory_nbytes: 1 << 35, ..WorkerStatus::default() }),
-        FromWorker::Client { protocol: PROTOCOL, key: "a key".to_owned() },
+        client(Attach::Once),
+        client(Attach::Resumable { reconnect_ms: 30_000 }),
+        client(Attach::Again { session: name(7), received: 1 << 40 }),
         FromWorker::Printed(Box::new(Printed {
             task: Some(TaskId::new(3, 1)),
             stream: Stream::Error,

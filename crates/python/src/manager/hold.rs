@@ -43,6 +43,14 @@ pub struct LockHold {
     entered: Arc<Cell>,
 }
 
+impl LockHold {
+    /// What is resolved when it is in, or never will be.
+    pub(crate) fn awaited(&self) -> Arc<Cell> {
+        let hold = self.inner.number;
+        self.inner.client.ask(|ticket| LockRequest::Await { hold, ticket }.into())
+    }
+}
+
 #[pymethods]
 impl LockHold {
     /// Lines up, or goes in at once if there is room: `entry` says which.
@@ -94,8 +102,7 @@ impl LockHold {
     /// Waits until it is in: `granted`, `waiting` when the time is over, `ended` if it never will
     /// be, or `closed`.
     fn wait(&self, py: Python<'_>, timeout_s: f64) -> PyResult<&'static str> {
-        let hold = self.inner.number;
-        let cell = self.inner.client.ask(|ticket| LockRequest::Await { hold, ticket }.into());
+        let cell = self.awaited();
         if !wait(py, &cell, self.spin, Some(timeout_s))? {
             return Ok("waiting");
         }

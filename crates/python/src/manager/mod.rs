@@ -160,15 +160,14 @@ impl Manager {
         let thread = ManagerThread::start(ManagerOptions { socket, listen, config, spin_us })
             .map_err(|error| PyOSError::new_err(error.to_string()))?;
         let address = thread.address.clone();
-        let spin = microseconds(spin_us);
-        let link = Link::new(thread.client.clone(), owner, spin, inline_nbytes);
+        let link = Link::new(thread.client.clone(), owner, microseconds(spin_us), inline_nbytes);
         let salt = random_name().map_err(blocks::store_error)?;
         Ok(Self::with(Arc::new(link), future, Thread::Local(thread), salt, address))
     }
 
     /// Connects to a manager in another process.
     #[staticmethod]
-    #[pyo3(signature = (*, address, key, identity, owner, future, spin_us, inline_nbytes))]
+    #[pyo3(signature = (*, address, key, identity, owner, future, spin_us, inline_nbytes, reconnect_s))]
     #[allow(clippy::too_many_arguments)]
     fn connect(
         py: Python<'_>,
@@ -179,9 +178,10 @@ impl Manager {
         future: Py<PyType>,
         spin_us: u64,
         inline_nbytes: usize,
+        reconnect_s: f64,
     ) -> PyResult<Self> {
-        let reached = (address, key, identity);
-        Self::connected(py, reached, (owner, future), spin_us, inline_nbytes)
+        let (reached, times) = ((address, key, identity), (spin_us, seconds(reconnect_s)?));
+        Self::connected(py, reached, (owner, future), times, inline_nbytes)
     }
 
     /// Says which worker shares this machine with the program, and where its cache is.
@@ -530,7 +530,7 @@ impl Manager {
         self.link.client.request(Request::Balance);
     }
 
-    /// What was recorded since the last call, in Arrow's layout, a million at once: how many there
+    /// What was recorded since the last call, in Arrow's layout, 65,536 at once: how many there
     /// are, and by field the validity bits, the offsets (of text) and the data.
     fn take_columns<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyList>> {
         let list = PyList::empty(py);

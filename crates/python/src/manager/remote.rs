@@ -7,7 +7,7 @@ use crate::durations::microseconds;
 use crate::executor;
 use crate::future::names_of;
 use crate::link::Link;
-use freestone_base::Name;
+use freestone_base::{Name, WorkerId};
 use freestone_core::manager::{Outcome, Publication, Request};
 use freestone_core::net::remote::{OnPrinted, RemoteOptions, RemoteThread};
 use freestone_core::net::{HomeWorker, boot_id};
@@ -19,6 +19,7 @@ use pyo3::prelude::*;
 use pyo3::types::{PyList, PyType};
 use std::io::{self, Write};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError, Weak};
+use std::time::Duration;
 
 /// Passes on where the program's blocks go, also what came before there was a link.
 #[derive(Default)]
@@ -40,10 +41,17 @@ impl Homes {
         match self.link.get() {
             Some(link) => {
                 if let Some(link) = link.upgrade() {
-                    link.set_home(home);
+                    link.offer_home(home);
                 }
             }
             None => *self.early.lock().unwrap_or_else(PoisonError::into_inner) = Some(home),
+        }
+    }
+
+    /// The program's own worker has reconnected: its cache is where it was.
+    fn on_renumbered(&self, former: WorkerId, worker: WorkerId) {
+        if let Some(link) = self.link.get().and_then(Weak::upgrade) {
+            link.renumber_home(former, worker);
         }
     }
 }
@@ -69,7 +77,7 @@ impl Manager {
         py: Python<'_>,
         (address, key, identity): (&str, String, Option<(String, String)>),
         (owner, future): (Py<PyAny>, Py<PyType>),
-        spin_us: u64,
+        (spin_us, reconnect): (u64, Duration),
         inline_nbytes: usize,
     ) -> PyResult<Self> {
         let address: Address =
@@ -78,11 +86,20 @@ impl Manager {
         let homes = Arc::new(Homes::default());
         let of_thread = Arc::clone(&homes);
         let on_home = Box::new(move |home: &HomeCache, boot: &str| of_thread.on_home(home, boot));
+        let of_thread = Arc::clone(&homes);
+        let on_renumbered = Box::new(move |former, worker| of_thread.on_renumbered(former, worker));
         // In an executor, what tasks print that a task has submitted is what that task prints.
         let on_printed = executor::outbox().map(|_| Box::new(print_here) as OnPrinted);
-        let address_of_it = address.clone();
-        let options =
-            RemoteOptions { address: address_of_it, access, key, spin_us, on_home, on_printed };
+        let options = RemoteOptions {
+            address: address.clone(),
+            access,
+            key,
+            reconnect,
+            spin_us,
+            on_renumbered,
+            on_home,
+            on_printed,
+        };
         let thread = py
             .detach(|| RemoteThread::connect(options))
             .map_err(|error| PyConnectionError::new_err(error.to_string()))?;
@@ -90,7 +107,7 @@ impl Manager {
         let link = Arc::new(Link::new(thread.client.clone(), owner, spin, inline_nbytes));
         let _ = homes.link.set(Arc::downgrade(&link));
         if let Some(home) = homes.early.lock().unwrap_or_else(PoisonError::into_inner).take() {
-            link.set_home(home);
+            link.offer_home(home);
         }
         let salt = random_name().map_err(crate::blocks::store_error)?;
         Ok(Self::with(link, future, Thread::Remote(thread), salt, address))

@@ -5,11 +5,12 @@ use super::{Manager, lock};
 use crate::executor::outbox;
 use crate::future::FutureBase;
 use crate::waiting::wait;
-use freestone_base::{Ticket, WorkerId};
+use freestone_base::{Name, Ticket, WorkerId};
 use freestone_core::manager::{
     Given, Item, Outcome, QueueRequest, Request, SharedRequest, VariableRequest, Waiter,
 };
 use freestone_core::net::{Cell, Client};
+use freestone_core::wire::{RaisedException, TaskFailure};
 use freestone_executor::executor::Outbox;
 use pyo3::prelude::*;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -81,28 +82,56 @@ impl SharedItem {
         let inner = Arc::new(Inner { number: hold, client, has_ended: AtomicBool::new(false) });
         Self { inner, spin: manager.link.spin, answer }
     }
+
+    /// What is resolved by the answer.
+    pub(crate) fn awaited(&self) -> Arc<Cell> {
+        Arc::clone(&self.answer)
+    }
 }
 
 #[pymethods]
 impl SharedItem {
-    /// Appends a block to a queue once there is room.
+    /// Makes a queue, which ends with this entry.
     #[staticmethod]
+    fn open(manager: &Manager, title: String, capacity: u32, worker: Option<u32>) -> Self {
+        let opened =
+            Self::ask(manager, worker, |by| QueueRequest::Open { title, capacity, by }.into());
+        if let Some(outbox) = outbox() {
+            let inner = Arc::clone(&opened.inner);
+            outbox.at_end(inner.number, Box::new(move || _ = inner.end(false)));
+        }
+        opened
+    }
+
+    /// Appends a block to a queue once there is room; its label is what made it by default.
+    #[staticmethod]
+    #[pyo3(signature = (manager, title, capacity, future, worker, label=None))]
     fn put(
         manager: &Manager,
         title: String,
-        capacity: u32,
+        capacity: Option<u32>,
         future: &FutureBase,
         worker: Option<u32>,
+        label: Option<String>,
     ) -> PyResult<Self> {
-        let item = item_of(future)?;
+        let mut item = item_of(future)?;
+        item.label = label.unwrap_or(item.label);
         Ok(Self::ask(manager, worker, |by| QueueRequest::Put { title, capacity, item, by }.into()))
     }
 
     /// Takes the first item of a queue. In a call it is done with when the call ends.
     #[staticmethod]
-    fn take(manager: &Manager, title: String, capacity: u32, worker: Option<u32>) -> Self {
-        let taken =
-            Self::ask(manager, worker, |by| QueueRequest::Take { title, capacity, by }.into());
+    #[pyo3(signature = (manager, title, capacity, worker, moves=false))]
+    fn take(
+        manager: &Manager,
+        title: String,
+        capacity: Option<u32>,
+        worker: Option<u32>,
+        moves: bool,
+    ) -> Self {
+        let taken = Self::ask(manager, worker, |by| {
+            QueueRequest::Take { title, capacity, by, moves }.into()
+        });
         if let Some(outbox) = outbox() {
             taken.inner.finish_with_call(outbox, taken.spin);
         }
@@ -149,12 +178,15 @@ impl SharedItem {
         outbox().is_some_and(|outbox| outbox.ends(self.inner.number))
     }
 
-    /// What was taken is done with; returns once the manager knows.
-    fn finish(&self, py: Python<'_>) -> PyResult<()> {
+    /// What was taken is done with; returns once the manager knows, if it `waits`.
+    #[pyo3(signature = (waits=true))]
+    fn finish(&self, py: Python<'_>, waits: bool) -> PyResult<()> {
         if let Some(outbox) = outbox() {
             outbox.forget_end(self.inner.number);
         }
-        if let Some(cell) = self.inner.end(true) {
+        if let Some(cell) = self.inner.end(true)
+            && waits
+        {
             wait(py, &cell, self.spin, None)?;
         }
         Ok(())
@@ -234,7 +266,7 @@ pub fn close_queue(
     py: Python<'_>,
     manager: &Manager,
     title: String,
-    capacity: u32,
+    capacity: Option<u32>,
 ) -> PyResult<State> {
     state(py, manager, |ticket| QueueRequest::Close { title, capacity, ticket }.into())
 }
@@ -255,4 +287,31 @@ pub fn restart_executors(manager: &Manager) {
 #[pyfunction]
 pub fn count_queue(py: Python<'_>, manager: &Manager, title: String) -> PyResult<State> {
     state(py, manager, |ticket| QueueRequest::Count { title, ticket }.into())
+}
+
+/// Says that a task has failed here, which waits for its inputs: with an exception that is described
+/// as the executor's loop has it described.
+#[pyfunction]
+pub fn fail_call(
+    manager: &Manager,
+    name: [u8; 16],
+    worker: u32,
+    described: (&[u8], String, String, String),
+    in_encoding: bool,
+) {
+    let (pickled, kind, message, traceback) = described;
+    let pickled = pickled.into();
+    let raised = RaisedException { pickled, kind, message, traceback, in_encoding };
+    let failure = TaskFailure::Raised(Box::new(raised));
+    let (name, worker) = (Name(name), WorkerId(worker));
+    manager.link.client.request(Request::Fail { name, worker, failure });
+}
+
+/// Needs a block no longer, of which a future says what becomes: it does not keep it any more. For
+/// clients elsewhere, from whom the manager takes one release more than references for none.
+#[pyfunction]
+pub fn let_go(manager: &Manager, future: &FutureBase) -> PyResult<()> {
+    let name = future.reference()?.name;
+    manager.link.client.request(Request::Release(vec![name]));
+    Ok(())
 }

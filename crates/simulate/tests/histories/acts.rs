@@ -4,7 +4,7 @@ use super::client::{Asked, Client, FUNCTIONS};
 use super::known::{Known, Origin};
 use freestone_base::{FunctionId, Name, Ticket};
 use freestone_core::manager::Request;
-use freestone_core::wire::{CallOptions, Keep, Payload};
+use freestone_core::wire::{CallOptions, Keep, Payload, TaskFailure};
 use freestone_simulate::{Combine, script};
 use std::sync::Arc;
 
@@ -23,8 +23,10 @@ impl Client {
             86..90 => self.unpin_one(),
             90..92 => self.cancel(),
             92..94 => self.retire(),
-            94 => match self.random.below(3) {
-                0 => self.ask(Request::Restart { abandoned: Some(Vec::new()) }),
+            94 => match self.random.below(9) {
+                0..3 => self.ask(Request::Restart { abandoned: Some(Vec::new()) }),
+                3 => self.fulfil(),
+                4 => self.fail(),
                 _ => self.collect(),
             },
             95 => {
@@ -185,6 +187,32 @@ impl Client {
         let name = self.given(Origin::Inline, 8, Keep::Task);
         let bytes = Payload::from(&self.blocks[&name].value.to_le_bytes()[..]);
         self.ask(Request::PutInline { name, bytes });
+    }
+
+    /// Puts what a call is to make, as an actor does.
+    fn fulfil(&mut self) {
+        let name = self.any_call().filter(|name| self.blocks[name].nbytes == 8);
+        let Some(name) = name else { return };
+        self.blocks.hold(&name);
+        let bytes = Payload::from(&self.blocks[&name].value.to_le_bytes()[..]);
+        self.ask(Request::PutInline { name, bytes });
+    }
+
+    /// Says that a call has failed, as an actor does.
+    fn fail(&mut self) {
+        let (Some(name), Some(worker)) = (self.any_call(), self.any_worker()) else { return };
+        if let Some(known) = self.blocks.get_mut(&name) {
+            known.cancelled = true;
+        }
+        self.ask(Request::Fail { name, worker, failure: TaskFailure::Cancelled });
+    }
+
+    /// A call that the client holds and that makes one block.
+    fn any_call(&mut self) -> Option<Name> {
+        let name = self.any_block(true)?;
+        let is_call =
+            |origin: &Origin| matches!(origin, Origin::Call { outputs, .. } if outputs.len() == 1);
+        is_call(&self.blocks[&name].origin).then_some(name)
     }
 
     /// A block that the manager does not know gives no reference, and it says so at once.

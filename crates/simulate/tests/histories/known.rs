@@ -93,7 +93,7 @@ pub fn large() -> Resources {
 
 /// So many of a resource that only some workers have.
 pub fn licences(amount: u32) -> Custom {
-    Custom::from([("licence".into(), amount)])
+    [("licence", amount)].into_iter().collect()
 }
 
 impl Blocks {
@@ -153,6 +153,8 @@ impl Blocks {
             }
             TaskFailure::StorageFull { .. } => blows.full > 0 || injected.cramped,
             TaskFailure::Killed { .. } => blows.killed >= 3,
+            // The client has said that it has failed.
+            TaskFailure::Cancelled => self.get(&name).is_some_and(|known| known.cancelled),
             _ => false,
         }
     }

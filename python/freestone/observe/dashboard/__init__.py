@@ -64,7 +64,7 @@ class Dashboard:
     """
 
     def __init__(self, cluster: Watched, hosts: tuple[str, ...] = ()) -> None:
-        self.token = os.urandom(16).hex()
+        self.token: str = os.urandom(16).hex()
         self._cluster, self._hosts = cluster, hosts
         self._listener: socket.socket = _listen()
         self.port: int = self._listener.getsockname()[1]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -11,7 +12,7 @@ import numpy.typing as npt
 from freestone.observe import columns as arrow
 from freestone.observe.columns import Column, Columns
 
-__all__ = ["Timeline"]
+__all__ = ["Timeline", "span_of"]
 
 # Half of them go when there are so many; a run of 10 ms calls on 8 executors takes ten minutes.
 MAX_ATTEMPTS = 500_000
@@ -192,6 +193,14 @@ class Timeline:
             ),
             "cells": {key: column.tolist() for key, column in cells.items()},
         }
+
+
+def span_of(query: Mapping[str, str], whole: tuple[float, float]) -> tuple[float, float]:
+    """Return from when to when is asked for, in seconds; by default the whole."""
+    first_s, last_s = float(query.get("from", whole[0])), float(query.get("to", whole[1]))
+    if not 0 < last_s - first_s < float("inf"):
+        raise ValueError(f"a timeline goes from one moment to a later one, not {query}")
+    return first_s, last_s
 
 
 _OF_CELLS = ("start_s", "end_s", "lane", "label")

@@ -16,7 +16,8 @@ from freestone.hosts.node import hostname
 from freestone.observe.calls import call_text
 from freestone.observe.dashboard import metrics
 from freestone.observe.dashboard.processes import Usage
-from freestone.observe.dashboard.timeline import Timeline
+from freestone.observe.dashboard.ranks import RanksView
+from freestone.observe.dashboard.timeline import Timeline, span_of
 from freestone.observe.figures import worker_number
 from freestone.units import custom_resources
 
@@ -56,6 +57,7 @@ class Views:
         self._origin_ns = time.monotonic_ns() - int((time.time() - cluster.started) * 1e9)
         self._timeline = Timeline(self._origin_ns)
         self._usage = Usage()
+        self._ranks = RanksView()
         self._asked_s = 0.0
         self._observed_s = 0.0
         self._watch: Watch | None = None
@@ -66,6 +68,7 @@ class Views:
             "failures": self._failures,
             "logs": self._logs,
             "profile": self._profile,
+            "ranks": self._ranks.answer,
             "summary": self._summary,
             "tasks": self._tasks,
             "timeline": self._tasks_over_time,
@@ -217,10 +220,7 @@ class Views:
         with self._lock:
             self._add_what_is_new(watch)
             now_s = self._now_s()
-            first_s, last_s = self._timeline.span()
-            first_s, last_s = float(query.get("from", first_s)), float(query.get("to", last_s))
-            if not 0 < last_s - first_s < float("inf"):
-                raise ValueError(f"a timeline goes from one moment to a later one, not {query}")
+            first_s, last_s = span_of(query, self._timeline.span())
             width = min(4000, max(1, int(query.get("width", 1000))))
             found = self._timeline.tasks(first_s, last_s, width)
         return {"now_s": now_s, "observed_s": observed_s, **found}

@@ -12,35 +12,17 @@ import numpy as np
 
 from freestone.observe.report import svg
 from freestone.observe.report.advice import advice, summary
+from freestone.observe.report.compare import compare_page, compare_summary
+from freestone.observe.report.document import document, note, section, table
+from freestone.observe.report.path_page import path_page
 from freestone.observe.report.series import Run, load
 from freestone.units import format_nbytes, format_seconds
 
-__all__ = ["advice", "load", "page", "summary", "write"]
+__all__ = ["advice", "compare_summary", "load", "page", "summary", "write"]
 
 # So many lines and labels can be told apart.
 _MOST = 8
 _MAX_ROWS = 200
-
-STYLE = """
-:root { color-scheme: light dark; --ink: #222; --paper: #fff; --grid: #ddd; --heat: #8a3b12; }
-@media (prefers-color-scheme: dark) {
-  :root { --ink: #ddd; --paper: #16181b; --grid: #3a3d42; --heat: #ff9a5c; }
-}
-body { font: 15px/1.5 system-ui, sans-serif; color: var(--ink); background: var(--paper);
-  max-width: 900px; margin: 2em auto; padding: 0 1em; }
-h1 { font-size: 1.5em; } h2 { font-size: 1.15em; margin: 2em 0 .3em; }
-svg { width: 100%; height: auto; display: block; }
-svg text { font-size: 11px; fill: var(--ink); }
-.end { text-anchor: end; } .mid { text-anchor: middle; } svg line { stroke: var(--grid); }
-.line { fill: none; stroke-width: 1.6; } .cell { fill: var(--heat); }
-.legend span { margin-right: 1.2em; white-space: nowrap; }
-.legend i { display: inline-block; width: .8em; height: .8em; margin-right: .4em; }
-.bar { display: flex; height: 1.6em; margin: .6em 0; } .bar div { min-width: 0; }
-.note { opacity: .75; } table { border-collapse: collapse; }
-section { overflow-x: auto; } @media (max-width: 640px) { section > svg { min-width: 600px; } }
-td, th { padding: .1em .8em .1em 0; text-align: right; white-space: nowrap; }
-td:first-child, th:first-child { text-align: left; }
-"""
 
 
 def write(
@@ -62,34 +44,39 @@ def write(
     Path(path).write_text(page(load(records), title), "utf-8")
 
 
-def page(run: Run, title: str) -> str:
-    """Return the page of a run as HTML."""
+def page(run: Run, title: str, before: tuple[str, Run] | None = None) -> str:
+    """Return the page of a run as HTML.
+
+    Parameters
+    ----------
+    run
+        As `load` returns it.
+    title
+        What stands on top.
+    before
+        Another run to compare it with, and its name.
+    """
     parts = [
-        f"<h1>{escape(title)}</h1>",
         *(f"<p>{escape(line)}</p>" for line in summary(run)),
         _share(run),
         "<h2>What to try</h2><ul>",
         *(f"<li>{escape(line)}</li>" for line in advice(run)),
         "</ul>",
-        _section("tasks", "Tasks over time", _tasks(run)),
-        _section("workers", "How busy each worker was", _workers(run)),
-        _section("transfers", "What went between workers", _transfers(run)),
-        _section("caches", "What each worker held", _caches(run)),
-        _section("durations", "How long tasks took", _durations(run)),
-        _section("profile", "Where calls spent their time", run.profile.html())
-        if run.profile
-        else "",
+        *(
+            [section("compared", "Compared", compare_page(run, before[1], before[0]))]
+            if before
+            else []
+        ),
+        *([section("path", "The critical path", path_page(run.path))] if run.path else []),
+        section("tasks", "Tasks over time", _tasks(run)),
+        section("workers", "How busy each worker was", _workers(run)),
+        section("transfers", "What went between workers", _transfers(run)),
+        section("caches", "What each worker held", _caches(run)),
+        section("durations", "How long tasks took", _durations(run)),
     ]
-    head = f'<meta charset="utf-8"><title>{escape(title)}</title><style>{STYLE}</style>'
-    view = '<meta name="viewport" content="width=device-width">'
-    body = "\n".join(parts)
-    return (
-        f'<!doctype html><html lang="en"><head>{head}{view}</head><body>\n{body}\n</body></html>\n'
-    )
-
-
-def _section(name: str, title: str, figure: str) -> str:
-    return f'<section id="{name}"><h2>{title}</h2>{figure}</section>'
+    if run.profile:
+        parts.append(section("profile", "Where calls spent their time", run.profile.html()))
+    return document(title, parts)
 
 
 def _share(run: Run) -> str:
@@ -101,15 +88,7 @@ def _share(run: Run) -> str:
         "waiting for the manager": run.share.manager,
         "nothing to do": run.share.nothing,
     }
-    if run.share.total <= 0:
-        return ""
-    bar, legend = [], []
-    for colour, (name, seconds) in zip(svg.COLOURS, parts.items(), strict=False):
-        part = seconds / run.share.total
-        bar.append(f'<div style="flex:{part:.4f};background:{colour}" title="{name}"></div>')
-        entry = f"{name} {part:.0%} ({format_seconds(seconds)})"
-        legend.append(f'<span><i style="background:{colour}"></i>{entry}</span>')
-    return f'<div class="bar">{"".join(bar)}</div><p class="legend">{" ".join(legend)}</p>'
+    return svg.shares(parts)
 
 
 def _tasks(run: Run) -> str:
@@ -148,7 +127,7 @@ def _workers(run: Run) -> str:
         x_most=run.seconds,
         most=1.0,
         tell=lambda row, column: f"{run.workers[row]}: {used[row, column]:.0%} of its slots",
-    ) + (_note(f"The first {shown} of {len(run.workers)}.") if shown < len(run.workers) else "")
+    ) + (note(f"The first {shown} of {len(run.workers)}.") if shown < len(run.workers) else "")
 
 
 def _transfers(run: Run) -> str:
@@ -171,7 +150,7 @@ def _transfers(run: Run) -> str:
             f"{names[row]} to {names[column]}: {format_nbytes(int(cells[row, column]))}"
         ),
     )
-    return drawn + _note(f"The darkest pair exchanged {format_nbytes(int(most))}.")
+    return drawn + note(f"The darkest pair exchanged {format_nbytes(int(most))}.")
 
 
 def _caches(run: Run) -> str:
@@ -192,7 +171,7 @@ def _caches(run: Run) -> str:
         base=1024,
     )
     more = len(fullest) - len(shown)
-    return drawn + (_note(f"The fullest {len(shown)}; {more} others held less.") if more else "")
+    return drawn + (note(f"The fullest {len(shown)}; {more} others held less.") if more else "")
 
 
 def _durations(run: Run) -> str:
@@ -209,22 +188,19 @@ def _durations(run: Run) -> str:
     counts = [np.histogram(np.maximum(values, low), edges)[0].astype(float) for _, values in shown]
     names = [label for label, _ in shown]
     around = run.values_s | {"others": sum(run.values_s[label] for label, _ in rest)}
-    rows = "".join(
-        f"<tr><td>{escape(label)}</td><td>{len(values):,}</td>"
-        f"<td>{format_seconds(float(np.median(values)))}</td>"
-        f"<td>{format_seconds(float(values.max()))}</td>"
-        f"<td>{format_seconds(float(values.sum()))}</td>"
-        f"<td>{format_seconds(around[label])}</td></tr>"
+    rows = [
+        (
+            label,
+            f"{len(values):,}",
+            format_seconds(float(np.median(values))),
+            format_seconds(float(values.max())),
+            format_seconds(float(values.sum())),
+            format_seconds(around[label]),
+        )
         for label, values in shown
-    )
-    names_of = ("task", "attempts", "median", "longest", "in all", "opening and storing values")
-    head = f"<tr>{''.join(f'<th>{name}</th>' for name in names_of)}</tr>"
-    drawn = svg.bars(edges, counts, names, x_label="time of an attempt")
-    return f"{drawn}<table>{head}{rows}</table>"
-
-
-def _note(text: str) -> str:
-    return f'<p class="note">{escape(text)}</p>'
+    ]
+    head = ("task", "attempts", "median", "longest", "in all", "opening and storing values")
+    return svg.bars(edges, counts, names, x_label="time of an attempt") + table(head, rows)
 
 
 def _nothing(text: str) -> str:

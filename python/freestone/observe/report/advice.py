@@ -7,7 +7,7 @@ import numpy as np
 from freestone.observe.report.series import Run
 from freestone.units import format_nbytes, format_seconds
 
-__all__ = ["advice", "summary"]
+__all__ = ["advice", "path_summary", "summary"]
 
 _WORTH = 0.1
 
@@ -34,6 +34,7 @@ def summary(run: Run) -> list[str]:
             f"A task that was ready waited {format_seconds(run.for_worker_s)} for a worker on "
             f"average, and {format_seconds(run.at_worker_s)} there until it began."
         )
+    lines += path_summary(run)
     if run.moved:
         most = max(run.moved.values())
         total = format_nbytes(sum(run.moved.values()))
@@ -45,6 +46,26 @@ def summary(run: Run) -> list[str]:
     if run.left:
         lines.append(f"Workers that left before the end: {run.left:,}.")
     return lines
+
+
+def path_summary(run: Run) -> list[str]:
+    """Tell what the run's length was made of, and what free workers would have saved."""
+    path = run.path
+    if path is None or path.seconds <= 0:
+        return []
+    label, running_s = next(iter(path.functions().items()))
+    count = len(path.steps)
+    text = (
+        f"The critical path has {count:,} task{'s' if count > 1 else ''}, which ran for "
+        f"{path.parts()['running'] / path.seconds:.0%} of its {format_seconds(path.seconds)}; "
+        f"{label} for {running_s / path.seconds:.0%}."
+    )
+    if path.free_s is None:
+        return [text]
+    return [
+        f"{text} With a free worker for each task at once the run takes at least "
+        f"{format_seconds(path.free_s)}."
+    ]
 
 
 def advice(run: Run) -> list[str]:

@@ -11,6 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from freestone.observe.profile import Profile
+from freestone.observe.report.path import Path
+from freestone.observe.report.path import load as find_path
 
 __all__ = ["Cache", "Run", "Share", "load"]
 
@@ -102,6 +104,8 @@ class Run:
         How long a task was ready before it was sent, and then waited at its worker; means.
     profile : Profile or None
         Where calls spent their time, if that was sampled.
+    path : Path or None
+        The critical path, if a task ran.
     """
 
     edges_s: Floats
@@ -121,6 +125,7 @@ class Run:
     for_worker_s: float
     at_worker_s: float
     profile: Profile | None
+    path: Path | None
 
     @property
     def seconds(self) -> float:
@@ -180,6 +185,7 @@ def load(records: Iterable[Mapping[str, Any]]) -> Run:
         for_worker_s=float(np.mean(sent - ready)) if tasks else 0.0,
         at_worker_s=float(np.mean(start - sent)) if tasks else 0.0,
         profile=Profile.of_records("calls", sampled) if sampled else None,
+        path=find_path(tasks),
     )
 
 

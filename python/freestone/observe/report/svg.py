@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from html import escape
 
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["bars", "heat", "lines"]
+from freestone.units import format_seconds
+
+__all__ = ["bars", "heat", "legend", "lines", "moments", "shares"]
 
 Floats = NDArray[np.float64]
 WIDTH, HEIGHT = 860, 260
@@ -39,7 +41,7 @@ def lines(
         colour = COLOURS[number % len(COLOURS)]
         name = f"<title>{escape(names[number])}</title>"
         drawn.append(f'<polyline points="{path}" stroke="{colour}" class="line">{name}</polyline>')
-    return _figure(drawn, HEIGHT) + _legend(names)
+    return _figure(drawn, HEIGHT, f"{y_label} by {x_label}") + _legend(names)
 
 
 def bars(edges: Floats, counts: Sequence[Floats], names: Sequence[str], *, x_label: str) -> str:
@@ -67,7 +69,7 @@ def bars(edges: Floats, counts: Sequence[Floats], names: Sequence[str], *, x_lab
                 f"<title>{about}</title></rect>"
             )
         base = base + values
-    return _figure(drawn, HEIGHT) + _legend(names)
+    return _figure(drawn, HEIGHT, f"attempts by {x_label}") + _legend(names)
 
 
 def heat(
@@ -115,7 +117,7 @@ def heat(
         drawn += [_tick(at, label, ground) for at, label in _times(x_most)]
     drawn.append(_label(x_label, height))
     drawn.append(f'<text x="4" y="{_TOP - 2}" class="small">{escape(y_label)}</text>')
-    return _figure(drawn, height)
+    return _figure(drawn, height, f"{count:,} rows by {x_label}")
 
 
 def _axes(
@@ -149,15 +151,38 @@ def _label(text: str, height: float) -> str:
 
 
 def _legend(names: Sequence[str]) -> str:
-    entries = [
-        f'<span><i style="background:{COLOURS[number % len(COLOURS)]}"></i>{escape(name)}</span>'
-        for number, name in enumerate(names)
+    colours = (COLOURS[number % len(COLOURS)] for number in range(len(names)))
+    return legend(zip(names, colours, strict=True))
+
+
+def shares(parts: Mapping[str, float]) -> str:
+    """Draw parts of a time, in seconds, as one bar; nothing if there is none."""
+    total = sum(parts.values())
+    if total <= 0:
+        return ""
+    bar, entries = [], []
+    for colour, (name, seconds) in zip(COLOURS, parts.items(), strict=False):
+        part = seconds / total
+        about = f"{name} {part:.0%} ({format_seconds(seconds)})"
+        bar.append(
+            f'<div style="flex:{part:.4f};background:{colour}" title="{escape(about)}"></div>'
+        )
+        entries.append((about, colour))
+    return f'<div class="bar">{"".join(bar)}</div>{legend(entries)}'
+
+
+def legend(entries: Iterable[tuple[str, str]]) -> str:
+    """Return names with their colours."""
+    shown = [
+        f'<span><i style="background:{colour}"></i>{escape(name)}</span>'
+        for name, colour in entries
     ]
-    return f'<p class="legend">{" ".join(entries)}</p>'
+    return f'<p class="legend">{" ".join(shown)}</p>'
 
 
-def _figure(drawn: Sequence[str], height: float) -> str:
-    return f'<svg viewBox="0 0 {WIDTH} {height:.0f}" role="img">{"".join(drawn)}</svg>'
+def _figure(drawn: Sequence[str], height: float, label: str) -> str:
+    head = f'<svg viewBox="0 0 {WIDTH} {height:.0f}" role="img" aria-label="{escape(label)}">'
+    return f"{head}{''.join(drawn)}</svg>"
 
 
 def _across(values: Floats, most: float) -> Floats:
@@ -181,6 +206,17 @@ def _times(most: float) -> list[tuple[float, str]]:
     """Return where round times stand, and how they are told."""
     scale = (WIDTH - _LEFT - _RIGHT) / most
     return [(_LEFT + at * scale, _seconds(at)) for at in _ticks(most) if at <= most]
+
+
+def moments(first_s: float, last_s: float) -> list[tuple[float, str]]:
+    """Return round times in a span, and how they are written; so many digits that they differ."""
+    step = _ticks(last_s - first_s)[1]
+    scale, unit = next(
+        one for one in ((1.0, "s"), (1e-3, "ms"), (1e-6, "µs")) if step >= one[0] or one[0] == 1e-6
+    )
+    digits = max(0, -math.floor(math.log10(step / scale) + 1e-9))
+    numbers = range(math.ceil(first_s / step - 1e-9), math.floor(last_s / step + 1e-9) + 1)
+    return [(number * step, f"{number * step / scale:,.{digits}f} {unit}") for number in numbers]
 
 
 def _seconds(value: float) -> str:

@@ -159,6 +159,7 @@ impl Manager {
             }
             self.unbind(slot, id);
             self.end_adoptions(slot, adoptions);
+            self.supersede(slot);
         }
     }
 

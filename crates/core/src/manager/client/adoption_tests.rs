@@ -44,6 +44,23 @@ fn a_file_adopted_by_a_dead_worker_goes_to_another() {
 }
 
 #[test]
+fn what_a_worker_takes_along_when_it_reconnects_is_there_again() {
+    let mut play = play();
+    play.join(0, 1);
+    put(&mut play, 0);
+    has(&mut play, 0);
+    play.handle(Event::Left(WorkerId(0)));
+    play.handle(Event::Connected(WorkerId(1)));
+    let mut back = hello(1, Resources { cores: 1, ..Resources::default() }, vec![desc(1, 10)]);
+    if let FromWorker::Hello { former, .. } = &mut back {
+        *former = Some(WorkerId(0));
+    }
+    play.says(1, back);
+    play.request(Request::Submit(vec![call(2, &[1])]));
+    assert_eq!(play.runs(1).len(), 1);
+}
+
+#[test]
 fn what_was_on_its_way_into_a_worker_that_dies_goes_to_another() {
     let mut play = play();
     play.join(0, 1);

@@ -124,7 +124,7 @@ impl Manager {
             let lacks = |free| needs.lacking(free).any(|lacking| lacking == *name);
             !workers.is_empty() && workers.iter().all(|worker| lacks(&worker.free))
         };
-        needs.custom.keys().map(|name| &**name).filter(lacks).map(str::to_owned).collect()
+        needs.custom.iter().map(|(name, _)| name).filter(lacks).map(str::to_owned).collect()
     }
 
     fn last_attempt(&self, slot: TaskSlot) -> Option<Attempt> {

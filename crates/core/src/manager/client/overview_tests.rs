@@ -1,6 +1,6 @@
 use crate::manager::graph::Functions;
 use crate::manager::tests::{Play, call, inline, name, play};
-use crate::manager::{Action, Outcome, Request};
+use crate::manager::{Action, Outcome, Record, Request};
 use crate::manager::{Overview, Query};
 use crate::wire::{Payload, RaisedException, TaskFailure};
 use freestone_base::{FunctionId, Ticket};
@@ -101,6 +101,27 @@ fn records_are_made_while_somebody_looks() {
     assert_eq!(traced(&mut play, 2), 1);
     play.request(Request::Observe(false));
     assert_eq!(traced(&mut play, 3), 0);
+}
+
+#[test]
+fn a_record_names_what_the_task_waited_for_and_all_that_it_made() {
+    let mut play = started();
+    play.request(Request::Observe(true));
+    let mut sum = call(2, &[1]);
+    sum.outputs.push(name(3));
+    play.request(Request::Submit(vec![call(1, &[]), sum]));
+    let mut named = Vec::new();
+    for _ in 0..2 {
+        let assignment = play.runs(0).remove(0);
+        play.done(0, &assignment, inline(b"value"));
+        for action in &play.out {
+            if let Action::Trace(Record::Task { inputs, outputs, .. }) = action {
+                named.push((inputs.to_string(), outputs.to_string()));
+            }
+        }
+    }
+    let of_sum = (name(1).to_string(), name(3).to_string());
+    assert_eq!(named, [(String::new(), String::new()), of_sum]);
 }
 
 #[test]

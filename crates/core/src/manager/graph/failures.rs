@@ -53,8 +53,10 @@ impl Manager {
             return self.refusal_at(id, needs);
         }
         let holds = self.members.workers.slots() == 0 || self.members.workers.can_hold(needs);
-        let largest = self.members.workers.largest();
-        (!holds).then(|| Why::Unschedulable { needs: needs.clone(), largest })
+        (!holds).then(|| Why::Unschedulable {
+            needs: needs.clone(),
+            largest: self.members.workers.largest(),
+        })
     }
 
     /// Why a worker can never run a task, if that is so.
@@ -108,7 +110,7 @@ impl Manager {
             TaskFailure::Raised(exception) => !exception.in_encoding && self.graph.may_retry(task),
             TaskFailure::TimedOut { .. } => self.graph.may_retry(task),
             TaskFailure::Killed { .. } => {
-                let most = self.config.most_kills;
+                let most = self.most_kills(task);
                 let history = self.graph.tasks[task].history();
                 history.kills += 1;
                 history.avoid.push(id);
@@ -130,6 +132,11 @@ impl Manager {
         }
         self.counts.retried += 1;
         self.resume(task);
+    }
+
+    /// How many executors a task may end before it is refused.
+    fn most_kills(&self, task: TaskSlot) -> u32 {
+        self.config.most_kills.max(self.graph.tasks[task].options.kills)
     }
 
     /// A file of the user's can't be used: so say all that need it.
@@ -273,10 +280,14 @@ impl Manager {
         }
     }
 
-    /// Takes an unfinished task out of the graph, and gives its outputs back.
+    /// Takes a task that has failed out of the graph, and gives its outputs back.
     fn remove_failed(&mut self, task: TaskSlot) -> SmallVec<[BlockSlot; 4]> {
         self.counts.failed += 1;
         self.graph.functions.ended(self.graph.tasks[task].function, false);
+        self.remove_unfinished(task)
+    }
+
+    fn remove_unfinished(&mut self, task: TaskSlot) -> SmallVec<[BlockSlot; 4]> {
         self.withdraw(task);
         self.counts.waiting -= 1;
         self.end_use(task, false);
@@ -332,6 +343,43 @@ impl Manager {
             worker.backlog_ns -= charged_ns;
         }
         self.members.touch(worker);
+    }
+
+    /// The task that makes a block, if it waits for its inputs.
+    fn waiting_for_inputs(&self, slot: BlockSlot) -> Option<TaskSlot> {
+        let task = self.graph.blocks[slot].producer?;
+        matches!(self.graph.tasks[task].stage, Stage::Waiting { .. }).then_some(task)
+    }
+
+    /// A client says that a task has failed elsewhere, which waits for its inputs.
+    pub(in crate::manager) fn on_fail(&mut self, name: Name, worker: WorkerId, why: TaskFailure) {
+        let slot = self.graph.blocks.find(&name);
+        if let Some(task) = slot.and_then(|slot| self.waiting_for_inputs(slot)) {
+            self.graph.tasks[task].attempt += 1;
+            self.graph.note_attempt(task, worker, &Spent::default(), &why);
+            self.fail_with(task, Why::Attempt(why));
+        }
+    }
+
+    /// A client has put what a task was to make that waits for its inputs: it need not run, and is
+    /// not how the block could be made again.
+    pub(in crate::manager) fn supersede(&mut self, slot: BlockSlot) {
+        let Some(task) = self.waiting_for_inputs(slot) else { return self.drop_lineage(slot) };
+        let mut outputs = self.graph.tasks[task].outputs.iter();
+        if outputs.all(|slot| self.graph.blocks[*slot].is_available()) {
+            self.counts.done += 1;
+            self.graph.functions.ended(self.graph.tasks[task].function, true);
+            self.remove_unfinished(task);
+        }
+    }
+
+    /// What made a block once, and need not make it again.
+    fn drop_lineage(&mut self, slot: BlockSlot) {
+        let done =
+            self.graph.blocks[slot].producer.filter(|task| self.graph.tasks[*task].stage.is_done());
+        if let Some(task) = done.filter(|task| !self.graph.is_lineage_needed(*task)) {
+            self.graph.remove_lineage(task);
+        }
     }
 
     pub(in crate::manager) fn on_cancel(&mut self, names: &[Name]) {

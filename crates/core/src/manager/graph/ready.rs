@@ -199,15 +199,23 @@ pub(in crate::manager) struct Classes(Vec<Class>);
 impl Classes {
     /// The number of the class of tasks that ask for `resources`.
     pub fn of(&mut self, resources: &Resources) -> u32 {
-        let kind = coarse(resources);
-        let found = self.0.iter().position(|class| class.kind == kind);
-        let index = found.unwrap_or_else(|| {
-            self.0.push(Class { ceiling: kind.clone(), kind, queue: Queue::default() });
-            self.0.len() - 1
+        // Most calls ask for what is coarse already.
+        let index = self.find(resources).unwrap_or_else(|| {
+            let kind = coarse(resources);
+            self.find(&kind).unwrap_or_else(|| {
+                self.0.push(Class { ceiling: kind.clone(), kind, queue: Queue::default() });
+                self.0.len() - 1
+            })
         });
         let class = &mut self.0[index];
-        class.ceiling = class.ceiling.larger(resources);
+        if !resources.fit(&class.ceiling) {
+            class.ceiling = class.ceiling.larger(resources);
+        }
         index as u32
+    }
+
+    fn find(&self, kind: &Resources) -> Option<usize> {
+        self.0.iter().position(|class| class.kind == *kind)
     }
 
     pub fn get(&self, class: u32) -> &Class {

@@ -38,8 +38,11 @@ impl Manager {
     }
 
     /// A replica that may be there or not counts as lost. It is dropped for certain, unless it is
-    /// wanted there: then it is asked for, and the worker says that it has it.
+    /// wanted there: then it is asked for, and the worker says that it has it. While its task runs
+    /// there once more, what that stores is in doubt as well.
     pub(in crate::manager) fn disbelieve(&mut self, slot: BlockSlot, id: WorkerId) {
+        let producer = self.graph.blocks.get(slot).and_then(|block| block.producer);
+        let is_remade_there = producer.is_some_and(|task| self.is_attempted_at(task, id));
         self.remove_replica(slot, id);
         let (Some(worker), Some(block)) =
             (self.members.workers.get_mut(id), self.graph.blocks.get(slot))
@@ -50,7 +53,11 @@ impl Manager {
         if is_pinned || worker.wanted.contains(&slot) {
             worker.doubted.push((block.name, true));
         } else if !block.is_to_be_adopted_by(id) {
-            self.drop_at(id, block.name);
+            let name = block.name;
+            if is_remade_there {
+                worker.doubted.push((name, false));
+            }
+            self.drop_at(id, name);
         }
     }
 
@@ -164,9 +171,10 @@ impl Manager {
         };
         self.trace(|run| {
             let record = &run.graph.tasks[task];
+            let name = |slot: &BlockSlot| run.graph.blocks[*slot].name;
             Record::Task {
                 label: run.graph.functions.label(record.function),
-                name: run.graph.blocks[record.outputs[0]].name,
+                name: name(&record.outputs[0]),
                 task: report.task,
                 attempt: report.attempt,
                 worker,
@@ -175,6 +183,8 @@ impl Manager {
                 spent: report.spent,
                 nbytes: report.result.iter().flatten().map(nbytes).sum(),
                 ended: report.result.as_ref().err().map_or("done", ended),
+                inputs: record.inputs.iter().map(name).collect(),
+                outputs: record.outputs[1..].iter().map(name).collect(),
             }
         });
     }

@@ -279,6 +279,7 @@ impl Manager {
             self.counts.inline_nbytes += bytes.len() as u64;
             block.data = Data::Inline(bytes);
             self.on_available(slot);
+            self.supersede(slot);
         }
     }
 

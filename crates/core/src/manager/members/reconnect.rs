@@ -6,13 +6,18 @@
 //! See docs/decisions/009-a-worker-that-reconnects-gets-a-new-id.md
 
 use crate::manager::Manager;
-use crate::manager::api::Action;
-use crate::manager::graph::Stage;
-use crate::manager::table::TaskSlot;
+use crate::manager::api::{Action, Why};
+use crate::manager::graph::{Data, Stage};
+use crate::manager::table::{BlockSlot, TaskSlot};
 use crate::wire::BlockDesc;
 use freestone_base::WorkerId;
 
 impl Manager {
+    /// Whether a worker is here under this number.
+    pub fn has_joined(&self, worker: WorkerId) -> bool {
+        self.members.workers.get(worker).is_some()
+    }
+
     /// The end of the former connection may not have been noticed.
     pub(in crate::manager) fn end_former(&mut self, former: WorkerId, id: WorkerId) {
         if self.members.workers.get(former).is_some() {
@@ -25,10 +30,13 @@ impl Manager {
     pub(in crate::manager) fn take_back_cache(&mut self, blocks: Vec<BlockDesc>, id: WorkerId) {
         for desc in blocks {
             let name = desc.name;
-            let failed = |slot| self.graph.blocks[slot].failure().is_some();
-            if self.graph.blocks.find(&name).is_some_and(failed) {
-                self.drop_at(id, name);
-                continue;
+            let known = self.graph.blocks.find(&name);
+            if let Some(slot) = known.filter(|slot| self.graph.blocks[*slot].failure().is_some()) {
+                if !self.is_lost(slot) {
+                    self.drop_at(id, name);
+                    continue;
+                }
+                self.graph.blocks[slot].data = Data::Absent;
             }
             self.on_have(id, desc, None);
             let producer =
@@ -37,6 +45,15 @@ impl Manager {
                 self.conclude(task, id);
             }
         }
+    }
+
+    /// Whether a block failed only since nobody had it any more.
+    fn is_lost(&self, slot: BlockSlot) -> bool {
+        let block = &self.graph.blocks[slot];
+        block.producer.is_none()
+            && block.failure().is_some_and(
+                |failure| matches!(failure.why, Why::InputLost(lost) if lost == block.name),
+            )
     }
 
     /// A task whose outputs are all there need not run.

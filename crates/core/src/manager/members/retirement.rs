@@ -29,6 +29,7 @@ impl Manager {
             }
         }
         self.members.touch(id);
+        self.move_shared_of(id);
         self.transfer.balance.be_due();
         self.refuse_unschedulable();
     }

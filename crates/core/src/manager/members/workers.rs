@@ -252,7 +252,7 @@ impl Worker {
 
     /// Whether others hold custom resources that a call asks for.
     pub fn lacks_custom(&self, needs: &Resources) -> bool {
-        needs.lacking(&self.free).next().is_some()
+        needs.lacks(&self.free)
     }
 
     /// Whether a call that asks for `needs` can begin now.

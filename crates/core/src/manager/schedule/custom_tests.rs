@@ -7,7 +7,7 @@ use freestone_base::{Custom, Resources, Ticket, WorkerId};
 use std::sync::Arc;
 
 fn licences(amount: u32) -> Resources {
-    let custom = Custom::from([("licence".into(), amount)]);
+    let custom = Custom::from_iter([("licence", amount)]);
     Resources { custom, ..Resources::ONE_CORE }
 }
 

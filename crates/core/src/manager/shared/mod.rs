@@ -92,7 +92,22 @@ impl Manager {
                 self.have_replicas(&name, REPLICAS);
             }
         }
+        let moving = request.moves_from();
         self.shared.on_request(request, &mut step);
+        if let Some(worker) = moving.filter(|id| self.is_leaving(*id)) {
+            self.shared.queues.on_retiring(worker, &mut step);
+        }
+        self.pass_on(step);
+    }
+
+    fn is_leaving(&self, id: WorkerId) -> bool {
+        self.members.workers.get(id).is_some_and(|worker| !worker.is_active())
+    }
+
+    /// A worker is to be let go: tasks there that can go on elsewhere take no more from queues.
+    pub(in crate::manager) fn move_shared_of(&mut self, worker: WorkerId) {
+        let mut step = Step::default();
+        self.shared.queues.on_retiring(worker, &mut step);
         self.pass_on(step);
     }
 

@@ -4,7 +4,7 @@
 //! is lost, it goes back to its place. What holds after each request:
 //!
 //! - nobody waits for an item while there is one, nor for room while there is some;
-//! - a queue that is neither closed nor of use to anybody does not exist;
+//! - a queue that is neither open, closed nor of use to anybody does not exist;
 //! - each item has one reference: it is in a queue, taken, or waits for room.
 
 use super::Step;
@@ -18,6 +18,8 @@ type Turn = u64;
 #[derive(Default)]
 struct Queue {
     capacity: u32,
+    /// The entry that has opened it: the queue ends with it.
+    owner: Option<u64>,
     closed: bool,
     items: BTreeMap<Turn, Item>,
     /// Who waits for room, and who for an item, by when they came.
@@ -28,9 +30,12 @@ struct Queue {
 }
 
 enum Role {
+    /// Has opened the queue.
+    Owning,
     /// Waits for room for an item.
     Putting(Item),
-    Taking,
+    /// Waits for an item; until its worker is to be let go, if it `moves`.
+    Taking { moves: bool },
     /// Has an item, which came at this turn.
     Taken(Turn, Item),
     /// Has an item of a queue that is no more.
@@ -59,6 +64,7 @@ impl Queue {
 
     fn is_of_use(&self) -> bool {
         self.closed
+            || self.owner.is_some()
             || !(self.items.is_empty()
                 && self.putters.is_empty()
                 && self.takers.is_empty()
@@ -69,6 +75,7 @@ impl Queue {
 impl Queues {
     pub fn on_request(&mut self, request: QueueRequest, step: &mut Step) {
         match request {
+            QueueRequest::Open { title, capacity, by } => self.open(title, capacity, by, step),
             QueueRequest::Put { title, capacity, item, by } => {
                 if let Some(refused) = self.refusal(&title, capacity, true) {
                     step.released.push(item.name);
@@ -76,11 +83,11 @@ impl Queues {
                 }
                 self.line_up(&title, by, Role::Putting(item), step);
             }
-            QueueRequest::Take { title, capacity, by } => {
+            QueueRequest::Take { title, capacity, by, moves } => {
                 if let Some(refused) = self.refusal(&title, capacity, false) {
                     return step.answer(by.ticket, refused);
                 }
-                self.line_up(&title, by, Role::Taking, step);
+                self.line_up(&title, by, Role::Taking { moves }, step);
             }
             QueueRequest::Close { title, capacity, ticket } => {
                 if let Some(refused) = self.refusal(&title, capacity, false) {
@@ -101,13 +108,25 @@ impl Queues {
         }
     }
 
+    fn open(&mut self, title: String, capacity: u32, by: Waiter, step: &mut Step) {
+        if let Some(queue) = self.by_title.get(&title) {
+            return step.answer(by.ticket, Given::Other { capacity: queue.capacity });
+        }
+        let queue = Queue { capacity, owner: Some(by.hold), ..Queue::default() };
+        self.by_title.insert(title.clone(), queue);
+        let turn = self.next_turn();
+        self.holds.insert(by.hold, Hold { title, turn, by, role: Role::Owning });
+        step.answer(by.ticket, Given::Stored);
+    }
+
     /// Why a queue does not do what is asked; it exists afterwards if it does.
-    fn refusal(&mut self, title: &str, capacity: u32, puts: bool) -> Option<Given> {
-        let queue = self
-            .by_title
-            .entry(title.to_owned())
-            .or_insert_with(|| Queue { capacity, ..Queue::default() });
-        if queue.capacity != capacity {
+    fn refusal(&mut self, title: &str, capacity: Option<u32>, puts: bool) -> Option<Given> {
+        if let Some(capacity) = capacity {
+            let queue = || Queue { capacity, ..Queue::default() };
+            self.by_title.entry(title.to_owned()).or_insert_with(queue);
+        }
+        let Some(queue) = self.by_title.get(title) else { return Some(Given::Closed) };
+        if capacity.is_some_and(|capacity| capacity != queue.capacity) {
             return Some(Given::Other { capacity: queue.capacity });
         }
         (puts && queue.closed).then_some(Given::Closed)
@@ -116,8 +135,11 @@ impl Queues {
     fn line_up(&mut self, title: &str, by: Waiter, role: Role, step: &mut Step) {
         let turn = self.next_turn();
         let queue = self.by_title.get_mut(title).expect("it was made");
-        let line =
-            if matches!(role, Role::Taking) { &mut queue.takers } else { &mut queue.putters };
+        let line = if matches!(role, Role::Taking { .. }) {
+            &mut queue.takers
+        } else {
+            &mut queue.putters
+        };
         line.insert(turn, by.hold);
         self.holds.insert(by.hold, Hold { title: title.to_owned(), turn, by, role });
         self.advance(title, step);
@@ -213,7 +235,8 @@ impl Queues {
                 self.advance(&title, step);
             }
             Role::Kept(item) => step.released.push(item.name),
-            Role::Putting(_) | Role::Taking => unreachable!("who waits was dismissed"),
+            Role::Owning => self.delete(&title, step),
+            Role::Putting(_) | Role::Taking { .. } => unreachable!("who waits was dismissed"),
         }
         true
     }
@@ -221,7 +244,7 @@ impl Queues {
     /// An entry no longer waits; whether it did.
     pub fn withdraw(&mut self, number: u64, step: &mut Step) -> bool {
         let Some(hold) = self.holds.get(&number) else { return false };
-        if !matches!(hold.role, Role::Putting(_) | Role::Taking) {
+        if !matches!(hold.role, Role::Putting(_) | Role::Taking { .. }) {
             return false;
         }
         let (title, turn) = (hold.title.clone(), hold.turn);
@@ -235,6 +258,9 @@ impl Queues {
 
     fn delete(&mut self, title: &str, step: &mut Step) {
         let Some(queue) = self.by_title.remove(title) else { return };
+        if let Some(owner) = queue.owner {
+            self.holds.remove(&owner);
+        }
         step.released.extend(queue.items.into_values().map(|item| item.name));
         for number in queue.putters.into_values().chain(queue.takers.into_values()) {
             self.dismiss(number, Given::Closed, step);
@@ -244,6 +270,20 @@ impl Queues {
             if let Role::Taken(_, item) = &hold.role {
                 hold.role = Role::Kept(item.clone());
             }
+        }
+    }
+
+    /// A worker is to be let go: who moves waits there no longer.
+    pub fn on_retiring(&mut self, worker: WorkerId, step: &mut Step) {
+        let moves = |hold: &Hold| {
+            hold.by.worker == Some(worker) && matches!(hold.role, Role::Taking { moves: true })
+        };
+        let there = self.holds.iter().filter(|(_, hold)| moves(hold));
+        let mut there: Vec<(Turn, u64)> =
+            there.map(|(number, hold)| (hold.turn, *number)).collect();
+        there.sort_unstable();
+        for (_, number) in there {
+            self.withdraw(number, step);
         }
     }
 
@@ -277,6 +317,10 @@ impl Queues {
             }
             for number in &queue.taken {
                 assert!(matches!(self.holds[number].role, Role::Taken(..)));
+            }
+            if let Some(owner) = queue.owner {
+                assert!(matches!(self.holds[&owner].role, Role::Owning));
+                entries += 1;
             }
             entries += queue.putters.len() + queue.takers.len() + queue.taken.len();
         }

@@ -19,7 +19,7 @@ fn by(hold: u64, owner: u64, worker: Option<u32>) -> Waiter {
 fn put(play: &mut Play, title: &str, capacity: u32, number: u64, hold: u64) -> Vec<(u64, Given)> {
     play.request(Request::PutInline { name: name(number), bytes: vec![1].into() });
     let (title, item, by) = (title.to_owned(), item(number), by(hold, 0, None));
-    play.request(QueueRequest::Put { title, capacity, item, by }.into());
+    play.request(QueueRequest::Put { title, capacity: Some(capacity), item, by }.into());
     let given = given(play);
     play.request(Request::Release(vec![name(number)]));
     given
@@ -27,13 +27,13 @@ fn put(play: &mut Play, title: &str, capacity: u32, number: u64, hold: u64) -> V
 
 fn take(play: &mut Play, title: &str, capacity: u32, hold: u64, owner: u64) -> Vec<(u64, Given)> {
     let (title, by) = (title.to_owned(), by(hold, owner, None));
-    play.request(QueueRequest::Take { title, capacity, by }.into());
+    play.request(QueueRequest::Take { title, capacity: Some(capacity), by, moves: false }.into());
     given(play)
 }
 
 fn close(play: &mut Play, title: &str) -> Vec<(u64, Given)> {
     let (title, ticket) = (title.to_owned(), Ticket(900));
-    play.request(QueueRequest::Close { title, capacity: 0, ticket }.into());
+    play.request(QueueRequest::Close { title, capacity: Some(0), ticket }.into());
     given(play)
 }
 
@@ -71,7 +71,7 @@ fn a_block_lives_as_long_as_it_is_in_a_queue_or_taken() {
 fn what_the_manager_does_not_know_is_not_put() {
     let mut play = play();
     let (title, item, by) = ("a".to_owned(), item(1), by(1, 0, None));
-    play.request(QueueRequest::Put { title, capacity: 0, item, by }.into());
+    play.request(QueueRequest::Put { title, capacity: Some(0), item, by }.into());
     assert_eq!(given(&play), [(1, Given::Unknown)]);
 }
 
@@ -84,7 +84,7 @@ fn the_block_of_a_task_that_runs_may_be_put() {
     play.request(Request::Define { function: FunctionId(0), label, definition });
     play.request(Request::Submit(vec![call]));
     let (title, item, by) = ("a".to_owned(), item(1), by(1, 0, None));
-    play.request(QueueRequest::Put { title, capacity: 0, item, by }.into());
+    play.request(QueueRequest::Put { title, capacity: Some(0), item, by }.into());
     assert_eq!(given(&play), [(1, Given::Stored)]);
     // Its client has no need of it any more, but others will.
     play.request(Request::Abandon(vec![(name(1), 1)]));
@@ -120,12 +120,60 @@ fn what_a_lost_worker_had_goes_back_in_its_place() {
     }
     for (hold, worker) in [(20, 0), (21, 1), (22, 0), (23, 0)] {
         let (title, by) = ("a".to_owned(), by(hold, 1, Some(worker)));
-        play.request(QueueRequest::Take { title, capacity: 0, by }.into());
+        play.request(QueueRequest::Take { title, capacity: Some(0), by, moves: false }.into());
     }
     play.handle(Event::Left(WorkerId(0)));
     assert_eq!(given(&play), [(23, Given::Ended)]);
     assert_eq!(items(&take(&mut play, "a", 0, 30, 0), 9), [(30, 0)]);
     assert_eq!(items(&take(&mut play, "a", 0, 31, 0), 9), [(31, 2)]);
+}
+
+#[test]
+fn a_queue_that_was_opened_ends_with_its_entry() {
+    let mut play = play();
+    play.join(0, 1);
+    let open = |play: &mut Play, hold, worker| {
+        let (title, by) = ("a".to_owned(), by(hold, 1, worker));
+        play.request(QueueRequest::Open { title, capacity: 2, by }.into());
+        given(play)
+    };
+    let put_into = |play: &mut Play, number| {
+        play.request(Request::PutInline { name: name(number), bytes: vec![1].into() });
+        let (title, item, by) = ("a".to_owned(), item(number), by(number, 0, None));
+        play.request(QueueRequest::Put { title, capacity: None, item, by }.into());
+        let given = given(play);
+        play.request(Request::Release(vec![name(number)]));
+        given
+    };
+    assert_eq!(put_into(&mut play, 1), [(1, Given::Closed)]);
+    for (worker, hold) in [(None, 10), (Some(0), 20)] {
+        assert_eq!(open(&mut play, hold, worker), [(hold, Given::Stored)]);
+        assert_eq!(open(&mut play, hold + 1, worker), [(hold + 1, Given::Other { capacity: 2 })]);
+        assert_eq!(put_into(&mut play, hold + 2), [(hold + 2, Given::Stored)]);
+        assert_eq!(put_into(&mut play, hold + 3), [(hold + 3, Given::Stored)]);
+        assert_eq!(put_into(&mut play, hold + 4), []);
+        assert_eq!(play.statistics().blocks, 3);
+        assert_eq!(items(&take(&mut play, "a", 2, hold + 5, 1), 30), [(hold + 5, hold + 2)]);
+        finish(&mut play, hold + 5);
+        assert_eq!(play.statistics().blocks, 2);
+        assert_eq!(put_into(&mut play, hold + 6), []);
+        if worker.is_none() {
+            assert_eq!(leave(&mut play, hold), [(hold + 6, Given::Closed)]);
+        } else {
+            play.handle(Event::Left(WorkerId(0)));
+            assert_eq!(given(&play), [(hold + 6, Given::Closed)]);
+        }
+        play.assert_empty();
+        assert_eq!(put_into(&mut play, hold + 7), [(hold + 7, Given::Closed)]);
+    }
+    // One that was deleted is not its owner's any more.
+    open(&mut play, 30, None);
+    play.request(QueueRequest::Delete { title: "a".to_owned(), ticket: Ticket(900) }.into());
+    open(&mut play, 31, None);
+    assert_eq!(leave(&mut play, 30), []);
+    assert_eq!(put_into(&mut play, 32), [(32, Given::Stored)]);
+    leave(&mut play, 31);
+    play.assert_empty();
 }
 
 /// The plainest model: items and those who wait, each in one row.
@@ -220,7 +268,9 @@ fn many_random_requests_are_answered_as_by_the_model() {
                     model.closed = true;
                     expected.push((900, None));
                     let (title, ticket) = ("a".to_owned(), Ticket(900));
-                    play.request(QueueRequest::Close { title, capacity, ticket }.into());
+                    play.request(
+                        QueueRequest::Close { title, capacity: Some(capacity), ticket }.into(),
+                    );
                     given(&play)
                 }
                 _ => continue,
@@ -236,4 +286,24 @@ fn many_random_requests_are_answered_as_by_the_model() {
             assert_eq!(play.statistics().blocks, blocks as u64, "seed {seed}, step {step}");
         }
     }
+}
+
+#[test]
+fn who_moves_waits_no_longer_at_a_worker_that_is_to_be_let_go() {
+    let mut play = play();
+    play.join(0, 1);
+    play.join(1, 1);
+    let take = |play: &mut Play, hold: u64, worker: u32, moves: bool| {
+        let (title, by) = ("a".to_owned(), by(hold, 0, Some(worker)));
+        play.request(QueueRequest::Take { title, capacity: Some(0), by, moves }.into());
+        given(play)
+    };
+    for (hold, worker, moves) in [(1, 0, true), (2, 0, false), (3, 1, true)] {
+        assert!(take(&mut play, hold, worker, moves).is_empty());
+    }
+    play.request(Request::Retire(vec![WorkerId(0)]));
+    assert_eq!(given(&play), [(1, Given::Ended)]);
+    assert_eq!(take(&mut play, 4, 0, true), [(4, Given::Ended)]);
+    assert_eq!(items(&put(&mut play, "a", 0, 1, 10), 2), [(2, 1)]);
+    assert_eq!(items(&put(&mut play, "a", 0, 0, 11), 2), [(3, 0)]);
 }

@@ -186,7 +186,7 @@ fn the_death_of_an_executor_whose_call_waits_ends_the_waiting() {
 
 /// A call that takes the only licence of a worker with so many slots, which pauses.
 fn with_licensed_parent(slots: u32) -> (Harness, u32, Call, impl Fn(u64) -> Assignment) {
-    let licence = || Custom::from([("licence".into(), 1)]);
+    let licence = || Custom::from_iter([("licence", 1)]);
     let mut harness = Harness::new(slots);
     harness.duration_ns = 1000 * MS;
     harness.worker.free.custom = licence();

@@ -20,7 +20,7 @@ use std::sync::Arc;
 
 /// So many of a resource with a name of the user's; none has no entry.
 fn licences(amount: u32) -> Custom {
-    (amount > 0).then(|| ("licence".into(), amount)).into_iter().collect()
+    [("licence", amount)].into_iter().collect()
 }
 
 /// Numbers from a seed (`SplitMix64`).

@@ -4,6 +4,7 @@ import { el, seconds } from "./dom.js";
 import { Logs } from "./logs.js";
 import { ask } from "./net.js";
 import { Profile } from "./profile.js";
+import { Ranks } from "./ranks.js";
 import { Timeline } from "./timeline.js";
 import * as views from "./views.js";
 
@@ -18,6 +19,7 @@ const VIEWS = {
   failures: ["Failures", () => new views.Failures()],
   logs: ["Logs", () => new Logs()],
   profile: ["Profile", () => new Profile()],
+  ranks: ["Ranks", () => new Ranks()],
 };
 
 const main = document.getElementById("view");

@@ -4,8 +4,9 @@
 import { card, count, el, seconds } from "./dom.js";
 import { ask } from "./net.js";
 import { explain } from "./views.js";
+import { Zoomed } from "./zoomed.js";
 
-const ROW = 26, GAP = 4, TOP = 24, LEFT = 82, MIN_SPAN_S = 2e-6;
+const ROW = 26, GAP = 4, TOP = 24, LEFT = 82;
 
 // Colours of functions, which differ in hue and lightness, by the order in which they came.
 const HUES = [212, 28, 150, 340, 265, 48, 185, 5, 95, 300];
@@ -17,21 +18,17 @@ export function colour(label, failed) {
   return `hsl(${HUES[label % HUES.length]} ${60 - 15 * round}% ${(dark ? 58 : 48) + 9 * round}%)`;
 }
 
-export class Timeline {
+export class Timeline extends Zoomed {
   constructor() {
+    super();
     this.canvas = el("canvas", { tabindex: "0", role: "img", "aria-label": "Timeline", "aria-describedby": "timeline-keys" });
     this.line = el("p", { class: "note", role: "status" });
     this.legend = el("ul", { class: "legend" });
-    this.all = el("button", { onclick: () => this.follow() }, "Follow");
-    const zoom = (factor, name, text) => el("button", { "aria-label": name, onclick: () => this.zoom(factor) }, text);
     this.node = card("Timeline",
-      el("div", { class: "tools" }, this.all, zoom(0.5, "Zoom in", "+"), zoom(2, "Zoom out", "−"),
+      el("div", { class: "tools" }, this.buttons("Follow"),
         el("span", { class: "soft", id: "timeline-keys" },
           "Wheel or + and − zoom, drag or arrows move, Home shows all; click a task for its story.")),
       el("div", { class: "timeline" }, this.canvas), this.line, this.legend);
-    this.span = null; // [from, to] in seconds; none while it follows the run
-    this.data = null;
-    this.asked = 0;
     this.listen();
     this.resized = new ResizeObserver(() => this.draw());
     this.resized.observe(this.canvas);
@@ -39,14 +36,11 @@ export class Timeline {
 
   leave() {
     this.resized.disconnect();
-    clearTimeout(this.later);
+    super.leave();
   }
 
   listen() {
-    this.canvas.addEventListener("wheel", (event) => {
-      event.preventDefault();
-      this.zoom(Math.exp(Math.max(-1, Math.min(1, event.deltaY / 200))), this.at(event.offsetX));
-    }, { passive: false });
+    this.listenTo(this.canvas);
     this.canvas.addEventListener("pointerdown", (event) => {
       this.canvas.setPointerCapture(event.pointerId);
       this.held = { x: event.offsetX, span: this.shown(), moved: false };
@@ -59,7 +53,6 @@ export class Timeline {
       if (held && !held.moved && task) explain(task[5]);
     });
     this.canvas.addEventListener("pointercancel", () => { this.held = null; });
-    this.canvas.addEventListener("keydown", (event) => this.onKey(event));
   }
 
   onMove(event) {
@@ -74,57 +67,15 @@ export class Timeline {
     }
   }
 
-  onKey(event) {
-    const [from, to] = this.shown();
-    const by = (to - from) / 8;
-    const moves = { ArrowLeft: () => this.move([from - by, to - by]), ArrowRight: () => this.move([from + by, to + by]),
-      "+": () => this.zoom(0.5), "=": () => this.zoom(0.5), "-": () => this.zoom(2), Home: () => this.follow() };
-    if (event.key in moves) {
-      event.preventDefault();
-      moves[event.key]();
-    }
-  }
+  left() { return LEFT; }
 
   width() { return Math.max(50, this.canvas.clientWidth - LEFT); }
-
-  shown() {
-    return this.span ?? (this.data ? [this.data.from_s, this.data.to_s] : [0, 1]);
-  }
-
-  at(x) {
-    const [from, to] = this.shown();
-    return from + ((x - LEFT) / this.width()) * (to - from);
-  }
-
-  zoom(factor, about) {
-    const [from, to] = this.shown();
-    const middle = about ?? (from + to) / 2;
-    const span = Math.max(MIN_SPAN_S, (to - from) * factor);
-    const share = (middle - from) / (to - from);
-    this.move([middle - share * span, middle + (1 - share) * span]);
-  }
-
-  move(span) {
-    this.span = span;
-    this.draw();
-    clearTimeout(this.later);
-    this.later = setTimeout(() => this.fetch(), 80);
-  }
-
-  follow() {
-    this.span = null;
-    this.fetch();
-  }
 
   async update() { await this.fetch(); }
 
   async fetch() {
-    const number = ++this.asked;
-    const query = { width: Math.round(this.width()) };
-    if (this.span) [query.from, query.to] = this.span;
-    const data = await ask("timeline", query);
-    // An answer that came late does not take the place of a newer one.
-    if (number !== this.asked) return;
+    const data = await this.newest(ask("timeline", { width: Math.round(this.width()), ...this.between() }));
+    if (!data) return;
     this.data = data;
     this.tell();
     this.draw();

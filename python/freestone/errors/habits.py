@@ -1,0 +1,223 @@
+"""What people write who know other libraries, and what to write here."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from freestone.errors.base import did_you_mean
+
+__all__ = [
+    "OF_CALL",
+    "OF_CLUSTER",
+    "OF_FUTURE",
+    "OF_MODULE",
+    "OF_SETTINGS",
+    "OF_TASK",
+    "OF_WAITING",
+    "missing_attribute",
+]
+
+_TASK = "decorate the function with @fs.task: its calls give futures"
+_STATE = "use cluster.variable(name) or cluster.queue(name)"
+_METHOD = "it is a method of a cluster: with fs.Cluster() as cluster: cluster.{}(...)"
+_CURRENT = "in a task, and with a cluster open, fs.current() is the cluster"
+_JOBLIB = "open a cluster and give joblib backend='freestone'"
+_SECONDS = "write timeout_s={value}, in seconds"
+_COMPUTE = (
+    "an fs.Array, fs.Frame or fs.Bag has .compute(); one of Dask's takes it as scheduler: "
+    "x.compute(scheduler=cluster)"
+)
+_WORKERS = "ask cluster.statistics().workers"
+_RESIZE = "write cluster.resize(workers)"
+_BATCHES = "leave it out: calls travel in batches by themselves"
+_ONE_OUTPUT = (
+    "a call has one result; take parts of a tuple where they are needed: "
+    "cluster.submit(operator.itemgetter(0), future)"
+)
+
+OF_MODULE: Mapping[str, str] = {
+    "Client": "open a cluster with fs.Cluster(), or on Dask's workers with "
+    "fs.Cluster.on_dask(client)",
+    "LocalCluster": "open a cluster of this machine with fs.Cluster()",
+    "init": "open a cluster of this machine with fs.Cluster()",
+    "shutdown": "write cluster.close(), or with fs.Cluster() as cluster: ...",
+    "delayed": _TASK,
+    "remote": _TASK,
+    "get": "wait for a value with future.result(), for several with cluster.gather(futures)",
+    "compute": _COMPUTE,
+    "get_client": _CURRENT,
+    "default_client": _CURRENT,
+    "worker_client": _CURRENT,
+    "secede": "leave it out: while a task waits for others, its cores are free for them",
+    "rejoin": "leave it out: while a task waits for others, its cores are free for them",
+    "fire_and_forget": "a call runs to its end though nobody holds its future; "
+    "future.detach() has it and its result outlive the program",
+    "Lock": "write cluster.lock(name)",
+    "Semaphore": "write cluster.semaphore(name, n)",
+    "Queue": "write cluster.queue(name)",
+    "Variable": "write cluster.variable(name)",
+    "Event": _STATE,
+    "Pub": _STATE,
+    "Sub": _STATE,
+    "Actor": _STATE,
+    "progress": "write fs.Cluster(progress=True)",
+    "kill": "write future.cancel()",
+    "Executor": "write cluster.executor()",
+    "ProcessPoolExecutor": "write cluster.executor()",
+    "ThreadPoolExecutor": "write cluster.executor()",
+    "Pool": "open a cluster with fs.Cluster() and use cluster.map(f, xs)",
+    "Parallel": _JOBLIB,
+    "parallel_backend": _JOBLIB,
+    "parallel_config": _JOBLIB,
+    "read_csv": "write fs.read(path)",
+    "read_parquet": "write fs.read(path)",
+    "from_numpy": "write fs.Array.from_numpy(x, block_rows)",
+} | {
+    name: _METHOD.format(name)
+    for name in (
+        "cancel",
+        "command",
+        "gather",
+        "map",
+        "persist",
+        "put",
+        "scatter",
+        "statistics",
+        "submit",
+    )
+}
+
+OF_CLUSTER: Mapping[str, str] = {
+    "compute": f"{_COMPUTE}; for futures, cluster.gather(futures)",
+    "scale": _RESIZE,
+    "start_worker": _RESIZE,
+    "adapt": f"{_RESIZE}, or have 'freestone factory' start workers while there is work",
+    "shutdown": "write cluster.close()",
+    "terminate": "write cluster.close()",
+    "join": "write cluster.wait(futures)",
+    "upload_file": "write cluster.upload(path)",
+    "retry": "submit the call again, or give it retries=2",
+    "scheduler_info": "ask cluster.statistics()",
+    "nthreads": _WORKERS,
+    "ncores": _WORKERS,
+    "nodes": _WORKERS,
+    "workers": _WORKERS,
+    "cluster_resources": _WORKERS,
+    "available_resources": _WORKERS,
+    "has_what": "ask cluster.who_has(futures)",
+    "publish_dataset": "write cluster.publish(name, future)",
+    "get_dataset": "write cluster[name]",
+    "list_datasets": "write cluster.published()",
+    "unpublish_dataset": "write cluster.unpublish(name)",
+    "register_plugin": "do it on every worker with cluster.run(function), or give preload=",
+    "get_executor": "write cluster.executor()",
+    "replicate": "give the calls replicas=2",
+    "rebalance": "leave it out: blocks of collections are balanced while calls run",
+    "status": "ask cluster.closed or cluster.statistics()",
+    "get_worker_logs": "write cluster.logs()",
+    "get_task_stream": "open the cluster with trace='run.json'",
+    "remote": _TASK,
+    "delayed": _TASK,
+    "starmap": "write cluster.map(f, *zip(*rows))",
+    "imap": "write cluster.as_completed(cluster.map(f, xs))",
+    "map_async": "write cluster.map(f, xs)",
+    "apply": "write cluster.submit(f, x).result()",
+    "apply_async": "write cluster.submit(f, x)",
+}
+
+OF_FUTURE: Mapping[str, str] = {
+    "key": "write future.name",
+    "traceback": "it is in future.exception().__notes__",
+    "retry": "submit the call again, or give it retries=2",
+    "release": "write del future",
+    "running": "ask future.status",
+    "get": "write future.result(timeout_s=...)",
+    "ready": "write future.done()",
+    "wait": "write fs.wait(future, timeout_s=...)",
+    "successful": "ask whether future.status == 'done'",
+    "_condition": "concurrent.futures waits for its own futures only; use fs.wait and "
+    "fs.as_completed, or futures of cluster.executor()",
+    "set_result": "a call gives it its value; to put one, cluster.put(value)",
+}
+
+OF_TASK: Mapping[str, str] = {
+    "remote": "call it: f(x) gives a future",
+    "delayed": "call it: f(x) gives a future",
+    "submit": "call it: f(x) gives a future",
+    "starmap": "write f.map(*zip(*rows))",
+    "bind": "give it to another call as an argument",
+}
+
+OF_WAITING: Mapping[str, str] = {
+    "timeout": _SECONDS,
+    "with_results": "ask each future: for future in ...: future.result()",
+    "raise_errors": "future.result() raises, future.exception() does not",
+    "num_returns": "write return_when='FIRST_COMPLETED'",
+    "direct": "leave it out: values come from where they are",
+    "asynchronous": "await the futures",
+    "force": "leave it out: cancel() ends calls that run, too",
+    "broadcast": "leave it out: each worker gets a block once, when a call there needs it",
+    "hash": "leave it out: blocks are named by their content",
+    "workers": "leave it out: a block goes to where calls need it",
+    "n_workers": "write workers={value}",
+    "add": "take what is done first: done, pending = fs.wait(pending, "
+    "return_when='FIRST_COMPLETED'), and add to pending",
+} | dict.fromkeys(
+    ("update", "next_batch", "batches", "count", "has_ready", "is_empty"),
+    "write done, pending = fs.wait(pending, return_when='FIRST_COMPLETED')",
+)
+
+OF_CALL: Mapping[str, str] = {
+    "workers": "write worker=, and the number of one",
+    "allow_other_workers": "leave worker= out, and any may run it",
+    "key": "write name=, for people; equal calls are found by what they call with what",
+    "timeout": "write timeout_s=, in seconds",
+    "fifo_timeout": "leave it out: what is submitted first runs first",
+    "batch_size": _BATCHES,
+    "chunksize": _BATCHES,
+    "actor": _STATE,
+    "num_cpus": "write resources={'cores': 2}",
+    "num_gpus": "write resources={'gpus': 1}",
+    "max_retries": "write retries=",
+    "num_returns": _ONE_OUTPUT,
+    "nout": _ONE_OUTPUT,
+    "runtime_env": "write env= for variables, environment= for an archive",
+}
+
+OF_SETTINGS: Mapping[str, str] = {
+    "n_workers": "write workers=, and executors= for processes of each that run calls",
+    "threads_per_worker": "write executors=: each runs one call at a time",
+    "processes": "leave it out: calls always run in processes",
+    "memory_limit": "write memory=",
+    "max_workers": "write executors=: each runs one call at a time",
+    "n_jobs": "write executors=: each runs one call at a time",
+    "cores": "write executors=: each runs one call at a time",
+    "num_cpus": "write executors=: each runs one call at a time",
+    "num_gpus": "write gpus=",
+    "dashboard_address": "write dashboard=True; cluster.dashboard_link is its address",
+    "local_directory": "write folder=",
+    "address": "use a cluster that runs with fs.connect(name)",
+}
+
+
+def missing_attribute(
+    who: str, name: str, owner: object, habits: Mapping[str, str], otherwise: str = ""
+) -> AttributeError:
+    """Make the error for an attribute that there is not.
+
+    Parameters
+    ----------
+    who
+        What has not got it, with its article.
+    name
+        The attribute.
+    owner
+        The object.
+    habits
+        What to write instead of those of other libraries.
+    otherwise
+        What to add if the name is like none.
+    """
+    known = [each for each in dir(type(owner)) if not each.startswith("_")]
+    hint = f"; {habits[name]}" if name in habits else did_you_mean(name, known) or otherwise
+    return AttributeError(f"{who} has no attribute {name!r}{hint}", name=name, obj=owner)

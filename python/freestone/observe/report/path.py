@@ -1,0 +1,267 @@
+"""The critical path of a run: the tasks and waits that its length is made of, and what changes it.
+
+An attempt follows the last of its inputs that was made. A task that was submitted when nothing else
+was under way follows what had ended last before: the program, most likely, had waited for that.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+__all__ = ["Path", "Step", "WhatIf", "load"]
+
+Floats = NDArray[np.float64]
+
+MAX_REPLAYED = 300_000
+"""What would have been is not asked of runs with more attempts: it takes some 10 us for each."""
+_FUNCTIONS = 6
+_FACTORS = (0.5, 2.0)
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """An attempt on the critical path.
+
+    Attributes
+    ----------
+    label, name, worker : str
+        Its function, its output, and where it ran.
+    at_s : float
+        When all that it needs was there, in seconds since the run began.
+    submitting_s : float
+        From the end of the step before until then: its task was submitted, or messages were sent.
+    queued_s : float
+        Then, until it was sent to a worker.
+    arriving_s : float
+        Then, until its worker had its inputs, and an executor for it.
+    values_s : float
+        Opening inputs and storing outputs.
+    running_s : float
+        In its function.
+    """
+
+    label: str
+    name: str
+    worker: str
+    at_s: float
+    submitting_s: float
+    queued_s: float
+    arriving_s: float
+    values_s: float
+    running_s: float
+
+
+@dataclass(frozen=True, slots=True)
+class WhatIf:
+    """How long the run would have taken if a function had taken longer or shorter.
+
+    Attributes
+    ----------
+    label : str
+        The function.
+    half_s, double_s : float
+        With half of its time, and with twice its time.
+    """
+
+    label: str
+    half_s: float
+    double_s: float
+
+
+@dataclass(frozen=True, slots=True)
+class Path:
+    """The critical path of a run.
+
+    Attributes
+    ----------
+    seconds : float
+        From the first submission to the last result.
+    steps : list of Step
+        First to last.
+    what_if : list of WhatIf
+        Of the functions that take most of the path; none of runs with very many attempts.
+    free_s : float or None
+        How long the run would have taken if there had always been a free worker; None for those.
+    """
+
+    seconds: float
+    steps: list[Step]
+    what_if: list[WhatIf]
+    free_s: float | None
+
+    def parts(self) -> dict[str, float]:
+        """Return what the path's time was spent on, in seconds."""
+        sums = {
+            "running": sum(step.running_s for step in self.steps),
+            "opening and storing values": sum(step.values_s for step in self.steps),
+            "waiting for a worker": sum(step.queued_s for step in self.steps),
+            "waiting at the worker": sum(step.arriving_s for step in self.steps),
+            "before it was submitted": sum(step.submitting_s for step in self.steps),
+        }
+        return sums
+
+    def functions(self) -> dict[str, float]:
+        """Return the seconds that each function runs on the path, the most first."""
+        sums: dict[str, float] = {}
+        for step in self.steps:
+            sums[step.label] = sums.get(step.label, 0.0) + step.running_s
+        return dict(sorted(sums.items(), key=lambda item: -item[1]))
+
+
+def load(tasks: Sequence[Mapping[str, Any]]) -> Path | None:
+    """Find the path in records of attempts; None if there are none.
+
+    Parameters
+    ----------
+    tasks
+        The records of a trace whose ``kind`` is ``task``.
+    """
+    if not tasks:
+        return None
+    attempts = _Attempts(tasks)
+    steps = attempts.steps()
+    seconds = float(attempts.done.max() - attempts.ready.min())
+    if len(tasks) > MAX_REPLAYED:
+        return Path(seconds, steps, [], None)
+    labels = list(Path(seconds, steps, [], None).functions())[:_FUNCTIONS]
+    taken = attempts.replayed(labels)
+    what_if = [
+        WhatIf(label, *taken[number : number + len(_FACTORS)])
+        for label, number in zip(labels, range(0, len(taken), len(_FACTORS)), strict=False)
+    ]
+    return Path(seconds, steps, what_if, taken[-1])
+
+
+class _Attempts:
+    """Attempts by when they took an executor, and which of them each one follows."""
+
+    def __init__(self, tasks: Sequence[Mapping[str, Any]]) -> None:
+        def seconds(key: str) -> Floats:
+            return np.array([task.get(key) or 0 for task in tasks], float) / 1e9
+
+        start, opening = seconds("start_ns"), seconds("opening_ns")
+        order = np.argsort(start - opening, kind="stable")
+        self._tasks = [tasks[place] for place in order]
+        self.running = seconds("duration_ns")[order]
+        self.began = (start - opening)[order]
+        self.values = (opening + seconds("storing_ns"))[order]
+        self.done = self.began + self.values + self.running
+        # Clocks of other machines differ a little, and of what has not begun times are missing.
+        self.ready = np.minimum(seconds("ready_ns")[order], self.began)
+        unknown = self.ready <= 0
+        self.ready[unknown] = self.began[unknown]
+        sent = seconds("sent_ns")[order]
+        self.sent = np.clip(sent, self.ready, self.began)
+        self._follows = self._find_followed()
+
+    def _find_followed(self) -> list[list[int]]:
+        """Return for each attempt those before it that it can't have begun without."""
+        before = self._ended_before()
+        makers: dict[str, int] = {}
+        attempts: dict[Any, int] = {}
+        found = []
+        for place, task in enumerate(self._tasks):
+            follows = {
+                makers[name] for name in str(task.get("inputs") or "").split() if name in makers
+            }
+            key = (task.get("task"), task["name"])
+            if key in attempts:
+                follows.add(attempts[key])
+            attempts[key] = place
+            if before[place] is not None:
+                follows.add(before[place])
+            found.append(sorted(one for one in follows if one < place))
+            if task["ended"] == "done":
+                for name in (task["name"], *str(task.get("outputs") or "").split()):
+                    makers[name] = place
+        return found
+
+    def _ended_before(self) -> list[Any]:
+        """Return what had ended last when nothing was under way for the last time before."""
+        order = np.argsort(self.ready, kind="stable")
+        latest, latest_s, trigger = None, -np.inf, None
+        found: list[Any] = [None] * len(order)
+        for place in order.tolist():
+            if self.ready[place] >= latest_s:
+                trigger = latest
+            found[place] = trigger
+            if self.done[place] > latest_s:
+                latest, latest_s = place, self.done[place]
+        return found
+
+    def steps(self) -> list[Step]:
+        """Return the path, from its end back to its beginning."""
+        found = []
+        first_s = float(self.ready.min())
+        place = int(self.done.argmax())
+        while True:
+            follows = self._follows[place]
+            last = max(follows, key=lambda one: float(self.done[one]), default=None)
+            after_s = first_s if last is None else float(self.done[last])
+            ready_s = max(float(self.ready[place]), after_s)
+            sent_s = max(float(self.sent[place]), ready_s)
+            began_s = max(float(self.began[place]), sent_s)
+            task = self._tasks[place]
+            found.append(
+                Step(
+                    label=str(task["label"]),
+                    name=str(task["name"]),
+                    worker=str(task["worker"]),
+                    at_s=ready_s - first_s,
+                    submitting_s=ready_s - after_s,
+                    queued_s=sent_s - ready_s,
+                    arriving_s=began_s - sent_s,
+                    values_s=float(self.values[place]),
+                    running_s=float(self.running[place]),
+                )
+            )
+            if last is None:
+                return found[::-1]
+            place = last
+
+    def replayed(self, labels: Sequence[str]) -> list[float]:
+        """Return how long the run would take with other times of functions, and with free workers.
+
+        Each attempt begins as long after what it follows as it did, in the order and on the
+        executors of the run; with free workers, when all that it needs is there.
+        """
+        scenarios = [(label, factor) for label in labels for factor in _FACTORS]
+        columns: dict[str, list[int]] = {label: [] for label in labels}
+        for number, (label, _) in enumerate(scenarios):
+            columns[label].append(number)
+        factors = np.array([factor for _, factor in scenarios])
+        ends = np.zeros((len(self._tasks), len(scenarios) + 1))
+        for place, (task, lane) in enumerate(zip(self._tasks, self._lanes(), strict=True)):
+            follows = self._follows[place]
+            waited = [*follows, lane] if lane is not None else follows
+            took = np.full(len(scenarios) + 1, self.values[place] + self.running[place])
+            own = columns.get(str(task["label"]), [])
+            took[own] += self.running[place] * (factors[own] - 1)
+            begins = np.full(len(scenarios) + 1, self.began[place])
+            if waited:
+                gap = self.began[place] - self.done[waited].max()
+                begins[:-1] = ends[waited, :-1].max(axis=0) + gap
+            begins[-1] = self.ready[place]
+            if follows:
+                gap = max(0.0, self.ready[place] - self.done[follows].max())
+                begins[-1] = ends[follows, -1].max() + gap
+            ends[place] = begins + took
+        taken: list[float] = (ends.max(axis=0) - self.ready.min()).tolist()
+        return taken
+
+    def _lanes(self) -> Iterable[int | None]:
+        """Yield for each attempt the one that its executor ran before."""
+        free: dict[str, list[int]] = {}
+        for place, task in enumerate(self._tasks):
+            lanes = free.setdefault(str(task["worker"]), [])
+            ended = [one for one in lanes if self.done[one] <= self.began[place] + 1e-6]
+            before = max(ended, key=lambda one: float(self.done[one]), default=None)
+            if before is not None:
+                lanes.remove(before)
+            lanes.append(place)
+            yield before
