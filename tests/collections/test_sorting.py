@@ -65,6 +65,14 @@ def test_of_the_transpose() -> None:
         same_rows(np.sort(blocks.T, axis=axis), np.sort(array.T, axis=axis))
 
 
+def test_the_order_of_one_element_is_of_one_dimension() -> None:
+    element = fs.Array.from_numpy(np.array([3, 1, 2]), 2)[1]
+    for axis in (None, 0, -1):
+        same_rows(np.argsort(element, axis=axis), np.argsort(np.array(1), axis=axis))
+    with pytest.raises(np.exceptions.AxisError):
+        np.asarray(np.argsort(element, axis=1))
+
+
 def test_a_kind_of_sort_that_numpy_does_not_know() -> None:
     array = fs.Array.from_numpy(np.array([3, 1, 2]), 2)
     for function in (np.sort, np.argsort):

@@ -301,6 +301,8 @@ def _register_order(name: str) -> None:
             raise refusal(f"np.{name}", "takes no order= here")
         options = {"kind": kind, "stable": stable}
         getattr(np, name)(np.empty(0), **options)  # NumPy's error for what it does not know
+        if arg.rows is None and arg.kind != "turned":
+            return _along_rows(name, arg, axis, **options)
         along = axis if axis is None else np.lib.array_utils.normalize_axis_index(axis, arg.ndim)
         if arg.kind == "turned" and along is not None:
             inner = made(arg.args[0], arg.ndim - 1 - along, kind, stable=stable)
