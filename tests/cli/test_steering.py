@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 import subprocess
 import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from urllib.request import urlopen
 
 import pytest
 
@@ -66,3 +68,19 @@ def test_a_trace_is_reported_and_converted(
     events = json.loads((tmp_path / "out.json").read_text())["traceEvents"]
     assert sum(event.get("cat") == "task" for event in events) == 10
     assert main(["report", str(tmp_path / "none.jsonl")]) == 2
+
+
+def test_a_trace_is_served_until_ctrl_c(tmp_path: Path) -> None:
+    path = tmp_path / "run.jsonl"
+    path.write_text('{"kind": "joined", "worker": "worker-0", "at_ns": 1, "slots": 1}\n')
+    command = [sys.executable, "-m", "freestone", "report", "--serve", "--json", str(path)]
+    environment = {key: value for key, value in os.environ.items() if "DISPLAY" not in key}
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=environment) as process:
+        assert process.stdout is not None
+        lines = iter(process.stdout.readline, "}\n")
+        link = json.loads("".join([*lines, "}"]))["page"]
+        with urlopen(f"{link}data/summary", timeout=60) as answer:
+            assert json.load(answer)["recorded"] == "run"
+        process.send_signal(signal.SIGINT)
+        assert process.wait(60) == 0
+    assert main(["report", "--serve", "-o", "run.html", str(path)]) == 2

@@ -16,6 +16,7 @@ from freestone.cli.top import screen, watch
 from freestone.errors import UsageError
 from freestone.observe.dashboard import Dashboard
 from freestone.observe.dashboard.reader import PageReader
+from freestone.observe.dashboard.views import Views
 
 OPTIONS = {"executors": 1, "memory": "64MiB", "disk": "1GiB"}
 
@@ -177,7 +178,7 @@ def test_a_terminal_is_drawn_on_until_ctrl_c_and_left_as_it_was(
 def test_the_end_of_a_cluster_is_no_error(capsys: pytest.CaptureFixture[str]) -> None:
     with fs.Cluster(dashboard=False, **OPTIONS) as cluster:
         pass
-    page = Dashboard(cluster)
+    page = Dashboard(lambda: Views(cluster))
     with contextlib.closing(page):
         assert main(["top", page.link]) == 0
     assert capsys.readouterr().err == "freestone top: the cluster is closed\n"

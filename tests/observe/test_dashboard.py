@@ -283,9 +283,13 @@ def serving() -> int:
     return sum(thread.name == "freestone-page" for thread in threading.enumerate())
 
 
+def nothing() -> dashboard.Shown:
+    raise AssertionError("nobody has asked")
+
+
 def test_many_clusters_have_ports_of_their_own_and_give_them_back() -> None:
     before = serving()
-    pages = [dashboard.Dashboard(None) for _ in range(80)]  # type: ignore[arg-type]
+    pages = [dashboard.Dashboard(nothing) for _ in range(80)]
     assert len({page.port for page in pages}) == 80
     assert sum(page.port >= dashboard.FIRST_PORT + 64 for page in pages) >= 16
     for page in pages:
@@ -334,7 +338,7 @@ def test_without_loopback_there_is_a_warning_and_no_page(monkeypatch: pytest.Mon
 def test_a_closed_cluster_says_so() -> None:
     with fs.Cluster(dashboard=False, **OPTIONS) as cluster:
         views = Views(cluster)
-    page = dashboard.Dashboard(cluster)
+    page = dashboard.Dashboard(lambda: views)
     assert views.closed
     with contextlib.closing(page):
         assert ask(page.link, "data/summary").status == 410

@@ -15,6 +15,7 @@ import socket
 import threading
 import time
 import warnings
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, Protocol
 
 from freestone.observe.control import stop_listening
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
     from freestone.client.local import LocalClient
     from freestone.observe.dashboard.server import Server
 
-__all__ = ["Dashboard", "Watched", "notebook_link"]
+__all__ = ["Dashboard", "Shown", "Watched", "notebook_link"]
 
 FIRST_PORT = 8787
 _PORTS = 64
@@ -47,13 +48,35 @@ class Watched(Protocol):
         """Drain a worker."""
 
 
+class Shown(Protocol):
+    """What a page shows: a cluster that runs, or what was recorded of one."""
+
+    @property
+    def questions(self) -> Mapping[str, Callable[[Mapping[str, str]], Any]]:
+        """What the page may ask, by name."""
+
+    @property
+    def actions(self) -> Mapping[str, Callable[[dict[str, Any]], Any]]:
+        """What the page may do, by name."""
+
+    @property
+    def closed(self) -> bool:
+        """Whether there is nothing to show any more."""
+
+    def observe_while_asked(self) -> bool:
+        """Whether the page was open a moment ago; if not, what is recorded for it ends."""
+
+    def metrics(self) -> str:
+        """Return what Prometheus scrapes."""
+
+
 class Dashboard:
-    """Serves the page of a cluster, on a thread.
+    """Serves a page, on a thread.
 
     Parameters
     ----------
-    cluster
-        What it shows.
+    make_shown
+        Returns what it shows; called with the first request.
     hosts
         Names under which proxies ask for it, besides those of loopback.
 
@@ -63,9 +86,9 @@ class Dashboard:
         When no port of loopback can be had.
     """
 
-    def __init__(self, cluster: Watched, hosts: tuple[str, ...] = ()) -> None:
+    def __init__(self, make_shown: Callable[[], Shown], hosts: tuple[str, ...] = ()) -> None:
         self.token: str = os.urandom(16).hex()
-        self._cluster, self._hosts = cluster, hosts
+        self._make_shown, self._hosts = make_shown, hosts
         self._listener: socket.socket = _listen()
         self.port: int = self._listener.getsockname()[1]
         self._server: Server | None = None
@@ -98,7 +121,7 @@ class Dashboard:
         if self._server is None:
             from freestone.observe.dashboard.server import Server
 
-            self._server = Server(self._cluster, self.token, self._hosts)
+            self._server = Server(self._make_shown(), self.token, self._hosts)
         self._server.take(connection)
 
     def close(self) -> None:
@@ -119,9 +142,9 @@ class Dashboard:
 
     @classmethod
     def start(cls, cluster: Watched, hosts: tuple[str, ...]) -> Dashboard | None:
-        """Serve the page if that can be done; a cluster runs without it, too."""
+        """Serve a cluster's page if that can be done; it runs without one, too."""
         try:
-            return cls(cluster, hosts)
+            return cls(lambda: _live(cluster), hosts)
         except OSError as error:
             warnings.warn(
                 f"this cluster has no page, as nothing can listen on {_HOST}: {error}; "
@@ -145,6 +168,12 @@ def notebook_link(link: str) -> str:
         return link
     port, _, path = link.removeprefix(f"http://{_HOST}:").partition("/")
     return f"{prefix.rstrip('/')}/proxy/{port}/{path}"
+
+
+def _live(cluster: Watched) -> Shown:
+    from freestone.observe.dashboard.views import Views
+
+    return Views(cluster)
 
 
 def _listen() -> socket.socket:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from freestone.errors import FreestoneError
@@ -21,9 +21,16 @@ _NONE = (
 
 
 class RanksView:
-    """Answers what the page asks of them; keeps the one that was asked for last."""
+    """Answers what the page asks of them; keeps the one that was asked for last.
 
-    def __init__(self) -> None:
+    Parameters
+    ----------
+    files
+        Returns which there are, the newest first.
+    """
+
+    def __init__(self, files: Callable[[], list[str]] = chrome.written) -> None:
+        self._files = files
         self._lock = threading.Lock()
         self._version = ""
         self._found = ranks.Activity()
@@ -36,7 +43,7 @@ class RanksView:
         ValueError
             For a file that the program has not written.
         """
-        files = chrome.written()
+        files = self._files()
         if not files:
             return _answer(files, "", "none", [_NONE])
         file = query.get("file") or files[0]

@@ -16,10 +16,9 @@ from urllib.parse import parse_qs, urlsplit
 
 from freestone.errors import UsageError
 from freestone.observe.dashboard import metrics
-from freestone.observe.dashboard.views import Views
 
 if TYPE_CHECKING:
-    from freestone.observe.dashboard import Watched
+    from freestone.observe.dashboard import Shown
 
 __all__ = ["Server"]
 
@@ -59,7 +58,7 @@ class Server:
 
     Parameters
     ----------
-    cluster
+    shown
         What the page shows.
     token
         The first part of each path.
@@ -67,8 +66,8 @@ class Server:
         Names under which proxies ask, besides those of loopback.
     """
 
-    def __init__(self, cluster: Watched, token: str, hosts: tuple[str, ...]) -> None:
-        self.views = Views(cluster)
+    def __init__(self, shown: Shown, token: str, hosts: tuple[str, ...]) -> None:
+        self.views: Shown = shown
         self._token = token.encode()
         self._hosts = {*LOOPBACK, *(host.lower() for host in hosts)}
         self._connections: set[socket.socket] = set()

@@ -41,10 +41,12 @@ class Timeline:
     ----------
     origin_ns : int
         From when times are counted, on the clock of the records.
+    limit : int
+        Half of the attempts go when there are more: those that ended first.
     """
 
-    def __init__(self, origin_ns: int) -> None:
-        self._origin_ns = origin_ns
+    def __init__(self, origin_ns: int, limit: int = MAX_ATTEMPTS) -> None:
+        self._origin_ns, self._limit = origin_ns, limit
         self._columns: Attempts = {key: np.empty(1024, kind) for key, kind in _DTYPES.items()}
         self._count = 0
         self._labels = _Numbers()
@@ -85,7 +87,7 @@ class Timeline:
         self._append(new, len(tasks))
 
     def _append(self, new: Attempts, count: int) -> None:
-        first = self._count // 2 if self._count + count > MAX_ATTEMPTS else 0
+        first = self._count // 2 if self._count + count > self._limit else 0
         kept = self._count - first
         room = len(self._columns["lane"])
         room = room if kept + count <= room else max(kept + count, 2 * room)

@@ -35,6 +35,19 @@ _SHOWN_OF_LOG = 4096
 _IDLE_S = 10.0
 # Of what happened while the page did not ask, so many records are shown.
 _MAX_WAITING = 1 << 17
+# What the page has, in this order.
+VIEWS = (
+    "overview",
+    "timeline",
+    "tasks",
+    "workers",
+    "blocks",
+    "transfers",
+    "failures",
+    "logs",
+    "profile",
+    "ranks",
+)
 _FUNCTION = ("waiting", "ready", "assigned", "done", "failed", "busy_ns")
 _BLOCKS = ("blocks", "replicas", "nbytes")
 
@@ -129,6 +142,7 @@ class Views:
         functions.sort(key=lambda one: (-one["assigned"] - one["ready"], -one["busy_ns"]))
         workers = [self._worker(worker) for worker in figures.pop("workers")]
         return {
+            "views": VIEWS,
             "now_s": self._now_s(),
             "observed_s": observed_s,
             "pid": os.getpid(),

@@ -18,7 +18,7 @@ from freestone.observe.report.path_page import path_page
 from freestone.observe.report.series import Run, load
 from freestone.units import format_nbytes, format_seconds
 
-__all__ = ["advice", "compare_summary", "load", "page", "summary", "write"]
+__all__ = ["advice", "compare_summary", "load", "page", "parts", "summary", "write"]
 
 # So many lines and labels can be told apart.
 _MOST = 8
@@ -56,7 +56,21 @@ def page(run: Run, title: str, before: tuple[str, Run] | None = None) -> str:
     before
         Another run to compare it with, and its name.
     """
-    parts = [
+    drawn = parts(run, before)
+    if run.profile:
+        drawn.append(section("profile", "Where calls spent their time", run.profile.html()))
+    return document(title, drawn)
+
+
+def parts(run: Run, before: tuple[str, Run] | None = None) -> list[str]:
+    """Return what the page of a run has, but its flame graph, as pieces of HTML.
+
+    Parameters
+    ----------
+    run, before
+        As of `page`.
+    """
+    return [
         *(f"<p>{escape(line)}</p>" for line in summary(run)),
         _share(run),
         "<h2>What to try</h2><ul>",
@@ -74,13 +88,10 @@ def page(run: Run, title: str, before: tuple[str, Run] | None = None) -> str:
         section("caches", "What each worker held", _caches(run)),
         section("durations", "How long tasks took", _durations(run)),
     ]
-    if run.profile:
-        parts.append(section("profile", "Where calls spent their time", run.profile.html()))
-    return document(title, parts)
 
 
 def _share(run: Run) -> str:
-    parts = {
+    spent = {
         "computing": run.share.computing,
         "opening and storing values": run.share.values,
         "waiting for data": run.share.data,
@@ -88,7 +99,7 @@ def _share(run: Run) -> str:
         "waiting for the manager": run.share.manager,
         "nothing to do": run.share.nothing,
     }
-    return svg.shares(parts)
+    return svg.shares(spent)
 
 
 def _tasks(run: Run) -> str:

@@ -5,16 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from html import escape
 
-__all__ = ["document", "note", "section", "table"]
+__all__ = ["FIGURES", "document", "note", "section", "table"]
 
-STYLE = """
-:root { color-scheme: light dark; --ink: #222; --paper: #fff; --grid: #ddd; --heat: #8a3b12; }
-@media (prefers-color-scheme: dark) {
-  :root { --ink: #ddd; --paper: #16181b; --grid: #3a3d42; --heat: #ff9a5c; }
-}
-body { font: 15px/1.5 system-ui, sans-serif; color: var(--ink); background: var(--paper);
-  max-width: 900px; margin: 2em auto; padding: 0 1em; }
-h1 { font-size: 1.5em; } h2 { font-size: 1.15em; margin: 2em 0 .3em; }
+FIGURES = """
 svg { width: 100%; height: auto; display: block; }
 svg text { font-size: 11px; fill: var(--ink); } svg text.on { fill: #fff; }
 .end { text-anchor: end; } .mid { text-anchor: middle; } svg line { stroke: var(--grid); }
@@ -30,11 +23,21 @@ section { overflow-x: auto; } @media (max-width: 640px) { section > svg { min-wi
 td, th { padding: .1em .8em .1em 0; text-align: right; white-space: nowrap; }
 td:first-child, th:first-child { text-align: left; }
 """
+"""The style of figures and tables, by the colours ``--ink``, ``--grid`` and ``--heat``."""
+_PAGE = """
+:root { color-scheme: light dark; --ink: #222; --paper: #fff; --grid: #ddd; --heat: #8a3b12; }
+@media (prefers-color-scheme: dark) {
+  :root { --ink: #ddd; --paper: #16181b; --grid: #3a3d42; --heat: #ff9a5c; }
+}
+body { font: 15px/1.5 system-ui, sans-serif; color: var(--ink); background: var(--paper);
+  max-width: 900px; margin: 2em auto; padding: 0 1em; }
+h1 { font-size: 1.5em; } h2 { font-size: 1.15em; margin: 2em 0 .3em; }
+"""
 
 
 def document(title: str, parts: Iterable[str]) -> str:
     """Return a page that holds all it needs."""
-    head = f'<meta charset="utf-8"><title>{escape(title)}</title><style>{STYLE}</style>'
+    head = f'<meta charset="utf-8"><title>{escape(title)}</title><style>{_PAGE}{FIGURES}</style>'
     view = '<meta name="viewport" content="width=device-width">'
     body = "\n".join([f"<h1>{escape(title)}</h1>", *parts])
     return (

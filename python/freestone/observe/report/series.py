@@ -76,6 +76,8 @@ class Run:
 
     Attributes
     ----------
+    begin_ns : int
+        When it began, on the clock of the records.
     edges_s : array, shape (n + 1,)
         The spans of time, in seconds since the run began.
     running, waiting : array, shape (n,)
@@ -108,6 +110,7 @@ class Run:
         The critical path, if a task ran.
     """
 
+    begin_ns: int
     edges_s: Floats
     running: Floats
     waiting: Floats
@@ -168,6 +171,7 @@ def load(records: Iterable[Mapping[str, Any]]) -> Run:
     held = _by_worker(sent, start, place, len(workers), edges)
     queued = _mean(ready, sent, edges)
     return Run(
+        begin_ns=clock.begin_ns,
         edges_s=edges,
         running=_mean(start, end, edges),
         waiting=_mean(ready, start, edges),

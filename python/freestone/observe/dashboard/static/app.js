@@ -5,11 +5,13 @@ import { Logs } from "./logs.js";
 import { ask } from "./net.js";
 import { Profile } from "./profile.js";
 import { Ranks } from "./ranks.js";
+import { Report } from "./report.js";
 import { Timeline } from "./timeline.js";
 import * as views from "./views.js";
 
 const INTERVAL_MS = 1000;
 const VIEWS = {
+  report: ["Report", () => new Report()],
   overview: ["Overview", () => new views.Overview()],
   timeline: ["Timeline", () => new Timeline()],
   tasks: ["Tasks", () => new views.Tasks()],
@@ -29,28 +31,40 @@ let view = null;
 let timer = null;
 let asking = false;
 let ended = false;
+let over = false;
 
-for (const [key, [title]] of Object.entries(VIEWS)) {
-  links[key] = el("a", { href: `#${key}` }, title);
-  document.querySelector("nav").append(links[key]);
+function key() {
+  const asked = location.hash.slice(1);
+  return asked in links ? asked : Object.keys(links)[0];
 }
 
 function choose() {
-  const key = location.hash.slice(1) in VIEWS ? location.hash.slice(1) : "overview";
+  const chosen = key();
   view?.leave?.();
   for (const [other, link] of Object.entries(links)) {
-    if (other === key) link.setAttribute("aria-current", "page");
+    if (other === chosen) link.setAttribute("aria-current", "page");
     else link.removeAttribute("aria-current");
   }
-  view = VIEWS[key][1]();
-  document.title = `${VIEWS[key][0]} · freestone`;
+  view = VIEWS[chosen][1]();
+  document.title = `${VIEWS[chosen][0]} · freestone`;
   main.setAttribute("aria-busy", "true");
   main.replaceChildren(view.node);
   refresh();
 }
 
+// Which views there are depends on what is shown: a run that goes on, or what was recorded of one.
+function offer(views) {
+  for (const one of views) {
+    links[one] = el("a", { href: `#${one}` }, VIEWS[one][0]);
+    document.querySelector("nav").append(links[one]);
+  }
+  choose();
+}
+
 function report(summary) {
-  document.getElementById("about").textContent = `process ${summary.pid}, up ${seconds(summary.now_s)}`;
+  document.getElementById("about").textContent = summary.recorded
+    ? `${summary.recorded}${summary.now_s ? `, ${seconds(summary.now_s)}` : ""}` : `process ${summary.pid}, up ${seconds(summary.now_s)}`;
+  if (!links.failures) return;
   const failures = summary.failed
     ? [" ", el("span", { class: "count" }, summary.failed > 999 ? "999+" : `${summary.failed}`)] : [];
   links.failures.replaceChildren("Failures", ...failures);
@@ -69,20 +83,23 @@ async function refresh() {
   const shown = view;
   try {
     const summary = await ask("summary");
+    if (!view) return offer(summary.views);
     views.sample(summary);
     report(summary);
     await shown.update(summary);
     if (shown === view) main.removeAttribute("aria-busy");
-    tell("live", false);
+    over = Boolean(summary.recorded);
+    tell(over ? "recorded" : "live", false);
   } catch (error) {
     ended = error.status === 410;
     tell(ended ? "the cluster is closed" : "no answer: the program ended, or is busy", true);
   } finally {
     asking = false;
-    timer = setTimeout(refresh, shown === view ? INTERVAL_MS : 0);
+    // What is over is not asked for again; a view that was chosen meanwhile is.
+    if (shown !== view || !over) timer = setTimeout(refresh, shown === view ? INTERVAL_MS : 0);
   }
 }
 
-addEventListener("hashchange", choose);
+addEventListener("hashchange", () => view && choose());
 document.addEventListener("visibilitychange", refresh);
-choose();
+refresh();

@@ -25,7 +25,7 @@ export class Timeline extends Zoomed {
     this.line = el("p", { class: "note", role: "status" });
     this.legend = el("ul", { class: "legend" });
     this.node = card("Timeline",
-      el("div", { class: "tools" }, this.buttons("Follow"),
+      el("div", { class: "tools" }, this.buttons("All"),
         el("span", { class: "soft", id: "timeline-keys" },
           "Wheel or + and − zoom, drag or arrows move, Home shows all; click a task for its story.")),
       el("div", { class: "timeline" }, this.canvas), this.line, this.legend);

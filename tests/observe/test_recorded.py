@@ -1,0 +1,140 @@
+"""The page of a recorded run: what it reports, and in a real browser, where there is one."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import freestone as fs
+from freestone.observe import report, trace
+from freestone.observe.dashboard import Dashboard
+from freestone.observe.dashboard.recorded import RecordedRanks, RecordedRun
+from tests.observe.test_report import joined, moved, task
+
+EVIL = "<img src=x onerror=\"document.title='owned'\">"
+MANY = 100_000
+
+
+def recorded(records: list[dict[str, Any]]) -> RecordedRun:
+    return RecordedRun("run", records, report.load(records))
+
+
+@pytest.fixture(scope="module")
+def many() -> list[dict[str, Any]]:
+    """100,000 attempts of 1 ms on two workers, with a failure and a longer call in the middle."""
+    tasks = [
+        task(n % 2, (n // 2) * 0.002, 0.001, label=EVIL, name=f"{n:032x}") for n in range(MANY - 2)
+    ]
+    tasks += [
+        task(0, 99.9985, 0.0005, label="fail", name="f" * 32, ended="raised", inputs=f"{0:032x}"),
+        task(1, 120, 2.5, label="long", name="e" * 32),
+    ]
+    return [joined(0), joined(1), *tasks, moved(0, 1, 3, 0.5, 1000)]
+
+
+def test_a_task_of_a_hundred_thousand_is_found(many: list[dict[str, Any]]) -> None:
+    shown = recorded(many)
+    whole = shown.questions["timeline"]({"width": "800"})
+    assert whole["count"] == MANY
+    assert len(whole["tasks"]) <= 4000
+    assert whole["cells"]["lane"]
+    one = shown.questions["timeline"]({"width": "800", "from": "4.0001", "to": "4.0005"})
+    assert [name for *_, name, _ in one["tasks"]] == [f"{4000:032x}", f"{4001:032x}"]
+
+
+def test_the_story_of_a_task_names_its_inputs(many: list[dict[str, Any]]) -> None:
+    shown = recorded(many)
+    text = shown.questions["explain"]({"name": "f" * 32})["text"]
+    assert text.startswith("fail, attempt 1 on worker-0: ready 0 s before it began at 1 min 40 s;")
+    assert f"needed {EVIL} (00000000), which ended at 1 ms" in text
+    with pytest.raises(ValueError, match="no task in the trace made"):
+        shown.questions["explain"]({"name": "0"})
+
+
+def test_failures_and_transfers_are_those_of_the_trace(many: list[dict[str, Any]]) -> None:
+    shown = recorded(many)
+    (failure,) = shown.questions["failures"]({})["failures"]
+    assert (failure["label"], failure["ended"]) == ("fail", "raised")
+    (pair,) = shown.questions["transfers"]({})["pairs"]
+    assert (pair["source"], pair["nbytes"]) == ("worker-0", 1000)
+    assert shown.questions["summary"]({})["failed"] == 1
+
+
+def test_an_empty_trace_is_shown() -> None:
+    shown = recorded([])
+    assert shown.questions["timeline"]({})["count"] == 0
+    assert "report" in shown.questions["summary"]({})["views"]
+
+
+@pytest.fixture(scope="module")
+def traced(tmp_path_factory: pytest.TempPathFactory) -> list[dict[str, Any]]:
+    path = tmp_path_factory.mktemp("run") / "run.jsonl"
+    options = {"workers": 2, "executors": 1, "memory": "64MiB", "disk": "1GiB", "profile": 0.005}
+    with fs.Cluster(trace=str(path), **options) as cluster:
+        cluster.gather([cluster.submit(sum, [n], name=EVIL) for n in range(20)])
+        assert cluster.submit(divmod, 1, 0).exception() is not None
+    return trace.read(path)
+
+
+@pytest.fixture
+def link(traced: list[dict[str, Any]]) -> Iterator[str]:
+    run = report.load(traced)
+    with contextlib.closing(
+        Dashboard(lambda: RecordedRun("run", traced, run, ("before", run)))
+    ) as page:
+        yield page.link
+
+
+@pytest.mark.parametrize("width", [1200, 390])
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_a_browser_shows_every_view_of_it(
+    browser: Any, barriers: Callable[[Any], list[str]], link: str, scheme: str, width: int
+) -> None:
+    page = browser.new_page(color_scheme=scheme, viewport={"width": width, "height": 800})
+    page.set_default_timeout(60_000)
+    problems: list[str] = []
+    page.on("console", lambda message: problems.append(message.text))
+    page.on("pageerror", lambda error: problems.append(str(error)))
+    page.goto(link)
+    page.wait_for_selector("nav a[href='#report'][aria-current]")
+    views = page.locator("nav a").evaluate_all("all => all.map(one => one.hash.slice(1))")
+    assert {"report", "timeline", "transfers", "failures"} <= set(views)
+    for view in views:
+        page.goto(f"{link}#{view}")
+        page.wait_for_selector(f"nav a[href='#{view}'][aria-current]")
+        page.wait_for_selector("main:not([aria-busy])")
+        assert page.evaluate("document.documentElement.scrollWidth <= window.innerWidth"), view
+        assert barriers(page) == [], view
+    assert page.locator("#status").inner_text() == "recorded"
+    assert problems == []
+    assert "owned" not in page.title()
+    page.close()
+
+
+def test_the_report_is_drawn_and_a_task_tells_its_story(browser: Any, link: str) -> None:
+    page = browser.new_page(viewport={"width": 1200, "height": 850})
+    page.set_default_timeout(60_000)
+    page.goto(link)
+    page.get_by_role("heading", name="The critical path").wait_for()
+    bar = page.locator(".bar div").first
+    assert bar.evaluate("one => getComputedStyle(one).flexGrow") != "0"
+    page.goto(f"{link}#failures")
+    page.locator("summary").click()
+    page.get_by_role("button", name="What became of it?").click()
+    assert "divmod, attempt 1 on worker-" in page.get_by_role("dialog").inner_text()
+    page.close()
+
+
+def test_a_trace_of_ranks_has_a_page_of_its_own(tmp_path: Path) -> None:
+    path = tmp_path / "ranks.json"
+    path.write_text(
+        '{"traceEvents": [{"ph": "X", "name": "step", "cat": "task", "pid": 0, "tid": 0, '
+        '"ts": 1, "dur": 2}]}'
+    )
+    shown = RecordedRanks(str(path))
+    assert shown.questions["summary"]({})["views"] == ["ranks"]
+    assert "step" in shown.questions["ranks"]({})["svg"]
