@@ -13,7 +13,7 @@ import pytest
 
 import freestone as fs
 from freestone.errors import ConfigurationError, FreestoneError
-from freestone.hosts.access import Access
+from freestone.hosts.access import Access, Authority
 from tests.waiting import until
 
 from .conftest import Joined, count
@@ -138,7 +138,7 @@ def refusal(joined: Joined, path: Path) -> str:
 def test_the_key_of_another_cluster_is_refused_on_both_sides(
     cluster: fs.Cluster, joined: Joined, tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    other = Access.make(days=1).at(cluster.address).write(tmp_path / "access.json")
+    other = Access.make(Authority(1).identity()).at(cluster.address).write(tmp_path / "access.json")
     assert "certificate of another cluster" in refusal(joined, other)
     assert until(lambda: "was refused" in (output := capfd.readouterr().err) and output)
     mixed = Access.read(cluster.access)

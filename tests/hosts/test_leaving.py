@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 import freestone as fs
-from freestone.hosts.access import Access
+from freestone.hosts.access import Access, Authority
 from tests.ports import free_ports
 from tests.waiting import until
 
@@ -64,7 +64,7 @@ def test_one_that_is_retired_ends(cluster: fs.Cluster, joined: Joined) -> None:
 
 def test_one_whose_manager_died_gives_up(joined: Joined, tmp_path: Path) -> None:
     address = f"tcp://127.0.0.1:{free_ports(1)[0]}"
-    access = Access.make(days=1).at(address).write(tmp_path / "access.json")
+    access = Access.make(Authority(1).identity()).at(address).write(tmp_path / "access.json")
     process = joined.start(access)
     _, output = process.communicate(timeout=60)
     assert process.returncode == 2

@@ -115,6 +115,8 @@ mod _native {
         #[pymodule_export]
         use crate::manager::SharedItem;
         #[pymodule_export]
+        use crate::manager::members::revoke_certificate;
+        #[pymodule_export]
         use crate::manager::shared::{
             close_queue, count_queue, delete_queue, delete_variable, fail_call, let_go,
             restart_executors, set_variable,
@@ -136,7 +138,7 @@ mod _native {
     #[pymodule]
     mod tls {
         #[pymodule_export]
-        use crate::access::make_identity;
+        use crate::access::{make_authority, make_identity, make_member};
     }
 
     /// Kernels and fused pipelines of arrays.

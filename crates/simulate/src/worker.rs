@@ -198,8 +198,8 @@ impl SimulatedWorker {
             ToWorker::Drop(names) => self.on_drop(&names, effects),
             ToWorker::Return(tasks) => self.on_return(tasks, effects),
             ToWorker::Cancel(tasks) => self.on_cancel(&tasks, now, effects),
-            // Its executors have no state.
-            ToWorker::Restart => {}
+            // Its executors have no state, and its connections no certificates.
+            ToWorker::Restart | ToWorker::Revoked(_) => {}
             ToWorker::Refused(_) | ToWorker::Shutdown => effects.push(Effect::End),
         }
         self.begin(now, effects);

@@ -89,6 +89,11 @@ impl<S> Tls<S> {
         &mut self.stream
     }
 
+    /// The certificate that the other side has shown.
+    pub fn peer(&self) -> Option<&[u8]> {
+        Some(self.session.peer_certificates()?.first()?)
+    }
+
     /// The same session over another form of the stream.
     pub fn map<T>(self, form: impl FnOnce(S) -> T) -> Tls<T> {
         Tls { session: self.session, stream: form(self.stream) }
@@ -154,6 +159,10 @@ fn reason(error: &rustls::Error) -> String {
             "the cluster's certificate has expired; open the cluster anew, with a larger \
              access_days, and hand out its new access file"
         }
+        Error::InvalidCertificate(CertificateError::Revoked)
+        | Error::AlertReceived(AlertDescription::CertificateRevoked) => {
+            "the access was revoked; whoever serves the cluster grants a new one"
+        }
         Error::InvalidCertificate(_)
         | Error::AlertReceived(
             AlertDescription::UnknownCA
@@ -215,7 +224,7 @@ mod tests {
     }
 
     #[test]
-    fn those_with_the_same_certificate_understand_each_other() {
+    fn those_of_the_same_authority_understand_each_other() {
         let access = access(1);
         let (here, there) = meet(&access, &access);
         here.unwrap();
@@ -228,6 +237,22 @@ mod tests {
         for error in [here.unwrap_err(), there.unwrap_err()] {
             assert!(error.to_string().contains("certificate of another cluster"), "{error}");
         }
+    }
+
+    #[test]
+    fn one_that_is_revoked_is_refused_by_both_sides_until_then_by_none() {
+        let authority = Identity::authority(1).unwrap();
+        let members = [authority.member(1).unwrap(), authority.member(1).unwrap()];
+        let [one, other] = [0, 1].map(|member| Access::new(&members[member]).unwrap());
+        meet(&one, &other).0.unwrap();
+        assert!(other.revoked.add([members[0].own_certificate().unwrap()]));
+        for (client, server) in [(&one, &other), (&other, &one)] {
+            let (here, there) = meet(client, server);
+            for error in [here.unwrap_err(), there.unwrap_err()] {
+                assert!(error.to_string().contains("access was revoked"), "{error}");
+            }
+        }
+        meet(&one, &one).0.unwrap();
     }
 
     #[test]

@@ -10,7 +10,7 @@ from importlib import import_module
 from types import ModuleType
 
 from freestone import __version__
-from freestone.cli.output import Output
+from freestone.cli.output import Output, add_form
 from freestone.errors import FreestoneError
 
 __all__ = ["main"]
@@ -27,6 +27,7 @@ COMMANDS = (
     "worker",
     "factory",
     "retire",
+    "access",
     "cancel",
     "report",
     "trace",
@@ -96,8 +97,6 @@ def _parser(described: Mapping[str, ModuleType]) -> argparse.ArgumentParser:
     for name, command in described.items():
         summary = (command.__doc__ or "").splitlines()[0]
         below = commands.add_parser(name, help=summary, description=command.__doc__)
-        form = below.add_mutually_exclusive_group()
-        form.add_argument("--json", action="store_true", help="say it as JSON")
-        form.add_argument("--quiet", action="store_true", help="say nothing")
+        add_form(below)
         command.configure(below)
     return parser

@@ -8,7 +8,7 @@ import json
 from pathlib import Path
 from typing import Any
 
-from freestone.cli.output import Output, table
+from freestone.cli.output import Output, add_form, table
 from freestone.errors import ConfigurationError
 
 __all__ = ["configure", "execute"]
@@ -29,6 +29,8 @@ def configure(parser: argparse.ArgumentParser) -> None:
     sweep.add_argument("--network", default="host", help="what to call this network: host")
     analyse = actions.add_parser("analyse", help="statistics and figures of sweeps")
     analyse.add_argument("folder", metavar="FOLDER", help="written by sweep")
+    for action in (run, sweep, analyse):
+        add_form(action, is_nested=True)
 
 
 def _add_common(parser: argparse.ArgumentParser) -> None:

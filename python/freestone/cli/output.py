@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 import json
 import os
 import sys
@@ -10,9 +11,18 @@ from typing import Any, Literal, TextIO
 
 from freestone.errors import FileMissingError
 
-__all__ = ["Form", "Output", "pairs", "require_folder", "table"]
+__all__ = ["Form", "Output", "add_form", "pairs", "require_folder", "table"]
 
 Form = Literal["table", "json", "quiet"]
+
+
+def add_form(parser: argparse.ArgumentParser, *, is_nested: bool = False) -> None:
+    """Let a command, or what is nested in it, take ``--json`` or ``--quiet``."""
+    # What is nested must not undo what stands before it.
+    unless_given = argparse.SUPPRESS if is_nested else False
+    form = parser.add_mutually_exclusive_group()
+    for word, meaning in (("--json", "say it as JSON"), ("--quiet", "say nothing")):
+        form.add_argument(word, action="store_true", default=unless_given, help=meaning)
 
 
 def require_folder(path: str) -> None:

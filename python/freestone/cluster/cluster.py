@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Never, Self, Unpack
 
-from freestone import hosts
+from freestone import _native, hosts
 from freestone.client.local import LocalClient
 from freestone.client.usage import check_keywords
 from freestone.cluster import open_clusters
@@ -25,6 +25,7 @@ from freestone.observe.spans import Spans
 
 if TYPE_CHECKING:
     from freestone.client.future import Future
+    from freestone.hosts import Access
     from freestone.observe.dashboard import Dashboard
     from freestone.observe.journal import Journal
     from freestone.observe.progress import Progress
@@ -342,6 +343,55 @@ class Cluster(Session):
     def access(self) -> str:
         """The path of the access file with which workers join; whoever has it owns the cluster."""
         return str(self._site.access_file)
+
+    def grant_access(self, member: str, path: str | os.PathLike[str]) -> None:
+        """Write an access file for somebody, who can be shut out again.
+
+        Parameters
+        ----------
+        member
+            A name of your choice, for `revoke_access`.
+        path
+            Where to write the file, readable by you alone. It is given to `freestone.connect` and
+            ``freestone worker --access``, and is valid for `access_days`, as the cluster's own.
+
+        Raises
+        ------
+        UsageError
+            When the member has access, or the cluster does not listen for other machines.
+
+        Examples
+        --------
+        >>> import freestone as fs
+        >>> with fs.Cluster(executors=1, listen="tcp://127.0.0.1:0") as cluster:
+        ...     cluster.grant_access("alice", "alice.json")
+        ...     cluster.granted_access()
+        ['alice']
+        """
+        self.access_for(member).write(path)
+
+    def access_for(self, member: str) -> Access:
+        """Return what stands in a member's access file; see `grant_access`."""
+        self.client.require_open("grant access to it")
+        return self._site.grant(member)
+
+    def revoke_access(self, member: str) -> None:
+        """Shut out a member whom `grant_access` has let in.
+
+        Its programs' futures fail, what only they need is cancelled, and its workers end: what they
+        held is made again elsewhere. Its file is of no use any more, at any worker.
+
+        Raises
+        ------
+        UsageError
+            When no such member has access.
+        """
+        self.client.require_open("revoke access to it")
+        _native.manager.revoke_certificate(self.client.manager, self._site.members.revoke(member))
+
+    def granted_access(self) -> list[str]:
+        """Return the members whom `grant_access` has let in."""
+        return self._site.members.granted
 
     @property
     def name(self) -> str | None:

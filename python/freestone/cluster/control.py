@@ -49,10 +49,26 @@ def _cancel(cluster: Cluster, question: Question) -> dict[str, Any]:
     return {"cancelled": len(tagged)}
 
 
+def _grant(cluster: Cluster, question: Question) -> dict[str, Any]:
+    return {"access": cluster.access_for(question["member"]).text()}
+
+
+def _revoke(cluster: Cluster, question: Question) -> dict[str, Any]:
+    cluster.revoke_access(question["member"])
+    return _granted(cluster, question)
+
+
+def _granted(cluster: Cluster, question: Question) -> dict[str, Any]:
+    return {"granted": cluster.granted_access()}
+
+
 _ANSWERS: dict[str, Callable[[Cluster, Question], dict[str, Any]]] = {
     "cancel": _cancel,
+    "grant": _grant,
+    "granted": _granted,
     "page": lambda cluster, _: {"page": cluster.dashboard_link},
     "retire": _retire,
+    "revoke": _revoke,
     "stop": _stop,
     "script": lambda cluster, question: serving.start(cluster.client, question),
     "script-output": lambda _, question: serving.output(question),

@@ -13,7 +13,59 @@ from pathlib import Path
 from freestone import _native
 from freestone.errors import FileMissingError, UsageError
 
-__all__ = ["Access"]
+__all__ = ["Access", "Authority"]
+
+
+class Authority:
+    """Makes the identities of a cluster's members, and knows whom it has granted access.
+
+    Parameters
+    ----------
+    days
+        How long they are valid.
+    """
+
+    def __init__(self, days: int) -> None:
+        self._days = days
+        self._signing = _native.tls.make_authority(days)
+        self._granted: dict[str, str] = {}
+
+    def identity(self) -> tuple[str, str]:
+        """Return a new member's certificate and private key, in PEM."""
+        return _native.tls.make_member(self._signing, self._days)
+
+    def grant(self, member: str) -> tuple[str, str]:
+        """Return the identity of a member with a name.
+
+        Raises
+        ------
+        UsageError
+            When it has access.
+        """
+        if member in self._granted:
+            problem = f"{member!r} has access to the cluster; revoke it first, or take another name"
+            raise UsageError(problem)
+        identity = self.identity()
+        self._granted[member] = identity[0]
+        return identity
+
+    def revoke(self, member: str) -> str:
+        """Return the certificate by which a member is known that has access no longer.
+
+        Raises
+        ------
+        UsageError
+            When it has none.
+        """
+        if member not in self._granted:
+            there = ", ".join(self.granted) or "nobody"
+            raise UsageError(f"access was granted to {there}, and not to {member!r}")
+        return self._granted.pop(member)
+
+    @property
+    def granted(self) -> list[str]:
+        """Who has access."""
+        return sorted(self._granted)
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,7 +79,8 @@ class Access:
     key : str
         The cluster's key.
     identity : tuple of str, optional
-        Its certificate and private key, in PEM; None if it listens on a unix socket only.
+        The member's certificate with that of the cluster's authority, and its private key, in PEM;
+        None if the cluster listens on a unix socket only.
     path : tuple of str
         Where the program finds its modules: machines with the same file system find them there.
     """
@@ -38,9 +91,8 @@ class Access:
     path: tuple[str, ...] = ()
 
     @classmethod
-    def make(cls, days: int | None) -> Access:
-        """Make the key, and a certificate good for some days if `days` is not None."""
-        identity = None if days is None else _native.tls.make_identity(days)
+    def make(cls, identity: tuple[str, str] | None) -> Access:
+        """Make the key of a cluster, of which this is a member's identity if it needs any."""
         return cls("", secrets.token_hex(16), identity, tuple(map(os.path.abspath, sys.path)))
 
     def at(self, address: str) -> Access:

@@ -12,14 +12,14 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 from freestone.config import Config
 from freestone.errors import ClosedError, ClusterStartError, ConfigurationError, UsageError
 from freestone.hosts import node as nodes
-from freestone.hosts.access import Access
+from freestone.hosts.access import Access, Authority
 from freestone.hosts.engine import Host
 from freestone.hosts.folders import Folders, runtime_dir
 from freestone.hosts.naming import HeldName
@@ -52,6 +52,7 @@ class LocalWorkers:
     folders: Folders
     access: Access
     nodes: list[Node]
+    authority: Authority | None
     processes: dict[str, subprocess.Popen[bytes]] = field(default_factory=dict)
     control: ControlServer | None = None
     closing: threading.Event = field(default_factory=threading.Event)
@@ -70,11 +71,12 @@ class LocalWorkers:
         try:
             workers = config.workers or 1
             shares = [nodes.node(config, folders, str(n), workers) for n in range(workers)]
-            access = Access.make(None if config.listen is None else config.access_days)
+            authority = None if config.listen is None else Authority(config.access_days)
+            access = Access.make(None if authority is None else authority.identity())
         except BaseException:
             folders.remove()
             raise
-        return cls(config, folders, access, shares)
+        return cls(config, folders, access, shares, authority)
 
     @property
     def folder(self) -> Path:
@@ -90,6 +92,26 @@ class LocalWorkers:
     def home(self) -> Node:
         """The worker whose cache the program shares: the first that was not let go."""
         return next(iter(self.present()), self.nodes[0])
+
+    @property
+    def members(self) -> Authority:
+        """Who has access from other machines.
+
+        Raises
+        ------
+        UsageError
+            When the cluster does not listen for them.
+        """
+        if self.authority is None:
+            raise UsageError(
+                "the cluster listens on this machine only, where your user alone reaches it; open "
+                "it with listen='tcp://HOST:PORT' to grant access from other machines"
+            )
+        return self.authority
+
+    def grant(self, member: str) -> Access:
+        """Return the access of a member that can be revoked."""
+        return replace(self.access, identity=self.members.grant(member))
 
     @property
     def listening(self) -> tuple[str, str, tuple[str, str]] | None:

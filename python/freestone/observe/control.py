@@ -95,6 +95,8 @@ class ControlServer:
             answer = dict(self._answer(question))
         except OSError:
             raise
+        except UsageError as error:
+            answer = {"refused": str(error)}
         except Exception as error:
             answer = {"error": f"{type(error).__name__}: {error}"}
         connection.sendall(json.dumps(answer, default=str).encode() + b"\n")
@@ -139,6 +141,8 @@ def ask(
 
     Raises
     ------
+    UsageError
+        If the cluster refuses to do it.
     OSError
         If nobody answers there, or not in time.
     """
@@ -148,6 +152,8 @@ def ask(
             connection.connect(path)
         connection.sendall(json.dumps(dict(question)).encode() + b"\n")
         answer: dict[str, Any] = json.loads(_read_line(connection))
+    if "refused" in answer:
+        raise UsageError(answer["refused"])
     if "error" in answer:
         raise OSError(f"the cluster can't answer: {answer['error']}")
     return answer

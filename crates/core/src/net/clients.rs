@@ -6,6 +6,7 @@ use crate::session::{ClientId, HomeCache, Resumable, Sessions, ToClient};
 use crate::store::random_name;
 use crate::wire::{Attach, OTHER_KEY, PROTOCOL, encode_parts, frame, is_same_key, other_protocol};
 use freestone_base::{Name, Ticket};
+use freestone_tls::{Certificate, Revoked};
 use mio::{Registry, Token};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::time::{Duration, Instant};
@@ -21,6 +22,8 @@ pub(super) struct Lasting {
     session: Name,
     /// What was sent to it, and what came.
     pub resumable: Resumable,
+    /// By which it is trusted.
+    certificate: Option<Certificate>,
     /// How long it is waited for.
     reconnect: Duration,
     /// Since when its connection is broken.
@@ -88,6 +91,17 @@ impl Clients {
         late.map(|(client, _)| *client).collect()
     }
 
+    /// Those that are trusted no longer.
+    pub fn shut_out(&self, revoked: &Revoked) -> Vec<ClientId> {
+        let is_out = |client: &ClientId| {
+            let connection = self.connections.get(client);
+            let lasting = self.lasting.get(client).and_then(|away| away.certificate.as_ref());
+            connection.is_some_and(|connection| connection.is_revoked(revoked))
+                || lasting.is_some_and(|certificate| revoked.contains(certificate))
+        };
+        self.all().into_iter().filter(is_out).collect()
+    }
+
     /// Why one may not use the cluster, if that is so.
     pub fn refusal(&self, protocol: u32, key: &str) -> Option<String> {
         if protocol != PROTOCOL {
@@ -110,7 +124,8 @@ impl Clients {
                 if let Ok(session) = random_name() {
                     let (resumable, away) = (Resumable::default(), None);
                     let reconnect = Duration::from_millis(reconnect_ms);
-                    let lasting = Lasting { session, resumable, reconnect, away };
+                    let certificate = None;
+                    let lasting = Lasting { session, resumable, certificate, reconnect, away };
                     self.lasting.insert(client, lasting);
                 }
                 return Ok(client);
@@ -141,6 +156,7 @@ impl Clients {
         let _ = connection.send(&ToClient::Welcome { boot, home, session, received });
         if let Some(lasting) = lasting {
             lasting.away = None;
+            lasting.certificate = connection.certificate().map(<[u8]>::to_vec);
             lasting.resumable.unconfirmed().for_each(|frame| connection.append(frame));
         }
         self.tokens.insert(connection.token(), client);

@@ -2,6 +2,7 @@
 
 use super::stream::Stream;
 use crate::wire::{Divide, FrameError, Frames, encode_parts, frame};
+use freestone_tls::Revoked;
 use mio::event::Event;
 use mio::{Interest, Registry, Token};
 use serde::{Serialize, de::DeserializeOwned};
@@ -180,6 +181,16 @@ impl Connection {
     /// Whether the network can break it, and not only the end of a process on this machine.
     pub fn is_remote(&self) -> bool {
         !self.stream.is_unix()
+    }
+
+    /// The certificate that the other side has shown, once it has.
+    pub fn certificate(&self) -> Option<&[u8]> {
+        self.stream.certificate()
+    }
+
+    /// Whether the other side has shown a certificate that is revoked.
+    pub fn is_revoked(&self, revoked: &Revoked) -> bool {
+        self.certificate().is_some_and(|shown| revoked.contains(shown))
     }
 
     /// Where the other side is, for people.

@@ -3,7 +3,7 @@
 use super::admission::Admission;
 use super::stream::Stream;
 use crate::wire::Address;
-use freestone_tls::Access;
+use freestone_tls::{Access, Revoked};
 use mio::net::{TcpListener, UnixListener};
 use mio::{Interest, Registry, Token};
 use std::io;
@@ -127,6 +127,11 @@ impl Listener {
             "this process has nearly all of the {} descriptors that it may have (ulimit -n)",
             self.descriptors
         ))
+    }
+
+    /// Members that are trusted no longer; none over a unix socket.
+    pub fn revoked(&self) -> Option<&Revoked> {
+        self.tcp.as_ref().map(|(_, access)| &access.revoked)
     }
 
     /// How many descriptors this process may have.

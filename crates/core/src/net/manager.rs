@@ -11,7 +11,7 @@ use super::records::Records;
 use crate::manager::{Action, Config, Event, Manager, Now, Outcome, Request};
 use crate::wire::{Address, Assignment, FromWorker, Report, Spent, TaskFailure, ToWorker};
 use freestone_base::{Ticket, WorkerId};
-use freestone_tls::Access;
+use freestone_tls::{Access, Revoked};
 use mio::Token;
 use std::collections::{BTreeMap, HashMap};
 use std::io;
@@ -27,6 +27,9 @@ const TICK: Duration = Duration::from_millis(100);
 const REQUESTS_PER_TURN: usize = 1024;
 /// How long workers may take to leave once they were told to.
 const LEAVE_TIMEOUT: Duration = Duration::from_secs(2);
+
+/// What one is told whose access was revoked.
+const REVOKED: &str = "its access to the cluster was revoked";
 
 /// How to start a manager.
 #[derive(Debug)]
@@ -79,6 +82,9 @@ pub struct ManagerThread {
     pub records: Arc<Mutex<Records>>,
     /// Where workers join.
     pub address: Address,
+    /// Members that are trusted no longer, if any come from other machines: the connections of those
+    /// that are added end within a tick.
+    pub revoked: Option<Revoked>,
     thread: Option<std::thread::JoinHandle<()>>,
 }
 
@@ -93,6 +99,7 @@ impl ManagerThread {
         listener.register(poller.registry(), LISTENER)?;
         let (client, requests) = Client::new(poller.waker());
         let records = Arc::new(Mutex::new(Records::new(!options.config.trace)));
+        let revoked = listener.revoked().cloned();
         let clients = Clients::new(options.config.key.clone());
         let shell = Shell {
             manager: Manager::new(options.config),
@@ -105,6 +112,7 @@ impl ManagerThread {
             workers: HashMap::new(),
             connections: BTreeMap::new(),
             joined: 0,
+            revoked: 0,
             actions: Vec::new(),
             outcomes: Vec::new(),
             records: Arc::clone(&records),
@@ -113,7 +121,7 @@ impl ManagerThread {
         };
         let thread =
             std::thread::Builder::new().name("freestone-manager".into()).spawn(|| shell.run())?;
-        Ok(Self { client, records, address, thread: Some(thread) })
+        Ok(Self { client, records, address, revoked, thread: Some(thread) })
     }
 
     /// Ends the run: workers are told to leave, what waits is resolved as closed. Waits for the
@@ -158,6 +166,8 @@ pub(super) struct Shell {
     connections: BTreeMap<WorkerId, Connection>,
     pub(super) clients: Clients,
     joined: u32,
+    /// How many certificates were revoked when it was last looked.
+    revoked: usize,
     actions: Vec<Action>,
     outcomes: Vec<(Ticket, Outcome)>,
     records: Arc<Mutex<Records>>,
@@ -184,6 +194,7 @@ impl Shell {
                 self.client.flush_released();
                 self.arrivals.advance(&self.listener, self.poller.registry());
                 self.announce_home();
+                self.shut_out_revoked();
                 self.advance_clients();
                 self.handle(Event::Tick);
             }
@@ -257,15 +268,23 @@ impl Shell {
 
     fn on_stranger(&mut self, token: Token, event: &mio::event::Event) {
         let arrival = self.arrivals.on_event(token, event, self.poller.registry());
-        let Some(Arrival { connection, messages }) = arrival else { return };
+        let Some(Arrival { mut connection, messages }) = arrival else { return };
+        if self.listener.revoked().is_some_and(|revoked| connection.is_revoked(revoked)) {
+            self.arrivals.refuse(&mut connection, REVOKED.to_owned(), self.poller.registry());
+            return connection.deregister(self.poller.registry());
+        }
         if let [FromWorker::Client { protocol, key, attach }] = messages.as_slice() {
             return self.admit_client(connection, (*protocol, key), *attach);
         }
         let worker = WorkerId(self.joined);
         self.joined += 1;
+        let revoked = self.listener.revoked().map_or_else(Vec::new, Revoked::all);
         self.workers.insert(token, worker);
         self.connections.insert(worker, connection);
         self.handle(Event::Connected(worker));
+        if !revoked.is_empty() {
+            self.actions.push(Action::Send(worker, ToWorker::Revoked(revoked)));
+        }
         for message in messages {
             let former = message.former();
             self.handle(Event::Worker(worker, message));
@@ -332,6 +351,25 @@ impl Shell {
                 if connection.is_some_and(|to| to.flush(self.poller.registry()).is_err()) {
                     self.on_left(worker);
                 }
+            }
+        }
+    }
+
+    /// Ends the connections of members that are trusted no longer, and informs the workers.
+    fn shut_out_revoked(&mut self) {
+        let Some(revoked) = self.listener.revoked().cloned() else { return };
+        let all = revoked.all();
+        if all.len() == std::mem::replace(&mut self.revoked, all.len()) {
+            return;
+        }
+        for client in self.clients.shut_out(&revoked) {
+            self.refuse_client(client, REVOKED);
+        }
+        for worker in self.connections.keys().copied().collect::<Vec<_>>() {
+            if self.connections[&worker].is_revoked(&revoked) {
+                self.refuse(worker, REVOKED.to_owned());
+            } else {
+                self.actions.push(Action::Send(worker, ToWorker::Revoked(all.clone())));
             }
         }
     }

@@ -128,7 +128,7 @@ impl Shell {
     }
 
     /// A client is told that it may not stay, and why.
-    fn refuse_client(&mut self, client: ClientId, reason: &str) {
+    pub(super) fn refuse_client(&mut self, client: ClientId, reason: &str) {
         if let Some(connection) = self.clients.connections.get_mut(&client) {
             self.arrivals.refuse(connection, reason.to_owned(), self.poller.registry());
         }

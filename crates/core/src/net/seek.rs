@@ -15,7 +15,7 @@ const INTERVAL: Duration = Duration::from_millis(250);
 /// Where a manager is, and what comes of seeking it.
 pub(super) struct Seek {
     pub address: Address,
-    access: Option<Access>,
+    pub access: Option<Access>,
     reached: Receiver<io::Result<Stream>>,
     found: Sender<io::Result<Stream>>,
 }

@@ -88,6 +88,14 @@ impl Stream {
         matches!(self, Self::Unix(_))
     }
 
+    /// The certificate that the other side has shown, once it has.
+    pub(super) fn certificate(&self) -> Option<&[u8]> {
+        match self {
+            Self::Unix(_) => None,
+            Self::Tls(tls) => tls.peer(),
+        }
+    }
+
     /// Where the other side is, for people.
     pub(super) fn peer(&self) -> String {
         match self {

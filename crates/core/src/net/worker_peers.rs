@@ -35,6 +35,9 @@ impl Shell {
 
     /// Waits for what a peer wants: one that is new here, or that may want more.
     pub(super) fn listen_to(&mut self, stream: Stream) -> Option<Token> {
+        if self.is_shut_out(&stream) {
+            return None;
+        }
         let token = self.token(Role::Peer);
         let Ok(connection) = Connection::new(stream, self.poller.registry(), token) else {
             self.roles.remove(&token);
@@ -70,6 +73,24 @@ impl Shell {
         if self.admission.has_waiting {
             self.accept();
         }
+    }
+
+    /// Trusts members with these certificates no longer.
+    pub(super) fn shut_out(&mut self, certificates: &[Vec<u8>]) {
+        let Some(access) = &self.link.seek.access else { return };
+        let revoked = access.revoked.clone();
+        revoked.add(certificates.iter().cloned());
+        let peers = self.peers.iter().filter(|(_, (peer, _))| peer.is_revoked(&revoked));
+        let peers: Vec<Token> = peers.map(|(token, _)| *token).collect();
+        for token in peers {
+            self.forget_peer(token);
+        }
+    }
+
+    fn is_shut_out(&self, stream: &Stream) -> bool {
+        let access = self.link.seek.access.as_ref();
+        let shown = access.and_then(|access| Some((access, stream.certificate()?)));
+        shown.is_some_and(|(access, shown)| access.revoked.contains(shown))
     }
 
     fn drop_silent_peers(&mut self) {

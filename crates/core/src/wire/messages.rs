@@ -13,7 +13,7 @@ use smallvec::SmallVec;
 use std::sync::Arc;
 
 /// The version of this protocol; both sides of a connection must speak the same.
-pub const PROTOCOL: u32 = 17;
+pub const PROTOCOL: u32 = 18;
 
 /// How a block's bytes are to be understood.
 #[derive(Clone, PartialEq, Eq, Debug, Hash, Serialize, Deserialize)]
@@ -148,6 +148,9 @@ pub enum ToWorker {
     Cancel(Vec<TaskId>),
     /// End the executors, whose calls were cancelled before, and start others in their places.
     Restart,
+    /// Members with these certificates, in DER, are trusted no longer: all of them, also those of
+    /// which the worker has heard before.
+    Revoked(Vec<Vec<u8>>),
     /// End: no new calls; blocks are removed unless kept.
     Shutdown,
 }

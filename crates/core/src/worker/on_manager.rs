@@ -46,6 +46,8 @@ impl Worker {
                 self.ended = true;
                 out.push(Action::End(Some(reason)));
             }
+            // Whose connections are trusted is the business of who has them.
+            ToWorker::Revoked(_) => {}
             ToWorker::Shutdown => self.on_shutdown(now, out),
         }
     }

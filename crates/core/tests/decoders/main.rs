@@ -182,7 +182,7 @@ fn what_lies_beside_a_block_that_is_kept() {
 #[test]
 fn there_is_a_sample_of_every_kind() {
     every!(samples::to_worker(), ToWorker: Welcome, Refused, Define, Run, Fetch, Adopt, Pin, Unpin,
-        Drop, Keep, Return, Cancel, Restart, Shutdown);
+        Drop, Keep, Return, Cancel, Restart, Revoked, Shutdown);
     every!(samples::from_worker(), FromWorker: Hello, Done, Returned, Have, FetchFailed, Pinned, Lost,
         Status, Leaving, Client, Printed, Paused, Resumed);
     every!(clients::to_client(), ToClient: Welcome, Refused, Outcomes, Home, Closed, Received, Renumbered, Printed);

@@ -85,6 +85,7 @@ pub fn to_worker() -> Vec<ToWorker> {
         ToWorker::Return((0..20).map(TaskId).collect()),
         ToWorker::Cancel(vec![TaskId(u64::MAX)]),
         ToWorker::Restart,
+        ToWorker::Revoked(vec![vec![48; 300], Vec::new()]),
         ToWorker::Shutdown,
     ]
 }

@@ -2,6 +2,7 @@
 
 mod calls;
 mod hold;
+pub mod members;
 mod printed;
 mod remote;
 pub mod shared;
@@ -141,11 +142,10 @@ impl Manager {
         trace: bool,
         listen: Option<Listening>,
     ) -> PyResult<Self> {
-        let boot = boot_id();
         let silence = seconds(silence_s)?;
         let config = Config {
             key,
-            boot,
+            boot: boot_id(),
             transfers_in,
             transfers_out,
             silence_ns: u64::try_from(silence.as_nanos()).unwrap_or(u64::MAX),

@@ -1,0 +1,135 @@
+//! Members of a cluster that are trusted no longer, though their certificates are good.
+
+use rustls::client::WebPkiServerVerifier;
+use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
+use rustls::pki_types::{CertificateDer, ServerName, UnixTime};
+use rustls::server::danger::{ClientCertVerified, ClientCertVerifier};
+use rustls::{CertificateError, DigitallySignedStruct, DistinguishedName, Error, SignatureScheme};
+use std::collections::BTreeSet;
+use std::sync::{Arc, PoisonError, RwLock};
+
+/// A certificate, in DER.
+pub type Certificate = Vec<u8>;
+
+/// The certificates that are trusted no longer; its copies know the same ones.
+#[derive(Clone, Debug, Default)]
+pub struct Revoked(Arc<RwLock<BTreeSet<Certificate>>>);
+
+impl Revoked {
+    /// Trusts these no longer; whether one of them was trusted before.
+    pub fn add(&self, certificates: impl IntoIterator<Item = Certificate>) -> bool {
+        let mut revoked = self.0.write().unwrap_or_else(PoisonError::into_inner);
+        let before = revoked.len();
+        revoked.extend(certificates);
+        revoked.len() > before
+    }
+
+    /// All of them.
+    pub fn all(&self) -> Vec<Certificate> {
+        self.0.read().unwrap_or_else(PoisonError::into_inner).iter().cloned().collect()
+    }
+
+    /// Whether this one is among them.
+    pub fn contains(&self, certificate: &[u8]) -> bool {
+        self.0.read().unwrap_or_else(PoisonError::into_inner).contains(certificate)
+    }
+
+    fn check(&self, certificate: &[u8]) -> Result<(), Error> {
+        if self.contains(certificate) {
+            return Err(Error::InvalidCertificate(CertificateError::Revoked));
+        }
+        Ok(())
+    }
+}
+
+/// Refuses revoked members that connect.
+#[derive(Debug)]
+pub struct RefusingClient {
+    /// Checks everything else.
+    pub inner: Arc<dyn ClientCertVerifier>,
+    /// Whom to refuse.
+    pub revoked: Revoked,
+}
+
+impl ClientCertVerifier for RefusingClient {
+    fn root_hint_subjects(&self) -> &[DistinguishedName] {
+        self.inner.root_hint_subjects()
+    }
+
+    fn verify_client_cert(
+        &self,
+        own: &CertificateDer<'_>,
+        others: &[CertificateDer<'_>],
+        now: UnixTime,
+    ) -> Result<ClientCertVerified, Error> {
+        self.revoked.check(own)?;
+        self.inner.verify_client_cert(own, others, now)
+    }
+
+    fn verify_tls12_signature(
+        &self,
+        message: &[u8],
+        certificate: &CertificateDer<'_>,
+        signed: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, Error> {
+        self.inner.verify_tls12_signature(message, certificate, signed)
+    }
+
+    fn verify_tls13_signature(
+        &self,
+        message: &[u8],
+        certificate: &CertificateDer<'_>,
+        signed: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, Error> {
+        self.inner.verify_tls13_signature(message, certificate, signed)
+    }
+
+    fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
+        self.inner.supported_verify_schemes()
+    }
+}
+
+/// Refuses revoked members that are connected to.
+#[derive(Debug)]
+pub struct RefusingServer {
+    /// Checks everything else.
+    pub inner: Arc<WebPkiServerVerifier>,
+    /// Whom to refuse.
+    pub revoked: Revoked,
+}
+
+impl ServerCertVerifier for RefusingServer {
+    fn verify_server_cert(
+        &self,
+        own: &CertificateDer<'_>,
+        others: &[CertificateDer<'_>],
+        name: &ServerName<'_>,
+        ocsp: &[u8],
+        now: UnixTime,
+    ) -> Result<ServerCertVerified, Error> {
+        self.revoked.check(own)?;
+        self.inner.verify_server_cert(own, others, name, ocsp, now)
+    }
+
+    fn verify_tls12_signature(
+        &self,
+        message: &[u8],
+        certificate: &CertificateDer<'_>,
+        signed: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, Error> {
+        self.inner.verify_tls12_signature(message, certificate, signed)
+    }
+
+    fn verify_tls13_signature(
+        &self,
+        message: &[u8],
+        certificate: &CertificateDer<'_>,
+        signed: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, Error> {
+        self.inner.verify_tls13_signature(message, certificate, signed)
+    }
+
+    fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
+        self.inner.supported_verify_schemes()
+    }
+}
