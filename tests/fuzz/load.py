@@ -24,6 +24,7 @@ import psutil
 
 import freestone as fs
 from freestone import events as ev
+from freestone.errors import InputLostError
 from tests.collections.fuzz import Case, problem_of
 from tests.outside import fuzz_graphs
 
@@ -134,6 +135,46 @@ def _graphs(cluster: fs.Cluster, seed: int) -> str | None:
     return next(filter(None, wrong), None)
 
 
+class _Sums:
+    """Adds up numbers; what it gives depends on all calls before."""
+
+    def __init__(self) -> None:
+        self.sum = np.zeros(30_000, np.int64)
+
+    def add(self, number: int) -> Any:
+        self.sum = self.sum + number
+        return self.sum if number % 3 == 0 else int(self.sum[0])
+
+
+def _actors(cluster: fs.Cluster, seed: int) -> str | None:
+    """Calls of an actor, in order, whose state is saved now and then."""
+    numbers = [random.Random(seed).randrange(100) for _ in range(200)]
+    actor = cluster.actor(_Sums, restarts=100, checkpoint=7)
+    try:
+        found = [np.ravel(each.result())[0] for each in [actor.add(number) for number in numbers]]
+    except InputLostError:
+        # A large result, which its worker has taken along.
+        return None
+    finally:
+        actor.close()
+    return _difference(found, np.cumsum(numbers))
+
+
+def _parts(seed: int, count: int) -> Any:
+    for number in range(count):
+        yield np.full(3 if number % 2 else 30_000, seed + number)
+
+
+def _streams(cluster: fs.Cluster, seed: int) -> str | None:
+    """The elements of a generator, and calls that take them while it runs."""
+    taken = [cluster.submit(np.max, part) for part in cluster.stream(_parts, seed, 100)]
+    try:
+        return _difference(cluster.gather(taken), [seed + number for number in range(100)])
+    except InputLostError:
+        # A large element, which its worker has taken along before it was used.
+        return None
+
+
 def _difference(found: Any, expected: Any) -> str | None:
     equal = np.array_equal(found, expected)
     return None if equal else f"gives {found!r:.500}, not {expected!r:.500}"
@@ -147,6 +188,8 @@ JOBS: dict[str, Callable[[fs.Cluster, int], str | None]] = {
     "commands": _commands,
     "expressions": _expressions,
     "graphs": _graphs,
+    "actors": _actors,
+    "streams": _streams,
 }
 
 

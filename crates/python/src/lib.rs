@@ -57,7 +57,7 @@ mod _native {
         #[pymodule_export]
         use crate::events::{
             Event, EventBuffer, EventInvitation, EventMeeting, EventMemory, EventRank, EventWorld,
-            current_rank, meet_ranks, set_current_rank,
+            TaskFuture, current_rank, meet_ranks, set_current_rank,
         };
     }
 

@@ -1,5 +1,6 @@
 """Ranks and the events that they exchange; see `freestone.events`."""
 
+from collections.abc import Generator
 from typing import Any, final
 
 __all__ = [
@@ -10,6 +11,7 @@ __all__ = [
     "EventMemory",
     "EventRank",
     "EventWorld",
+    "TaskFuture",
     "current_rank",
     "meet_ranks",
     "set_current_rank",
@@ -77,7 +79,8 @@ class EventRank:
         greedy: bool,
         name: str | None,
         label: str,
-    ) -> None: ...
+    ) -> TaskFuture: ...
+    def submit_rest(self, function: Any, on: list[tuple[Any, str]], label: str) -> None: ...
     def fire(
         self, target: Any, id: str, data: Any, persistent: bool, by_reference: bool
     ) -> None: ...
@@ -98,6 +101,16 @@ class EventRank:
     def report(self) -> str: ...
     def fail(self, error: BaseException, label: str) -> None: ...
     def finish(self) -> list[str]: ...
+
+@final
+class TaskFuture:
+    """What a task returns, once it has."""
+
+    def done(self) -> bool: ...
+    def result(self, timeout_s: float | None = None) -> Any: ...
+    def __await__(self) -> Generator[Any, Any, Any]: ...
+    def awaited(self) -> tuple[int, str] | None: ...
+    def fulfil(self, value: Any) -> None: ...
 
 @final
 class EventWorld:

@@ -23,7 +23,8 @@ N. Brown, O. T. Brown and J. M. Bull, "Driving asynchronous distributed tasks wi
 
 from __future__ import annotations
 
-from freestone._native.events import Event
+from freestone._native.events import Event, TaskFuture
+from freestone.events.coroutines import Arrival
 from freestone.events.rank import ALL, ANY, RANK_JOINED, RANK_LOST, SELF, Rank, current
 from freestone.events.running import run
 from freestone.events.tasks import Task, task
@@ -34,9 +35,11 @@ __all__ = [
     "RANK_JOINED",
     "RANK_LOST",
     "SELF",
+    "Arrival",
     "Event",
     "Rank",
     "Task",
+    "TaskFuture",
     "current",
     "run",
     "task",

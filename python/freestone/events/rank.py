@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Iterable, Sequence
+import inspect
+from collections.abc import Awaitable, Iterable, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from typing import Any, Final
 
 from freestone import _native
-from freestone._native.events import Event
+from freestone._native.events import Event, TaskFuture
+from freestone.events.coroutines import Arrival
 from freestone.events.tasks import Function, label_of
 from freestone.events.tracing import Recording, Span, Trace
 from freestone.units import parse_nbytes
@@ -83,14 +85,15 @@ class Rank:
         greedy: bool = False,
         name: str | None = None,
         then: str | None = None,
-    ) -> None:
+    ) -> TaskFuture:
         """Submit a task, to run here when its events are there. Never waits.
 
         Parameters
         ----------
         function : callable
             Called with one `Event` for each dependency, in their order; a dependency on `ALL` or on
-            a sequence of ranks is one for each of these.
+            a sequence of ranks is one for each of these. If it is a coroutine function, it pauses
+            at ``await self.arrival(...)`` and ``await future`` and takes no worker meanwhile.
         on : iterable of (source, str)
             The events that it needs: from a rank, `SELF`, `ANY`, `ALL` or a sequence of ranks, with
             this identifier. Without any it runs at once. Tasks consume in the order in which they
@@ -104,6 +107,11 @@ class Rank:
             By what `is_submitted` and `remove` find it.
         then : str, optional
             The event that is fired at this rank when a call ends, with what it returned.
+
+        Returns
+        -------
+        TaskFuture
+            What the function returns; of a persistent task, what its first call returns.
 
         Raises
         ------
@@ -123,9 +131,48 @@ class Rank:
             called = functools.partial(_call_then, self, called, then)
         if self._recording is not None:
             called = self._recording.traced(called, label)
-        self._native.submit(
+        return self._native.submit(
             called, list(on), persistent=persistent, greedy=greedy, name=name, label=label
         )
+
+    def submit_rest(self, rest: Function, on: Dependencies, label: str) -> None:
+        """Submit what is left of a task that has paused."""
+        if self._recording is not None:
+            rest = self._recording.traced(rest, label)
+        self._native.submit_rest(rest, list(on), label)
+
+    def arrival(self, on: Dependencies) -> Arrival:
+        """Return what a coroutine awaits for events, as `wait` waits for them.
+
+        Its locks are let go, and it goes on as a task of this rank once they are there: no worker
+        and no thread waits for it.
+
+        Parameters
+        ----------
+        on : iterable of (source, str)
+            As in `submit`.
+
+        Returns
+        -------
+        Arrival
+            ``await`` gives a list of `Event`, in the order of the dependencies.
+
+        Examples
+        --------
+        >>> from freestone import events as ev
+        >>> async def total(first):
+        ...     rank = ev.current()
+        ...     (second,) = await rank.arrival([(ev.SELF, "second")])
+        ...     return first.data + second.data
+        >>> def main(rank):
+        ...     future = rank.submit(total, on=[(ev.SELF, "first")])
+        ...     rank.fire(ev.SELF, "first", 40)
+        ...     rank.fire(ev.SELF, "second", 2)
+        ...     return future.result()
+        >>> ev.run(main, ranks=1, threads=True)
+        [42]
+        """
+        return Arrival(on)
 
     def fire(
         self,
@@ -319,5 +366,15 @@ def current() -> Rank:
     return found
 
 
-def _call_then(rank: Rank, function: Function, then: str, *events: Event) -> None:
-    rank.fire(SELF, then, function(*events))
+def _call_then(rank: Rank, function: Function, then: str, *events: Event) -> Any:
+    value = function(*events)
+    if inspect.iscoroutine(value):
+        return _await_then(rank, value, then)
+    rank.fire(SELF, then, value)
+    return value
+
+
+async def _await_then(rank: Rank, coroutine: Awaitable[Any], then: str) -> Any:
+    value = await coroutine
+    rank.fire(SELF, then, value)
+    return value

@@ -3,6 +3,7 @@
 mod buffer;
 mod event;
 mod failing;
+mod future;
 mod host;
 mod meeting;
 mod memory;
@@ -12,6 +13,7 @@ mod words;
 
 pub use buffer::EventBuffer;
 pub use event::Event;
+pub use future::TaskFuture;
 pub use meeting::{EventInvitation, EventMeeting, meet_ranks};
 pub use memory::EventMemory;
 pub use mpi::EventWorld;

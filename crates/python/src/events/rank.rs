@@ -2,6 +2,7 @@
 
 use super::event::Event;
 use super::failing;
+use super::future::{Outcome, TaskFuture};
 use super::host::PythonHost;
 use super::memory::layout_of;
 use super::words::{self, Encoded, Held};
@@ -149,7 +150,7 @@ fn bytes_of(buffer: &PyBuffer<u8>) -> &[u8] {
 fn call(
     function: &Py<PyAny>,
     owner: &OnceLock<Py<PyAny>>,
-    label: &Arc<str>,
+    (label, outcome): (&Arc<str>, Option<&Arc<Outcome>>),
     events: Vec<freestone_events::Event<Payload>>,
 ) -> Done {
     // A task that waits may run others meanwhile, in its thread.
@@ -162,7 +163,8 @@ fn call(
         });
         let called = PyTuple::new(py, events.into_iter().map(Event::new))
             .and_then(|events| function.bind(py).call1(events));
-        called.map(drop).map_err(|error| failing::failure(py, &error, label))
+        let returned = |value| outcome.map_or(Ok(()), |outcome| outcome.on_returned(value));
+        called.and_then(returned).map_err(|error| failing::failure(py, &error, label))
     });
     LABEL.set(former);
     done
@@ -231,19 +233,40 @@ impl EventRank {
         greedy: bool,
         name: Option<String>,
         label: String,
-    ) -> PyResult<()> {
+    ) -> PyResult<TaskFuture> {
         let on = self.dependencies(on)?;
         let mode = Mode { persistent, greedy };
         let (owner, label) = (Arc::clone(&self.owner), Arc::<str>::from(label));
         let submit = Submit { on, mode, name, label: Some(Arc::clone(&label)) };
+        let outcome = Outcome::new(&self.rank, &owner, &label);
+        let future = TaskFuture::of(Arc::clone(&outcome));
         let submitted = if persistent {
-            let body = move |_: &Rank, events| call(&function, &owner, &label, events);
+            let body =
+                move |_: &Rank, events| call(&function, &owner, (&label, Some(&outcome)), events);
             self.rank.submit_many(submit, body)
         } else {
-            let body = move |_: &Rank, events| call(&function, &owner, &label, events);
+            let body =
+                move |_: &Rank, events| call(&function, &owner, (&label, Some(&outcome)), events);
             self.rank.submit(submit, body)
         };
-        submitted.map_err(|error| self.raise(py, &error))
+        submitted.map_err(|error| self.raise(py, &error))?;
+        Ok(future)
+    }
+
+    /// Submits the rest of a task, which returns nothing.
+    fn submit_rest(
+        &self,
+        py: Python<'_>,
+        function: Py<PyAny>,
+        on: Vec<(Bound<'_, PyAny>, String)>,
+        label: String,
+    ) -> PyResult<()> {
+        let on = self.dependencies(on)?;
+        let (owner, label) = (Arc::clone(&self.owner), Arc::<str>::from(label));
+        let submit =
+            Submit { on, mode: Mode::default(), name: None, label: Some(Arc::clone(&label)) };
+        let body = move |_: &Rank, events| call(&function, &owner, (&label, None), events);
+        self.rank.submit(submit, body).map_err(|error| self.raise(py, &error))
     }
 
     #[pyo3(signature = (target, id, data, persistent, by_reference))]

@@ -1,0 +1,81 @@
+"""Tasks that pause: coroutines, whose rest is a task that needs what they wait for."""
+
+from __future__ import annotations
+
+from collections.abc import Coroutine, Generator, Iterable, Sequence
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from freestone.errors import UsageError
+
+if TYPE_CHECKING:
+    from freestone._native.events import Event, TaskFuture
+    from freestone.events.rank import Rank
+
+__all__ = ["Arrival", "awaited", "begin"]
+
+_NOT_ASYNCIO = (
+    "coroutines that are tasks of freestone.events await rank.arrival(...) and what rank.submit() "
+    "returns; put what needs asyncio's event loop into a plain task, with asyncio.run()"
+)
+
+
+class Arrival:
+    """Events that a coroutine waits for: ``await`` gives them in the order of the dependencies.
+
+    Made by `Rank.arrival`.
+    """
+
+    __slots__ = ("on",)
+
+    def __init__(self, on: Iterable[tuple[int | Sequence[int], str]]) -> None:
+        self.on: list[tuple[int | Sequence[int], str]] = list(on)
+
+    def __await__(self) -> Generator[Arrival, list[Event], list[Event]]:
+        """Pause until they are there."""
+        return (yield self)
+
+
+def awaited(future: TaskFuture) -> Generator[Arrival, list[Event], Any]:
+    """Pause until a task has returned; its value."""
+    needed = future.awaited()
+    if needed is not None:
+        yield Arrival([needed])
+    return future.result()
+
+
+def begin(rank: Rank, coroutine: Coroutine[Any, Any, Any], label: str, future: TaskFuture) -> None:
+    """Run a coroutine that is a task, up to its first pause."""
+    _go_on(rank, coroutine, label, future, None)
+
+
+def _resume(
+    rank: Rank,
+    coroutine: Coroutine[Any, Any, Any],
+    label: str,
+    future: TaskFuture,
+    *events: Event,
+) -> None:
+    _go_on(rank, coroutine, label, future, list(events))
+
+
+def _go_on(
+    rank: Rank,
+    coroutine: Coroutine[Any, Any, Any],
+    label: str,
+    future: TaskFuture,
+    events: list[Event] | None,
+) -> None:
+    try:
+        wanted = coroutine.send(events)
+    except StopIteration as end:
+        future.fulfil(end.value)
+        return
+    except RuntimeError as error:
+        if "no running event loop" in str(error):
+            error.add_note(_NOT_ASYNCIO)
+        raise
+    if not isinstance(wanted, Arrival):
+        coroutine.close()
+        raise UsageError(f"the task {label} awaits {wanted!r:.100}; {_NOT_ASYNCIO}")
+    rank.submit_rest(partial(_resume, rank, coroutine, label, future), wanted.on, label)
