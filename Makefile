@@ -6,6 +6,7 @@ BIN := $(VENV)/bin
 STAMPS := $(VENV)/.stamps
 NEWEST_DASK := .venv-dask
 PARSL := .venv-parsl
+SNAKEMAKE := .venv-snakemake
 TENSORS := .venv-tensors
 NATIVE := python/freestone/_native.abi3.so
 NATIVE_SOURCES := Cargo.toml Cargo.lock pyproject.toml \
@@ -67,12 +68,14 @@ test-tensors: $(NATIVE) $(TENSORS)/installed
 
 # What several targets install apart from .venv.
 .PHONY: environments
-environments: $(NEWEST_DASK)/installed $(PARSL)/installed $(TENSORS)/installed target/hdfs/lib
+environments: $(NEWEST_DASK)/installed $(PARSL)/installed $(SNAKEMAKE)/installed \
+	$(TENSORS)/installed target/hdfs/lib
 
 $(NEWEST_DASK)/installed: requirements/dask-newest.txt
 $(PARSL)/installed: requirements/parsl.txt
+$(SNAKEMAKE)/installed: requirements/snakemake.txt
 $(TENSORS)/installed: requirements/tensors.txt
-$(NEWEST_DASK)/installed $(PARSL)/installed $(TENSORS)/installed:
+$(NEWEST_DASK)/installed $(PARSL)/installed $(SNAKEMAKE)/installed $(TENSORS)/installed:
 	$(PYTHON) -m venv $(@D)
 	$(@D)/bin/python -m pip install --quiet --require-hashes -r $<
 	touch $@
@@ -80,7 +83,8 @@ $(NEWEST_DASK)/installed $(PARSL)/installed $(TENSORS)/installed:
 ## make test-outside  test suites of others on freestone: today's part of Dask's own; FULL=1 for all
 SUITES ?=
 .PHONY: test-outside
-test-outside: $(NATIVE) $(STAMPS)/test $(NEWEST_DASK)/installed $(PARSL)/installed
+test-outside: $(NATIVE) $(STAMPS)/test $(NEWEST_DASK)/installed $(PARSL)/installed \
+		$(SNAKEMAKE)/installed
 	$(BIN)/python -m tests.outside $(if $(FULL),--full) $(SUITES)
 
 ## make fuzz    all fuzzers with new seeds for a minute; SEED=7 for others, ONLY="arrays scripts"
@@ -176,6 +180,7 @@ lock: $(STAMPS)/lock
 	$(CONSTRAINED) --extra dask -o requirements/dask.txt
 	$(COMPILE) --group newest-dask -o requirements/dask-newest.txt
 	$(COMPILE) --group parsl -o requirements/parsl.txt
+	$(COMPILE) --group snakemake -o requirements/snakemake.txt
 	$(COMPILE) --group tensors -o requirements/tensors.txt
 	$(CONSTRAINED) --extra hep -o requirements/hep.txt
 	$(CONSTRAINED) --all-extras --group test -o requirements/test.txt
@@ -188,7 +193,7 @@ lock: $(STAMPS)/lock
 ## make clean   remove what the other targets made
 .PHONY: clean
 clean:
-	rm -rf $(VENV) $(NEWEST_DASK) $(PARSL) $(TENSORS) $(NATIVE) target site demo .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	rm -rf $(VENV) $(NEWEST_DASK) $(PARSL) $(SNAKEMAKE) $(TENSORS) $(NATIVE) target site demo .mypy_cache .ruff_cache .pytest_cache .hypothesis
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
 $(NATIVE): $(NATIVE_SOURCES) $(STAMPS)/build

@@ -13,6 +13,7 @@ ROOT = Path(__file__).parents[2]
 _VENV = Path(sys.executable)
 _NEWEST_DASK = ROOT / ".venv-dask/bin/python"
 _PARSL = ROOT / ".venv-parsl/bin/python"
+_SNAKEMAKE = ROOT / ".venv-snakemake/bin/python"
 
 
 @dataclass(frozen=True)
@@ -111,6 +112,14 @@ SUITES = {
                 *("-m", "not unix_filesystem_permissions_required"),
                 *("-k", "not test_walltime_longer"),
             ),
+        ),
+        Suite(
+            "snakemake",
+            _SNAKEMAKE,
+            # Has those of `snakemake.common.tests`, which are to be derived from.
+            tests=("tests.outside.snakemake_executor",),
+            plugin="tests.outside.report",
+            expected="snakemake.toml",
         ),
         Suite(
             "joblib",
