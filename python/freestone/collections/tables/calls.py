@@ -22,6 +22,7 @@ __all__ = ["ByHash", "ByRange", "Cutting", "Whole", "run", "sampled", "to_arrow"
 
 _OLDEST = pl.CompatLevel.oldest()
 _MIN_CHUNK_ROWS = 1 << 16
+_MAX_VIEWED_NBYTES = (1 << 31) - 1
 MAX_SAMPLES = 256
 
 
@@ -144,7 +145,7 @@ def to_polars(tables: Sequence[pa.Table], slot: Node) -> pl.DataFrame:
         names = tables[0].column_names[:1] if tables else []
     frames = []
     for table in tables:
-        frame = pl.from_arrow(table.select(names), rechunk=False)
+        frame = pl.from_arrow(_viewed(table.select(names)), rechunk=False)
         assert isinstance(frame, pl.DataFrame)
         differing = {
             name: dtype for name, dtype in slot.schema.items() if frame.schema[name] != dtype
@@ -153,6 +154,28 @@ def to_polars(tables: Sequence[pa.Table], slot: Node) -> pl.DataFrame:
     if not frames:
         return slot.empty
     return pl.concat(frames, rechunk=False) if len(frames) > 1 else frames[0]
+
+
+def _viewed(table: pa.Table) -> pa.Table:
+    """Return a table whose texts are views, which polars takes as they are.
+
+    Notes
+    -----
+    Arrow makes them in a third of the time that polars takes. Their offsets have 32 bits.
+    """
+    import pyarrow as pa
+
+    for place, field in enumerate(table.schema):
+        if pa.types.is_large_string(field.type) or pa.types.is_string(field.type):
+            column = table.column(place)
+            if all(_text_nbytes(chunk) <= _MAX_VIEWED_NBYTES for chunk in column.chunks):
+                table = table.set_column(place, field.name, column.cast(pa.string_view()))
+    return table
+
+
+def _text_nbytes(texts: pa.Array) -> int:
+    data = texts.buffers()[2]
+    return 0 if data is None else int(data.size)
 
 
 def to_arrow(frame: pl.DataFrame) -> pa.Table:

@@ -124,12 +124,12 @@ def _scanned(leaf: Leaf, scan: Scan, needed: Columns, tests: Sequence[pl.Expr]) 
     names = names or list(leaf.schema)[:1]
     if where is None and len(names) == len(leaf.schema):
         return _of_blocks(leaf, leaf.frame, needed)
-    return _of_blocks(Leaf(leaf.empty.select(names), leaf.frame), scan.narrow(names, where), None)
+    return _of_blocks(Leaf(leaf.empty[names], leaf.frame), scan.narrow(names, where), None)
 
 
 def _of_blocks(leaf: Leaf, frame: Frame, needed: Columns) -> Stage:
     names = [name for name in leaf.schema if needed is None or name in needed]
-    empty = leaf.empty.select(names or list(leaf.schema)[:1])
+    empty = leaf.empty[names or list(leaf.schema)[:1]]
     share = _width(empty) / _width(leaf.empty)
     parts = _grouped(frame, share)
     whole = len(names) == len(leaf.schema) and all(len(part) == 1 for part in parts)

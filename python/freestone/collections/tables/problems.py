@@ -39,7 +39,7 @@ def explained(
     except (exceptions.SchemaError, exceptions.InvalidOperationError) as error:
         raise ColumnTypeError(method, reason=_reason(error)) from None
     try:
-        lazy.collect()
+        lazy.collect(engine="in-memory")
     except (exceptions.SchemaError, exceptions.InvalidOperationError) as error:
         raise ColumnTypeError(method, reason=_reason(error)) from None
     except exceptions.ComputeError as error:

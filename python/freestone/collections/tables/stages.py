@@ -14,7 +14,7 @@ from freestone.client.future import Future
 from freestone.collections.pieces import future_of
 from freestone.collections.rows import nbytes_of
 from freestone.collections.tables.calls import Cutting, Whole, run
-from freestone.collections.tables.plan import Node, Op, Slot, op
+from freestone.collections.tables.plan import Node, Op, Slot, known_op
 
 __all__ = ["Pieces", "Stage"]
 
@@ -74,7 +74,7 @@ class Stage:
 
     def then(self, method: str, *args: Any, **options: Any) -> Stage:
         """Do a step more to each part."""
-        return replace(self, plan=op(method, [self.plan], *args, **options), is_done=False)
+        return replace(self, plan=known_op(method, [self.plan], *args, **options), is_done=False)
 
     def trimmed(self, needed: set[str] | None) -> Stage:
         """Leave out the columns that nothing needs, but one at least."""
@@ -102,7 +102,7 @@ class Stage:
         columns = [stage.parts * (count if stage.is_one else 1) for stage in stages]
         parts = [sum(each, ()) for each in zip(*columns, strict=True)]
         client = next((stage.client for stage in stages if stage.client is not None), None)
-        return cls(op(method, plans, *args, **options), tuple(slots), parts, client)
+        return cls(known_op(method, plans, *args, **options), tuple(slots), parts, client)
 
     def one(self) -> Stage:
         """Have one call take all rows."""
