@@ -35,20 +35,49 @@ BY_PARTS = [
     "select s from t where false group by s",
     "select case when b then a else 0 end c, any_value(1) o from t group by c order by c",
     "select a + (select max(w) from u) c from t order by c",
+    "select count(distinct a) c, sum(distinct a) s, count(*) n from t",
+    "select b, count(distinct s) c, avg(distinct a) m, sum(x) x from t group by b order by b",
+    "select b, count(distinct a) filter (where x > 0) c from t group by b order by c, b",
+    "select s, median(x) from t group by s order by s",
+    "select s, count(distinct a) c, count(distinct b) from t group by s order by c desc, s",
+    "select s, median(x), max(a), b from t group by s, b having max(x) > 0 order by max(a), s, b",
+    "select s, string_agg(d, '' order by d) from t group by s order by s",
+    "select a, sum(x) over (partition by s order by a, x) c from t order by all",
+    "select s, a, rank() over w r from t window w as (partition by s, b order by a) order by all",
+    "select s, a from t qualify row_number() over (partition by s order by a, x, f, b, d) <= 2 "
+    "order by s, a",
+    "select t.a, count(u.w) over (partition by a) from t left join u using (s) order by all",
+    "select s, count(*) c, dense_rank() over (partition by s order by count(*)) from t group by s "
+    "order by s",
+    "with k as (select a from t) select max(a) from k",
+    "with k as (select s, sum(a) a from t group by s) select sum(a) h, max(a) // 2 from k",
+    "with k(p, q) as (select s, a from t where x > 0), "
+    "m as (select p, count(*) n from k group by 1) "
+    "select u.n, m.n as c from m join u on u.s = m.p order by all",
+    "with k as (select s, sum(a) a from t group by s) "
+    "select t.s, k.a, typeof(k.a), sum(x) from t join k using (s) group by all order by all",
 ]
 AT_ONCE = [
     "select count(*) from u join u z using (s) where u.w in (select a from t)",
-    "select s, median(x) from t group by s order by s",
-    "select s, count(distinct a) from t group by s order by s",
+    "select median(x), count(distinct a) from t",
+    "select count(distinct x) from t",
+    "select x, median(a) from t group by x order by x",
+    "select b, count(r) from (select b, row_number() over (partition by a) r from t) group by b "
+    "order by b",
+    "select s, median(x) from t group by s order by max(a), s",
     "select a, sum(a) over (order by a, x) c from t order by all",
+    "select sum(a) over (partition by s), max(a) over (partition by b) c from t order by all",
+    "select count(*) over (partition by a % 2) c from t order by all",
     "select a from t where x > (select avg(x) from t) order by a",
     "select a from t order by x * 2, a",
     "select s as a, a as s from t order by t.a, t.s",
-    "with k as (select a from t) select max(a) from k",
     "select geomean(a + 3) from t",
     "select a, b, sum(x) from t group by rollup (a, b) order by all",
     "select string_agg(s, '') from (select s from t order by s)",
     "select a from t union all select w from u order by 1",
+    "with recursive k as (select 1 a union all select k.a + 1 from k, u where k.a < 3) "
+    "select count(*) from k, t",
+    "pivot t on b in (true, false) using sum(a) group by s order by s",
 ]
 
 
@@ -109,6 +138,53 @@ def test_the_same_as_of_all_rows(query: str, ways: list[bool]) -> None:
             found = fs.sql(query, **frames).to_polars()
         assert_frame_equal(found, expected_of(query, given), check_exact=False)
     assert any(ways) == (query in BY_PARTS)
+
+
+def drawn(dice: random.Random) -> str:
+    """Draw a query of groups, or with windows, perhaps of a named query."""
+    keys = dice.sample(["s", "b", "d", "a % 3", "x"], dice.randint(0, 2))
+    columns = ["a", "x", "f", "s", "b", "d", "a + 1"]
+    source = dice.choice(
+        ["t", "t", "k", "(select * from t where x > -3)", "t left join u using (s)"]
+    )
+    named = "with k as (select * from t where a is not null) " if source == "k" else ""
+    if "join" in source:
+        keys, columns = [key for key in keys if key != "s"], [c for c in columns if c != "s"]
+    where = dice.choice(["", " where a > 0", " where b"])
+
+    def aggregate() -> str:
+        distinct = dice.choice(["", "", "distinct "])
+        name, column = dice.choice(["count", "min", "max"]), dice.choice(columns)
+        if dice.random() < 0.4:
+            name, column = dice.choice(["sum", "avg", "median"]), dice.choice(["a", "x"])
+        return f"{name}({distinct}{column})"
+
+    if dice.random() < 0.4:
+        over = f"partition by {', '.join(keys)}" if keys else ""
+        extremes = f"count(*) over ({over}), max(a) over ({over}), avg(a) over (partition by b)"
+        shown = dice.choice([extremes, extremes.rsplit(",", 1)[0]])
+        return f"{named}select a, b, {shown} from {source}{where} order by all"
+    shown = ", ".join([*keys, *(aggregate() for _ in range(dice.randint(1, 3)))])
+    grouped = f" group by {', '.join(keys)}" if keys else ""
+    having = dice.choice(["", " having count(distinct a) > 1"])
+    return f"{named}select {shown} from {source}{where}{grouped}{having} order by all"
+
+
+@pytest.mark.parametrize("seed", range(60))
+def test_drawn_queries(seed: int) -> None:
+    dice = random.Random(seed)
+    given = tables(seed)
+    frames = {name: fs.Frame.from_polars(table, 13) for name, table in given.items()}
+    query = drawn(dice)
+    with limits(**CUT):
+        found = fs.sql(query, **frames).to_polars()
+    assert_frame_equal(found, expected_of(query, given), check_exact=False)
+
+
+def test_a_pivot_needs_its_columns() -> None:
+    frame = fs.Frame.from_table({"k": [1, 2], "v": [1.0, 2.0]}, 1)
+    with pytest.raises(fs.errors.QueryError, match="name the values, as in PIVOT t ON kind IN"):
+        fs.sql("pivot t on k using sum(v)", t=frame)
 
 
 def test_no_call_gets_all_rows(cluster: fs.Cluster, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -43,7 +44,7 @@ def answer(query: str, tables: Mapping[str, pl.DataFrame], frames: Sequence[Any]
     try:
         statements = [one.type for one in connection.extract_statements(query)]
         if statements != [duckdb.StatementType.SELECT]:
-            raise QueryError(query, reason="it is not one SELECT")
+            raise QueryError(query, reason=_refusal(query))
         table = connection.sql(query).to_arrow_table()
     except duckdb.Error as error:
         raise QueryError(query, reason=str(error).split("\n")[0]) from None
@@ -51,6 +52,15 @@ def answer(query: str, tables: Mapping[str, pl.DataFrame], frames: Sequence[Any]
     found = pl.from_arrow(table)
     assert isinstance(found, pl.DataFrame)
     return found.lazy()
+
+
+def _refusal(query: str) -> str:
+    if not re.match(r"\s*(from\s.*\s)?pivot", query, re.IGNORECASE | re.DOTALL):
+        return "it is not one SELECT"
+    return (
+        "the columns of a PIVOT without IN are known only with the rows; name the values, as in "
+        "PIVOT t ON kind IN ('a', 'b') USING sum(x)"
+    )
 
 
 def _refuse_intervals(query: str, table: Any) -> None:

@@ -8,11 +8,12 @@ from typing import Any
 
 import polars as pl
 
-from freestone.collections.tables.answering import as_text, connection_to_duckdb
+from freestone.collections.tables.answering import connection_to_duckdb
 from freestone.collections.tables.lowering import LIMITS, lower, may_hash, rule, shuffled, slots_of
 from freestone.collections.tables.needs import Columns
 from freestone.collections.tables.plan import Op
-from freestone.collections.tables.sql_parts import PARTS, by_parts
+from freestone.collections.tables.sql_named import quoted, tabled, with_named_as_inputs
+from freestone.collections.tables.sql_parts import PARTS, ByParts, by_parts
 from freestone.collections.tables.stages import Stage
 from freestone.errors import QueryError
 
@@ -21,8 +22,9 @@ __all__: list[str] = []
 
 @rule("sql")
 def _sql(step: Op, needed: Columns) -> Stage:
+    connection = _connection(step.args[1])
+    step = with_named_as_inputs(connection, step)
     query, tables = step.args
-    connection = _connection(tables)
     wanted = _columns(connection, query, tables)
     stages = {
         name: lower(node, wanted[name]).trimmed(wanted[name])
@@ -56,7 +58,7 @@ def _together(
     """Return the stage of a query by the parts of one table, or of two that are joined."""
     query, tables = step.args
     queries = by_parts(connection, query, large, tables)
-    moved = {} if queries is None else _moved(stages, large, queries.keys)
+    moved = None if queries is None else _moved(stages, large, queries)
     if queries is None or moved is None:
         return None
     inputs = [
@@ -76,14 +78,14 @@ def _together(
 
 
 def _moved(
-    stages: Mapping[str, Stage], large: Sequence[str], keys: Sequence[tuple[str, str]]
+    stages: Mapping[str, Stage], large: Sequence[str], queries: ByParts
 ) -> dict[str, Stage] | None:
-    """Have rows of two tables that are joined be in the same part; None if that can't be."""
+    """Have rows of the same keys be in the same part, where need be; None if that can't be."""
     if len(large) == 1:
-        return {}
+        return _by_keys(large[0], stages[large[0]], queries.together)
     sides = [stages[name] for name in large]
     known = []
-    for pair in keys:
+    for pair in queries.keys:
         types = [side.plan.schema.get(key) for side, key in zip(sides, pair, strict=True)]
         common = _common(*types)
         known += [(pair, common)] if common is not None else []
@@ -95,6 +97,17 @@ def _moved(
         name: shuffled(side, [pl.col(key) for key in found], [kind for _, kind in known], parts)
         for name, side, found in zip(large, sides, columns, strict=True)
     }
+
+
+def _by_keys(name: str, stage: Stage, columns: Sequence[str]) -> dict[str, Stage] | None:
+    """Have rows of a table with the same values in some columns be in the same part."""
+    if not columns:
+        return {}
+    parts = LIMITS.parts(stage.nbytes(), slots_of(stage))
+    if parts == 1:
+        return None
+    types = [stage.plan.schema[key] for key in columns]
+    return {name: shuffled(stage, [pl.col(key) for key in columns], types, parts)}
 
 
 def _common(one: pl.DataType | None, other: pl.DataType | None) -> pl.DataType | None:
@@ -116,9 +129,7 @@ def _connection(tables: Mapping[str, pl.DataFrame]) -> Any:
     # Of tables without rows it knows that there is nothing to read.
     connection.execute("SET disabled_optimizers = 'statistics_propagation,empty_result_pullup'")
     for name, empty in tables.items():
-        connection.register("__table", as_text(empty).to_arrow())
-        connection.execute(f"CREATE TABLE {_quoted(name)} AS SELECT * FROM __table")
-        connection.unregister("__table")
+        tabled(connection, name, empty)
     return connection
 
 
@@ -140,7 +151,7 @@ def _named(texts: Sequence[str], columns: Sequence[str]) -> Iterator[str]:
     A field of a struct stands there as ``struct.field``, and in filters there are expressions.
     """
     for text in texts:
-        found = [name for name in columns if name in text or _quoted(name) in text]
+        found = [name for name in columns if name in text or quoted(name) in text]
         yield from found or columns
 
 
@@ -153,7 +164,3 @@ def _scans(nodes: list[dict[str, Any]]) -> Iterator[dict[str, Any]]:
 
 def _listed(value: Any) -> list[str]:
     return value if isinstance(value, list) else [value] if value else []
-
-
-def _quoted(name: str) -> str:
-    return '"' + name.replace('"', '""') + '"'

@@ -4,7 +4,9 @@ Two tables are in parts together if rows that are joined have the same values in
 
 DuckDB parses the query into a tree and makes text of the trees that are made of it here. Aggregates
 are computed of each part, and combined by the second query, which does all that is said of groups:
-``HAVING``, ``ORDER BY``, ``LIMIT``. What is not known to be the same by parts is no query by parts.
+``HAVING``, ``ORDER BY``, ``LIMIT``. Windows, aggregates of distinct values and aggregates that need
+all rows of a group are those of the parts if rows with the same values in some column are together.
+What is not known to be the same by parts is no query by parts.
 """
 
 from __future__ import annotations
@@ -16,12 +18,13 @@ from typing import Any
 
 import polars as pl
 
+from freestone.collections.tables.lowering import may_hash
+from freestone.collections.tables.sql_named import Tree, column_of, each_node, parsed, text_of
+
 __all__ = ["PARTS", "ByParts", "by_parts"]
 
 PARTS = "__parts"
 """The table of what the parts give, in the second query."""
-
-Tree = dict[str, Any]
 
 _SAME = frozenset(
     {
@@ -53,6 +56,8 @@ class ByParts:
     whole: str | None
     keys: tuple[tuple[str, str], ...] = ()
     """If two tables are in parts: the columns of both that are equal in rows that are joined."""
+    together: tuple[str, ...] = ()
+    """Columns of the table in parts: rows with the same values of them have to be in one part."""
 
 
 class _NotByPartsError(Exception):
@@ -75,11 +80,13 @@ def by_parts(
     tables
         All, without rows.
     """
-    try:
-        return _Query(connection, query, large, tables).by_parts()
-    except (_NotByPartsError, KeyError, TypeError, _errors()):
-        # Other versions of DuckDB may have trees of another form.
-        return None
+    for kind in (_Query, _OfDistinctValues, _OfKeys):
+        try:
+            return kind(connection, query, large, tables).by_parts()
+        except (_NotByPartsError, KeyError, TypeError, _errors()):
+            # Other versions of DuckDB may have trees of another form.
+            continue
+    return None
 
 
 def _errors() -> type[Exception]:
@@ -99,44 +106,45 @@ class _Query:
     tables: Mapping[str, pl.DataFrame]
     partials: dict[str, list[Tree]] = field(default_factory=dict)
     keys: list[tuple[str, str]] = field(default_factory=list)
+    together: tuple[str, ...] = ()
 
     def by_parts(self) -> ByParts:
-        self.names = [name.lower() for table in self.tables.values() for name in table.columns]
+        """Return both queries; raises if they would not be the same as of all rows."""
         self.node = self._parsed(self.query)
-        made = [one["alias"] for one in _each(self.node["from_table"]) if one.get("alias")]
+        used = {str(one.get("table_name")).lower() for one in each_node(self.node)}
+        tables = [table for name, table in self.tables.items() if name.lower() in used]
+        self.names = [name.lower() for table in tables for name in table.columns]
+        made = [one["alias"] for one in each_node(self.node["from_table"]) if one.get("alias")]
         self.names += [str(name).lower() for name in made]
         self.aggregates = self._functions("aggregate")
         # A macro may be an aggregate, too.
         known = self.aggregates | self._functions("scalar")
-        called = [one["function_name"] for one in _each(self.node) if _is_function(one)]
+        called = [one["function_name"] for one in each_node(self.node) if _is_function(one)]
         if not known.issuperset(called):
             raise _NotByPartsError
         self._check()
         self.items: list[Tree] = self.node["select_list"]
         self.aliases = {one["alias"].lower(): _bare(one) for one in self.items if one.get("alias")}
-        grouped = self.node.get("group_expressions")
-        if grouped or self._is_aggregated(self.node) or self._takes_all_groups(self.node):
-            return self._of_groups()
-        return self._of_rows()
+        return self._apart()
+
+    def _apart(self) -> ByParts:
+        return self._of_groups() if self._has_groups() else self._of_rows()
+
+    def _has_groups(self) -> bool:
+        grouped = bool(self.node.get("group_expressions"))
+        return grouped or self._is_aggregated(self.node) or self._takes_all_groups(self.node)
 
     # -- the tree -------------------------------------------------------------------------
 
     def _parsed(self, query: str) -> Tree:
-        """Return DuckDB's tree of a query, without what is as always."""
-        call = "SELECT json_serialize_sql(?, skip_default := true, skip_null := true)"
-        ((text,),) = self.connection.execute(call, [query]).fetchall()
-        (statement,) = json.loads(text)["statements"]
-        node: Tree = statement["node"]
+        """Return DuckDB's tree of a ``SELECT``."""
+        node = parsed(self.connection, query)
         if node["type"] != "SELECT_NODE":
             raise _NotByPartsError
         return node
 
     def _text(self, node: Tree) -> str:
-        tree = json.dumps({"error": False, "statements": [{"node": node}]})
-        ((text,),) = self.connection.execute(
-            "SELECT json_deserialize_sql(?::JSON)", [tree]
-        ).fetchall()
-        return str(text)
+        return text_of(self.connection, node)
 
     def _expression(self, text: str, alias: str = "") -> Tree:
         (found,) = self._parsed(f"SELECT {text}")["select_list"]
@@ -150,9 +158,9 @@ class _Query:
         node = self.node
         modifiers = node.get("modifiers", [])
         refused = (
-            node.get("sample") or node.get("qualify") or node.get("cte_map", {}).get("map"),
+            node.get("sample") or node.get("cte_map", {}).get("map"),
             len(node.get("group_sets", [])) > 1,
-            any(one.get("class") == "WINDOW" for one in _each(node)),
+            not self._may_have_windows(),
             self._large_in(node) != sorted(name.lower() for name in self.large),
             not self._is_in_order(node["from_table"], node),
             any(one["type"] not in _MODIFIERS for one in modifiers),
@@ -162,9 +170,12 @@ class _Query:
         if any(refused):
             raise _NotByPartsError
 
+    def _may_have_windows(self) -> bool:
+        return not self.node.get("qualify") and not any(map(_is_window, each_node(self.node)))
+
     def _large_in(self, tree: Tree) -> list[str]:
         """Return the names of the tables in parts, as often as they are there."""
-        tables = (one for one in _each(tree) if one.get("type") == "BASE_TABLE")
+        tables = (one for one in each_node(tree) if one.get("type") == "BASE_TABLE")
         names = (str(one["table_name"]).lower() for one in tables)
         return sorted(name for name in names if name in {large.lower() for large in self.large})
 
@@ -194,7 +205,7 @@ class _Query:
                 yield from self._pair([name], [name])
         for tree in _conjuncts([join.get("condition"), node.get("where_clause")]):
             sides = tree.get("left", {}), tree.get("right", {})
-            if tree["type"] == "COMPARE_EQUAL" and all(map(_last_name, sides)):
+            if tree["type"] == "COMPARE_EQUAL" and all(map(column_of, sides)):
                 yield from self._pair(*(side["column_names"] for side in sides))
 
     def _pair(self, one: list[str], other: list[str]) -> Iterator[tuple[str, str]]:
@@ -208,7 +219,7 @@ class _Query:
         """Return the column of a table that a path names, if it is one of this table."""
         columns = {name.lower(): name for name in self.tables[table].columns}
         name = path[-1].lower()
-        tables = [one for one in _each(self.node) if one.get("type") == "BASE_TABLE"]
+        tables = [one for one in each_node(self.node) if one.get("type") == "BASE_TABLE"]
         called = {
             str(one.get("alias") or one["table_name"]).lower()
             for one in tables
@@ -247,7 +258,7 @@ class _Query:
         return _is_function(tree) and tree["function_name"] in self.aggregates
 
     def _is_aggregated(self, tree: Any) -> bool:
-        return any(map(self._is_aggregate, _each(tree, within=("SUBQUERY",))))
+        return any(map(self._is_aggregate, each_node(tree, within=("SUBQUERY",))))
 
     def _takes_all_groups(self, node: Tree) -> bool:
         return bool(node.get("aggregate_handling") == "FORCE_AGGREGATES")
@@ -273,7 +284,8 @@ class _Query:
         described = self.connection.execute(f"DESCRIBE {part}").fetchall()
         self.types = {str(name): str(kind) for name, kind, *_ in described}
         labels = [column[0] for column in self.connection.execute(self.query).description]
-        return ByParts(part, self._text(self._second(labels)), tuple(self.keys))
+        whole = self._text(self._second(labels))
+        return ByParts(part, whole, tuple(self.keys), self.together)
 
     def _groups(self) -> list[Tree]:
         if self._takes_all_groups(self.node):
@@ -292,7 +304,7 @@ class _Query:
         number = _number(tree)
         if number is not None:
             return _bare(self.items[number - 1])
-        name = _last_name(tree)
+        name = column_of(tree)
         if name is not None and name not in self.names:
             return self.aliases.get(name, _bare(tree))
         return _bare(tree)
@@ -334,7 +346,7 @@ class _Query:
             return [self._of_parts(one, named=named) for one in tree]
         if not isinstance(tree, dict):
             return tree
-        alias, key, name = tree.get("alias", ""), self._key(tree), _last_name(tree)
+        alias, key, name = tree.get("alias", ""), self._key(tree), column_of(tree)
         is_alias = named and name in self.aliases and len(tree["column_names"]) == 1
         if key in self.groups:
             if is_alias and self._key(self.aliases[name or ""]) != key:
@@ -352,7 +364,7 @@ class _Query:
         """Return an aggregate as one of the aggregates of parts."""
         name = tree["function_name"]
         given = tree.get("arguments") or tree.get("children") or []
-        if tree.get("distinct") or tree["order_bys"].get("orders") or len(given) > 1:
+        if tree["order_bys"].get("orders") or len(given) > 1 or not self._may_combine(tree):
             raise _NotByPartsError
         kinds = ["sum", "count"] if name in _MEANS else [name]
         if key not in self.partials:
@@ -371,6 +383,9 @@ class _Query:
             raise _NotByPartsError
         return self._typed(f"{name}({made})", columns[0], alias)
 
+    def _may_combine(self, aggregate: Tree) -> bool:
+        return not aggregate.get("distinct")
+
     def _typed(self, text: str, column: str, alias: str) -> Tree:
         return self._expression(self._cast(text, column), alias)
 
@@ -384,30 +399,42 @@ class _Query:
     def _of_rows(self) -> ByParts:
         modifiers = self.node.get("modifiers", [])
         if not modifiers:
-            return ByParts(self._text(self.node), None, tuple(self.keys))
+            return ByParts(self._text(self.node), None, tuple(self.keys), self.together)
         labels = {one[0].lower() for one in self.connection.execute(self.query).description}
         orders = [order for one in modifiers for order in one.get("orders", [])]
-        for order in orders:
-            tree = order["expression"]
-            if _number(tree) is None and not self._is_label(tree, labels):
-                raise _NotByPartsError
-        named = [{**one, "expression": _unqualified(one["expression"])} for one in orders]
+        named = [{**one, "expression": self._shown(one["expression"], labels)} for one in orders]
         after = [{**one, "orders": named} if "orders" in one else one for one in modifiers]
         whole = {**self._parsed(f'SELECT * FROM "{PARTS}"'), "modifiers": after}
         # Of each part as many rows as are left at most, those that are skipped among them.
         first = [self._first_rows(one) for one in modifiers]
         part = self._text({**self.node, "modifiers": first})
-        return ByParts(part, self._text(whole), tuple(self.keys))
+        return ByParts(part, self._text(whole), tuple(self.keys), self.together)
+
+    def _shown(self, tree: Tree, labels: set[str]) -> Tree:
+        """Return what rows are put in order by as one of the columns that come out."""
+        is_all = tree.get("class") == "STAR"
+        if is_all or _number(tree) is not None:
+            return tree
+        if self._is_label(tree, labels):
+            return _unqualified(tree)
+        for place, item in enumerate(self.items, 1):
+            is_column = column_of(tree) is not None
+            if not is_column and not self._has_stars() and self._key(item) == self._key(tree):
+                return self._expression(str(place))
+        raise _NotByPartsError
+
+    def _has_stars(self) -> bool:
+        return any(one.get("class") == "STAR" for one in self.items)
 
     def _is_label(self, tree: Tree, labels: set[str]) -> bool:
         """Tell whether rows are put in order by one of the columns that come out."""
-        name = _last_name(tree)
+        name = column_of(tree)
         if name not in labels:
             return False
         if len(tree["column_names"]) == 1:
             return True
         is_all = all(one.get("class") == "STAR" for one in self.items)
-        shown = [one for one in self.items if (one.get("alias") or _last_name(one)) == name]
+        shown = [one for one in self.items if (one.get("alias") or column_of(one)) == name]
         same = bool(shown) and all(self._key(one) == self._key(tree) for one in shown)
         return same or (is_all and self.names.count(name) == 1)
 
@@ -424,16 +451,65 @@ class _Query:
         return {**_without(modifier, "offset"), "limit": total}
 
 
-def _each(tree: Any, within: tuple[str, ...] = ()) -> Iterator[Tree]:
-    """Yield what a tree is made of, and it itself; not what is within expressions of some class."""
-    if isinstance(tree, list):
-        for one in tree:
-            yield from _each(one, within)
-    elif isinstance(tree, dict):
-        yield tree
-        if tree.get("class") not in within:
-            for one in tree.values():
-                yield from _each(one, within)
+class _OfKeys(_Query):
+    """A query of groups, or with windows, whose rows are together by columns of all their keys."""
+
+    def _may_have_windows(self) -> bool:
+        return True
+
+    def _apart(self) -> ByParts:
+        self.together = self._columns_of_all()
+        return self._of_rows()
+
+    def _columns_of_all(self) -> tuple[str, ...]:
+        """Return the columns of the table in parts that are among the keys of all that has keys."""
+        if len(self.large) > 1:
+            raise _NotByPartsError
+        keys = [one.get("partitions", []) for one in each_node(self.node) if _is_window(one)]
+        if self._has_groups():
+            keys.append(self._groups())
+        found = [{name for one in each if (name := self._own_column(one))} for each in keys]
+        common = set.intersection(*found) if found else set()
+        if not common:
+            raise _NotByPartsError
+        return tuple(sorted(common))
+
+    def _own_column(self, tree: Tree) -> str | None:
+        """Return the column of the table in parts that an expression is."""
+        name = column_of(tree)
+        if name is None or self.names.count(name) != 1:
+            return None
+        # DuckDB takes 0.0 and -0.0 for equal, whose hashes differ.
+        schema = self.tables[self.large[0]].schema
+        known = [each for each, kind in schema.items() if may_hash(kind) and not kind.is_float()]
+        return {each.lower(): each for each in known}.get(name)
+
+
+class _OfDistinctValues(_OfKeys):
+    """A query of groups with aggregates of the distinct values of one column, each in one part."""
+
+    def _may_have_windows(self) -> bool:
+        return _Query._may_have_windows(self)
+
+    def _apart(self) -> ByParts:
+        self.together = self._columns_of_all()
+        return self._of_groups()
+
+    def _columns_of_all(self) -> tuple[str, ...]:
+        found = {self._only_column(one) for one in each_node(self.node) if self._is_distinct(one)}
+        if len(self.large) > 1 or len(found) != 1 or None in found:
+            raise _NotByPartsError
+        return tuple(name for name in found if name is not None)
+
+    def _is_distinct(self, tree: Tree) -> bool:
+        return self._is_aggregate(tree) and bool(tree.get("distinct"))
+
+    def _only_column(self, aggregate: Tree) -> str | None:
+        (argument,) = aggregate["arguments"]
+        return self._own_column(argument["expression"])
+
+    def _may_combine(self, aggregate: Tree) -> bool:
+        return True
 
 
 def _conjuncts(trees: Sequence[Tree | None]) -> Iterator[Tree]:
@@ -459,13 +535,6 @@ def _called(tree: Tree, name: str, alias: str) -> Tree:
     return {**made, "qualified_name": {"path": [name]}} if "qualified_name" in tree else made
 
 
-def _last_name(tree: Tree) -> str | None:
-    """Return the name of a column; None of other expressions."""
-    if tree.get("class") != "COLUMN_REF":
-        return None
-    return str(tree["column_names"][-1]).lower()
-
-
 def _unqualified(tree: Tree) -> Tree:
     if tree.get("class") != "COLUMN_REF":
         return tree
@@ -474,6 +543,10 @@ def _unqualified(tree: Tree) -> Tree:
 
 def _is_function(tree: Tree) -> bool:
     return tree.get("class") == "FUNCTION"
+
+
+def _is_window(tree: Tree) -> bool:
+    return tree.get("class") == "WINDOW"
 
 
 def _number(tree: Tree) -> int | None:
