@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -11,6 +12,7 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 
 import freestone as fs
+from freestone.lang.arrays import selecting
 from tests.collections.cut_arrays import PROPERTY
 
 pytestmark = pytest.mark.filterwarnings("ignore::RuntimeWarning")
@@ -43,6 +45,36 @@ def check(array: Any, cuts: list[int], q: Any) -> None:
         whole = np.asarray(found)
         assert whole.dtype == expected.dtype
         np.testing.assert_array_equal(whole, expected)
+
+
+def check_of_all(array: Any, cuts: list[int], q: Any) -> None:
+    blocks = fs.Array.from_numpy(array, cuts)
+    calls: list[Callable[[Any], Any]] = [np.median]
+    if array.dtype.kind in "iu" or array.dtype == np.float64:
+        wanted = np.asarray(q, float)
+        calls += [lambda x: np.quantile(x, wanted), lambda x: np.percentile(x, wanted * 100)]
+    for call in calls:
+        found, expected = call(blocks), call(array)
+        assert np.asarray(found).dtype == expected.dtype
+        np.testing.assert_array_equal(found, expected)
+
+
+@BY_BLOCKS
+@PROPERTY
+@given(numbers(), st.sampled_from(QUANTILES), st.sampled_from([1, 3, 1024]))
+def test_of_all_values(given: tuple[Any, list[int]], q: Any, samples: int) -> None:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(selecting, "SAMPLES", samples)
+        patch.setattr(selecting, "DEVIATIONS", 1)
+        check_of_all(*given, q)
+        check_of_all(given[0].reshape(len(given[0]), -1)[:, 0], given[1], q)
+
+
+@BY_BLOCKS
+def test_of_all_values_on_workers(two_workers: fs.Cluster) -> None:
+    values = np.random.default_rng(1).normal(size=(9_000, 3))
+    for array in (values, np.round(values), np.sort(values, axis=None)[:9_000]):
+        check_of_all(array, [0, 2_500, 2_500, 6_000, 9_000], [0.0, 0.1, 0.5, 0.999])
 
 
 @BY_BLOCKS

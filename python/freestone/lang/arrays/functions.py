@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from freestone.lang.arrays import quantiles, shares, sorting, totals
+from freestone.lang.arrays import quantiles, selecting, shares, sorting, totals
 from freestone.lang.arrays.cells import elementwise, same_rows, ufunc
 from freestone.lang.arrays.histograms import histogram
 from freestone.lang.arrays.indexing import indexed
@@ -272,9 +272,17 @@ for _name in ("argmin", "argmax", "cumsum", "cumprod", "diff"):
 @lazily("median")
 def _median(arg: Node, axis: Any = None, **options: Any) -> Any:
     is_other = isinstance(axis, int | np.integer) and axis not in (0, -arg.ndim)
+    if _is_of_all(arg, axis, options):
+        return selecting.median(arg)
     if not options and (arg.rows is None or is_other):
         return _along_rows("median", arg, axis)
     return quantiles.along_columns("median", arg, axis, **options)
+
+
+def _is_of_all(arg: Node, axis: Any, options: dict[str, Any]) -> bool:
+    """Tell whether one number is wanted of all values in blocks."""
+    has_rows = arg.rows is not None and arg.kind != "turned"
+    return has_rows and not options and len(totals.axes_of(axis, arg.ndim)) == arg.ndim
 
 
 @lazily("nanmedian")
@@ -284,6 +292,8 @@ def _nanmedian(arg: Node, axis: Any = None, **options: Any) -> Any:
 
 def _register_quantile(name: str) -> None:
     def made(arg: Node, q: Any, axis: Any = None, **options: Any) -> Any:
+        if not name.startswith("nan") and _is_of_all(arg, axis, options):
+            return selecting.quantile(name, arg, q)
         return quantiles.along_columns(name, arg, axis, q, **options)
 
     lazily(name)(made)

@@ -1,0 +1,160 @@
+"""The median and quantiles of all values of an array, by its blocks.
+
+Samples of the blocks say between which two values the wanted one is, almost surely. Each block
+counts what is below, and only what is in between, some percent of all, goes to one call. If the
+wanted one is elsewhere after all, the bounds become wider.
+
+References
+----------
+Floyd and Rivest, Expected time bounds for selection, Commun. ACM 18 (1975), section 2.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from freestone.collections import Array
+from freestone.collections.pieces import value_of
+from freestone.collections.rows import concatenate
+from freestone.lang.arrays.blockwise import called, in_blocks, several
+from freestone.lang.arrays.nodes import Node, refusal
+
+__all__ = ["median", "quantile"]
+
+Samples = list[tuple[Any, int]]
+
+SAMPLES = 1024
+"""So many values of each block say where the wanted one is."""
+DEVIATIONS = 5
+"""So many standard deviations of the sampled rank the bounds are off."""
+
+
+def median(arg: Node) -> Any:
+    """Return what `numpy.median` gives of all values."""
+    array = _checked("median", arg, "iuf")
+    count, has_nan = _described(array)
+    if has_nan:
+        return np.median(np.full(1, np.nan, array.dtype))
+    return np.median(_at_ranks(array, (count - 1) // 2, count // 2, _samples(array)))
+
+
+def quantile(name: str, arg: Node, q: Any) -> Any:
+    """Return what `numpy.quantile` or `numpy.percentile` gives of all values, interpolated."""
+    array = _checked(name, arg, "iud")
+    wanted = np.asarray(q)
+    if wanted.dtype != float and name == "quantile":
+        raise refusal("np.quantile", f"takes float64 here, not q of {wanted.dtype}")
+    getattr(np, name)(np.zeros(1), wanted)  # NumPy's error for what is no quantile
+    count, has_nan = _described(array)
+    if has_nan or not wanted.size:
+        return getattr(np, name)(np.full(1, np.nan), wanted)
+    parts = np.true_divide(wanted, 100) if name == "percentile" else wanted
+    positions = (count - 1) * parts.astype(float)
+    samples, found = _samples(array), []
+    for position in positions.ravel():
+        below = int(position)
+        pair = _at_ranks(array, below, min(below + 1, count - 1), samples)
+        found.append(np.quantile(pair, position - below))
+    return np.reshape(found, wanted.shape)[()]
+
+
+def _checked(name: str, arg: Node, kinds: str) -> Array:
+    is_known = arg.dtype.kind in kinds or (arg.dtype.char in kinds and arg.dtype.isnative)
+    if arg.rows is None or not is_known:
+        raise refusal(f"np.{name}", f"takes numbers in blocks, not {arg.shape} of {arg.dtype}")
+    array = in_blocks(name, arg)
+    if not len(array) or 0 in array.shape:
+        raise refusal(f"np.{name}", f"takes no array of shape {array.shape}")
+    return array
+
+
+def _described(array: Array) -> tuple[int, bool]:
+    """Return how many values there are, and whether one is no number."""
+    if array.dtype.kind != "f":
+        return int(np.prod(array.shape)), False
+    marks = [called(array.client, _has_nan, piece) for piece in array.blocks]
+    return int(np.prod(array.shape)), any([value_of(mark) for mark in marks])
+
+
+def _has_nan(block: Any) -> bool:
+    # NaN is what the greatest value is, if there is one.
+    return bool(block.size) and bool(np.isnan(np.max(block)))
+
+
+@dataclass(frozen=True)
+class _Bounds:
+    """Two values, between which others are, or which those are."""
+
+    low: Any
+    high: Any
+
+
+def _samples(array: Array) -> Samples:
+    made = [called(array.client, _sampled, piece) for piece in array.blocks]
+    return [value_of(found) for found in made]
+
+
+def _at_ranks(array: Array, first: int, last: int, samples: Samples) -> Any:
+    """Return the values at two places of all in order, which are next to each other."""
+    client, widest = array.client, _widest(array.dtype)
+    for bounds in (_bounds(first, last, samples, widest), widest):
+        made = [several(client, 2, _between, bounds, piece) for piece in array.blocks]
+        counts = [value_of(count) for count, _ in made]
+        below, low, inner, high = map(sum, zip(*counts, strict=True))
+        if below <= first and last < below + low + inner + high:
+            parts = [part for _, part in made]
+            places = [first - below - low, last - below - low]
+            picked = called(client, _picked, bounds, places, inner, *parts)
+            return np.asarray(value_of(picked), array.dtype)
+    raise AssertionError("all values are between the least and the greatest")
+
+
+def _widest(dtype: Any) -> _Bounds:
+    if dtype.kind == "f":
+        return _Bounds(dtype.type(-np.inf), dtype.type(np.inf))
+    return _Bounds(dtype.type(np.iinfo(dtype).min), dtype.type(np.iinfo(dtype).max))
+
+
+def _sampled(block: Any) -> tuple[Any, int]:
+    """Return some values of a block, and of how many they are."""
+    places = np.random.default_rng(block.size).integers(0, max(block.size, 1), SAMPLES)
+    return block.reshape(-1)[places] if block.size > SAMPLES else block.reshape(-1), block.size
+
+
+def _bounds(first: int, last: int, samples: Samples, widest: _Bounds) -> _Bounds:
+    """Return two values between which those of two ranks are, almost surely."""
+    values = concatenate([found for found, _ in samples])
+    weights = np.concatenate([np.full(len(v), size / max(len(v), 1)) for v, size in samples])
+    order = np.argsort(values, kind="stable")
+    ends = np.cumsum(weights[order])
+    margin = DEVIATIONS * 0.5 * float(np.sqrt(np.square(weights).sum()))
+    low, high = np.searchsorted(ends, [first - margin, last + margin])
+    return _Bounds(
+        values[order[low]] if first > margin else widest.low,
+        values[order[high]] if high < len(values) else widest.high,
+    )
+
+
+def _between(bounds: _Bounds, block: Any) -> tuple[tuple[int, int, int, int], Any]:
+    """Return values between bounds, and how many are below, the lower, in between, the upper."""
+    flat = block.reshape(-1)
+    above = flat > bounds.low
+    inner = flat[above & (flat < bounds.high)]
+    below = int(np.count_nonzero(flat < bounds.low))
+    low = int(flat.size - np.count_nonzero(above) - below)
+    high = int(np.count_nonzero(above & (flat == bounds.high)))
+    return (below, low, inner.size, high), inner
+
+
+def _picked(bounds: _Bounds, places: Sequence[int], count: int, *parts: Any) -> Any:
+    """Return values at some places of those in order that begin after the lower bound."""
+    inside = [place for place in places if 0 <= place < count]
+    inner = np.partition(concatenate(parts), inside) if inside else ()
+    return [
+        bounds.low if place < 0 else bounds.high if place >= count else inner[place]
+        for place in places
+    ]
