@@ -3,15 +3,21 @@
 from __future__ import annotations
 
 import json
+import os
+import random
+import signal
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from freestone import events as ev
-from freestone.errors import ConfigurationError
+from freestone.cli import main
+from freestone.errors import ConfigurationError, FormatError
+from freestone.errors.events import RankLostError
 from freestone.events import tracing
-from freestone.events.tracing import Recording, Span, Trace
+from freestone.observe.dashboard.ranks import RanksView
+from freestone.observe.rings import Ring, Span, Trace, read_folder
 
 
 def traced(path: Path) -> list[dict[str, Any]]:
@@ -121,15 +127,92 @@ def test_another_ending_is_refused(tmp_path: Path) -> None:
         ev.run(ring, ranks=1, threads=True, trace=tmp_path / "run.parquet")
 
 
-def test_what_was_dropped_takes_no_arrow_of_others(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(tracing, "MAX_SPANS", 2)
-    recording = Recording()
-    for _ in range(5):
-        with recording.span("fire", "fire x") as span:
-            span.fired = recording.fire([1], "x")
-    trace = recording.end()
-    assert trace.dropped == 3
-    assert [span.fired for span in trace.spans] == [((1, "x", 3),), ((1, "x", 4),)]
+def test_of_a_long_run_the_last_spans_are_kept_with_their_numbers() -> None:
+    ring = Ring(half_nbytes=1000)
+    for number in range(100):
+        ring.add(Span("fire x", "fire", 0, number, number + 1, ((1, "x", number),)))
+    trace = ring.trace()
+    kept = [span.fired[0][2] for span in trace.spans]
+    assert kept == list(range(100 - len(kept), 100))
+    assert 10 < len(kept) < 40
+    assert trace.dropped == 100 - len(kept)
+
+
+def fall(_: Any) -> None:
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
+def die(rank: ev.Rank) -> None:
+    if rank.id == 1:
+        rank.submit(fall, on=[(0, "come")])
+        rank.fire(0, "go")
+        # What it fired before is noted by then.
+        rank.fire(0, "ready")
+        rank.wait([(0, "never")])
+    rank.wait([(1, "go"), (1, "ready")])
+    rank.fire(1, "come")
+    rank.wait([(1, "never")])
+
+
+def test_what_a_killed_rank_did_is_there_and_what_it_was_at(tmp_path: Path) -> None:
+    path = tmp_path / "run.json"
+    with pytest.raises(RankLostError, match="SIGKILL"):
+        ev.run(die, ranks=2, trace=path)
+    found = traced(path)
+    (task,) = (one for one in found if one["name"] == "fall" and one["ph"] == "X")
+    assert task["args"]["lasts"]
+    assert names(found, 1)[0] == "fire go"
+    assert ("go", 1, 0) in arrows(found)
+    assert not (tmp_path / "run.json.partial").exists()
+
+
+def look(rank: ev.Rank, folder: str) -> list[str]:
+    """Return what the page would show of the run that goes on."""
+    rank.fire(ev.SELF, "x")
+    rank.wait([(ev.SELF, "x")])
+    if rank.id == 0:
+        rank.wait([(1, "done")])
+        return []
+    view = RanksView(lambda: [folder])
+    while True:
+        answer = view.answer({})
+        if "has not ended" in answer["svg"] and "wait for done" in answer["svg"]:
+            break
+    rank.fire(0, "done")
+    return [str(line) for line in answer["summary"]]
+
+
+def test_a_run_is_seen_while_it_goes_on(tmp_path: Path) -> None:
+    path = tmp_path / "run.json"
+    _, lines = ev.run(look, args=(f"{path}.partial",), ranks=2, trace=path)
+    assert lines[0].startswith("2 processes in ")
+    assert {"wait for done", "main"} <= set(names(traced(path), 0))
+
+
+def test_a_run_that_ended_is_shown_from_its_file(tmp_path: Path) -> None:
+    path = str(tmp_path / "run.json")
+    ev.run(ring, ranks=1, threads=True, trace=path)
+    view = RanksView(lambda: [path])
+    assert "main" in view.answer({"file": f"{path}.partial"})["svg"]
+    assert main(["report", path, "-o", str(tmp_path / "run.html")]) == 0
+    folder = tmp_path / "other.json.partial"
+    folder.mkdir()
+    Ring(str(folder / "rank-0")).add(Span("<step>", "task", 0, 1, 2))
+    assert main(["report", str(folder), "-o", str(tmp_path / "other.html")]) == 0
+    assert "&lt;step&gt;" in (tmp_path / "other.html").read_text()
+
+
+def test_what_is_no_ring_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "rank-0").write_bytes(b"no")
+    with pytest.raises(FormatError, match="no record of what a rank did"):
+        read_folder(tmp_path)
+    ring = Ring(str(tmp_path / "rank-0"), half_nbytes=4096)
+    ring.add(Span("x", "task", 0, 1, 2))
+    content = bytearray((tmp_path / "rank-0").read_bytes())
+    for _ in range(200):
+        content[random.randrange(4096, len(content))] ^= 0xFF
+    (tmp_path / "rank-0").write_bytes(content)
+    read_folder(tmp_path)
 
 
 def test_clocks_of_machines_are_merged(tmp_path: Path) -> None:
@@ -137,7 +220,7 @@ def test_clocks_of_machines_are_merged(tmp_path: Path) -> None:
         return Trace([Span("main", "main", 0, 1_000_000, 2_000_000)], 0, boot, epoch_ns)
 
     there = [machine("a", 5_000_000), machine("a", 5_000_777), None, machine("b", 7_000_000)]
-    tracing.write(str(tmp_path / "run.json"), there)
+    tracing.end(str(tmp_path / "run.json"), there)
     begun = {one["pid"]: one["ts"] for one in traced(tmp_path / "run.json") if one["ph"] == "X"}
     assert begun == {0: 1000.0, 1: 1000.0, 3: 3000.0}
 

@@ -79,11 +79,20 @@ def test_a_call_is_written_with_its_arguments(
     assert str(explained).startswith(f"{text} is ")
 
 
+class Settings:
+    def __init__(self, depth: int) -> None:
+        self.depth = depth
+
+
 def test_objects_are_written_and_not_loaded() -> None:
     assert call_text("f", (pickled(Armed(), 3), ())) == "f(exploded('armed'), 3)"
     assert "date(" in call_text("f", (pickled(datetime.date(2026, 1, 2)), ()))
     assert call_text("f", (pickled(PurePosixPath("a/b")), ())).startswith("f(PurePosixPath(")
-    assert call_text("f", (pickled(collections.OrderedDict(a=1)), ())) == "f(OrderedDict())"
+    assert call_text("f", (pickled(collections.OrderedDict(a=1)), ())) == "f(OrderedDict({'a': 1}))"
+    assert call_text("f", (pickled(collections.OrderedDict()), ())) == "f(OrderedDict())"
+    assert call_text("f", (pickled(collections.deque([1, 2])), ())) == "f(deque([1, 2]))"
+    assert call_text("f", (pickled(collections.Counter("aab")), ())).startswith("f(Counter({'a': 2")
+    assert call_text("f", (pickled(Settings(3)), ())) == "f(Settings(...))"
     assert call_text("f", (pickled([Armed()], key=mass), ())) == "f([exploded('armed')], key=mass)"
 
 

@@ -8,6 +8,7 @@ import json
 import os
 import socket
 import threading
+import time
 import warnings
 from pathlib import Path
 from typing import Any
@@ -239,6 +240,50 @@ def test_what_waits_is_listed_explained_and_cancelled(
     Path(gate).touch()
     assert first.result()
     assert ask(link, "data/explain?name=zz").status == 400
+
+
+def grow(nbytes: int) -> bytes:
+    found = b"x" * nbytes
+    time.sleep(0.01)
+    return found[:1000]
+
+
+def test_memory_has_its_peaks_by_function_and_executor() -> None:
+    with fs.Cluster(**OPTIONS) as cluster:
+        link = str(cluster.dashboard_link)
+        made = cluster.submit(bytes, 1 << 20)
+        made.result()
+        del made
+        cluster.submit(grow, 200 << 20).result()
+        cluster.submit(grow, 1).result()
+        found = ask(link, "data/blocks").json
+        functions = {one["label"]: one for one in found["functions"]}
+        assert functions["bytes"]["peak_nbytes"] >= 1 << 20
+        assert functions["grow"]["resident_nbytes"] > 200 << 20
+        (executor,) = found["executors"]
+        assert executor["peak_nbytes"] == functions["grow"]["resident_nbytes"]
+        assert 0 < executor["resident"] < executor["peak_nbytes"]
+        (worker,) = cluster.statistics().workers
+        assert worker.executors == {executor["pid"]: executor["peak_nbytes"]}
+
+
+def test_the_graph_has_edges_between_functions_and_tasks(tmp_path: Path) -> None:
+    with fs.Cluster(**OPTIONS) as cluster:
+        link = str(cluster.dashboard_link)
+        first = cluster.submit(wait_for_file, str(tmp_path / "go"))
+        waits = [cluster.submit(square, first, pure=False) for _ in range(3)]
+        graph = ask(link, "data/graph").json
+        labels = [one["label"] for one in graph["functions"]]
+        assert [(labels[one], labels[other], n) for one, other, n in graph["between"]] == [
+            ("wait_for_file", "square", 3)
+        ]
+        assert sorted(graph["nodes"]["stage"]) == ["assigned", "waiting", "waiting", "waiting"]
+        names = graph["nodes"]["name"]
+        assert {names[one] for one in graph["edges"]["from"]} == {first.name}
+        assert {names[one] for one in graph["edges"]["to"]} == {one.name for one in waits}
+        (tmp_path / "go").touch()
+        cluster.gather(waits)
+        assert ask(link, "data/graph").json["unfinished"] == 0
 
 
 def test_blocks_and_transfers_are_listed() -> None:

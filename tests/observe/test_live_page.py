@@ -25,6 +25,7 @@ VIEWS = (
     "workers",
     "blocks",
     "transfers",
+    "graph",
     "failures",
     "logs",
     "profile",
@@ -164,6 +165,30 @@ def test_what_waits_says_why_and_is_cancelled(page: Any, run: fs.Cluster) -> Non
     assert EVIL in dialog.inner_text()
     dialog.get_by_role("button", name="Back").click()
     assert not dialog.is_visible()
+
+
+def test_the_graph_is_drawn_and_walked_by_the_keyboard(page: Any, run: fs.Cluster) -> None:
+    main = show(page, run, "graph")
+    canvas = main.get_by_role("img", name="Graph: ")
+    main.get_by_text("tasks and blocks, ").wait_for()
+    canvas.focus()
+    page.keyboard.press("ArrowDown")
+    chosen = sync_api.expect(main.locator("p[role=status]").first)
+    for _ in range(8):
+        page.keyboard.press("ArrowLeft")
+    chosen.to_contain_text("gate ", timeout=TIMEOUT_MS)
+    page.keyboard.press("ArrowRight")
+    chosen.to_contain_text(": waiting; needs 1, is needed by 0", timeout=TIMEOUT_MS)
+    page.keyboard.press("+")
+    page.keyboard.press("Enter")
+    dialog = page.get_by_role("dialog")
+    dialog.get_by_text("square(gate) waits for").wait_for()
+    dialog.get_by_role("button", name="Close").or_(
+        dialog.get_by_role("button", name="Back")
+    ).click()
+    main.get_by_label("by", exact=True).select_option("functions")
+    main.get_by_text("functions, 1 edges").wait_for()
+    assert main.get_by_role("row", name="square gate").count() == 1
 
 
 def test_failures_show_their_traceback(page: Any, run: fs.Cluster) -> None:

@@ -13,6 +13,7 @@ import freestone as fs
 from freestone.observe import report, trace
 from freestone.observe.dashboard import Dashboard
 from freestone.observe.dashboard.recorded import RecordedRanks, RecordedRun
+from freestone.observe.report import memory
 from tests.observe.test_report import joined, moved, task
 
 EVIL = "<img src=x onerror=\"document.title='owned'\">"
@@ -36,8 +37,12 @@ def many() -> list[dict[str, Any]]:
     return [joined(0), joined(1), *tasks, moved(0, 1, 3, 0.5, 1000)]
 
 
-def test_a_task_of_a_hundred_thousand_is_found(many: list[dict[str, Any]]) -> None:
-    shown = recorded(many)
+@pytest.fixture(scope="module")
+def shown(many: list[dict[str, Any]]) -> RecordedRun:
+    return recorded(many)
+
+
+def test_a_task_of_a_hundred_thousand_is_found(shown: RecordedRun) -> None:
     whole = shown.questions["timeline"]({"width": "800"})
     assert whole["count"] == MANY
     assert len(whole["tasks"]) <= 4000
@@ -46,8 +51,7 @@ def test_a_task_of_a_hundred_thousand_is_found(many: list[dict[str, Any]]) -> No
     assert [name for *_, name, _ in one["tasks"]] == [f"{4000:032x}", f"{4001:032x}"]
 
 
-def test_the_story_of_a_task_names_its_inputs(many: list[dict[str, Any]]) -> None:
-    shown = recorded(many)
+def test_the_story_of_a_task_names_its_inputs(shown: RecordedRun) -> None:
     text = shown.questions["explain"]({"name": "f" * 32})["text"]
     assert text.startswith("fail, attempt 1 on worker-0: ready 0 s before it began at 1 min 40 s;")
     assert f"needed {EVIL} (00000000), which ended at 1 ms" in text
@@ -55,13 +59,42 @@ def test_the_story_of_a_task_names_its_inputs(many: list[dict[str, Any]]) -> Non
         shown.questions["explain"]({"name": "0"})
 
 
-def test_failures_and_transfers_are_those_of_the_trace(many: list[dict[str, Any]]) -> None:
-    shown = recorded(many)
+def test_failures_and_transfers_are_those_of_the_trace(shown: RecordedRun) -> None:
     (failure,) = shown.questions["failures"]({})["failures"]
     assert (failure["label"], failure["ended"]) == ("fail", "raised")
     (pair,) = shown.questions["transfers"]({})["pairs"]
     assert (pair["source"], pair["nbytes"]) == ("worker-0", 1000)
     assert shown.questions["summary"]({})["failed"] == 1
+
+
+def test_what_needed_what_is_known(many: list[dict[str, Any]], shown: RecordedRun) -> None:
+    graph = shown.questions["graph"]({})
+    assert graph["unfinished"] == MANY
+    assert graph["nodes"]["name"] == []
+    labels = [one["label"] for one in graph["functions"]]
+    assert labels == [EVIL, "fail", "long"]
+    assert graph["between"] == [(0, 1, 1)]
+    few = recorded([one for one in many if one["kind"] == "task"][-3:] + many[2:4])
+    graph = few.questions["graph"]({})
+    names = graph["nodes"]["name"]
+    edges = zip(graph["edges"]["from"], graph["edges"]["to"], strict=True)
+    assert [(names[one], names[other]) for one, other in edges] == [(f"{0:032x}", "f" * 32)]
+    assert "raised" in graph["nodes"]["stage"]
+
+
+def test_memory_counts_for_the_function_that_raised_it() -> None:
+    def took(start_s: float, label: str, nbytes: int, executor: int = 1) -> dict[str, Any]:
+        return task(0, start_s, 0.1, label=label, resident_nbytes=nbytes, executor=executor)
+
+    tasks = [took(0, "a", 50), took(1, "b", 90), took(2, "a", 90), took(3, "c", 0)]
+    found = memory.load([*tasks, took(4, "c", 20, executor=2)])
+    peaks = {one.label: one.peak_nbytes for one in found.functions}
+    assert peaks == {"a": 50, "b": 90, "c": 20}
+    assert [(one.pid, one.peak_nbytes, one.label) for one in found.executors] == [
+        (1, 90, "b"),
+        (2, 20, "c"),
+    ]
+    assert "raised an executor to" in memory.memory_page(found)
 
 
 def test_an_empty_trace_is_shown() -> None:

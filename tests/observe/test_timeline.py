@@ -6,7 +6,6 @@ from typing import Any
 
 import numpy as np
 
-from freestone.observe.dashboard import timeline
 from freestone.observe.dashboard.timeline import Columns, Timeline
 
 WIDTH = 1000
@@ -86,9 +85,8 @@ def test_long_ones_stay_among_short_ones() -> None:
     assert set(found["cells"]["lane"]) == {0}
 
 
-def test_the_oldest_go_when_there_are_too_many(monkeypatch: Any) -> None:
-    monkeypatch.setattr(timeline, "MAX_ATTEMPTS", 100)
-    made = Timeline(0)
+def test_the_oldest_go_when_there_are_too_many() -> None:
+    made = Timeline(0, limit=100)
     for n in range(0, 300, 30):
         records = [task(at, 0.5) for at in range(n, n + 30)]
         made.add(len(records), columns(records))

@@ -3,7 +3,7 @@
 use freestone_base::{Resources, WorkerId};
 use freestone_core::manager::{
     Arguments, Attempt, DURATION_BOUNDS_NS, Explanation, Failure, Fields, Overview, Pause,
-    RecentFailure, Statistics, TaskFigures, Why, WorkerFigures,
+    RecentFailure, Statistics, TaskFigures, TaskGraph, Why, WorkerFigures,
 };
 use freestone_core::wire::{FileProblem, MAX_FRAME, TaskFailure, WorkerStatus};
 use pyo3::prelude::*;
@@ -151,6 +151,10 @@ fn status<'py>(py: Python<'py>, status: &WorkerStatus) -> PyResult<Bound<'py, Py
 }
 
 fn worker<'py>(py: Python<'py>, figures: &WorkerFigures) -> PyResult<Bound<'py, PyDict>> {
+    let executors = PyDict::new(py);
+    for (pid, nbytes) in &figures.executors {
+        executors.set_item(pid, nbytes)?;
+    }
     Ok(dict!(py, {
         "worker": figures.worker.to_string(),
         "pid": figures.pid,
@@ -165,6 +169,7 @@ fn worker<'py>(py: Python<'py>, figures: &WorkerFigures) -> PyResult<Bound<'py, 
         "done": figures.done,
         "blocks": figures.blocks,
         "nbytes": figures.nbytes,
+        "executors": executors,
         "status": status(py, &figures.status)?,
     }))
 }
@@ -314,6 +319,25 @@ fn recent_failure<'py>(py: Python<'py>, failure: &RecentFailure) -> PyResult<Bou
     }))
 }
 
+/// Columns of nodes: of a run with thousands of them, a dict for each would take long.
+fn task_graph<'py>(py: Python<'py>, graph: &TaskGraph) -> PyResult<Bound<'py, PyDict>> {
+    let nodes = &graph.nodes;
+    let (from, to): (Vec<u32>, Vec<u32>) = graph.edges.iter().copied().unzip();
+    Ok(dict!(py, {
+        "unfinished": graph.unfinished,
+        "names": nodes.iter().map(|node| node.name.to_string()).collect::<Vec<_>>(),
+        "functions": nodes.iter().map(|node| node.function).collect::<Vec<_>>(),
+        "stages": nodes.iter().map(|node| node.stage.as_ref()).collect::<Vec<_>>(),
+        "workers": nodes
+            .iter()
+            .map(|node| node.worker.map(|worker| worker.to_string()))
+            .collect::<Vec<_>>(),
+        "from": from,
+        "to": to,
+        "between": &graph.between,
+    }))
+}
+
 /// A run by function.
 pub fn overview(py: Python<'_>, overview: &Overview) -> PyResult<Py<PyAny>> {
     let functions = list(py, &overview.functions, |py, function| {
@@ -329,8 +353,11 @@ pub fn overview(py: Python<'_>, overview: &Overview) -> PyResult<Py<PyAny>> {
             "blocks": function.blocks,
             "replicas": function.replicas,
             "nbytes": function.nbytes,
+            "peak_nbytes": function.peak_nbytes,
+            "resident_nbytes": function.resident_nbytes,
         }))
     })?;
+    let graph = overview.graph.as_ref().map(|graph| task_graph(py, graph)).transpose()?;
     let blocks = list(py, &overview.blocks, |py, block| {
         Ok(dict!(py, {
             "name": block.name.to_string(),
@@ -345,6 +372,7 @@ pub fn overview(py: Python<'_>, overview: &Overview) -> PyResult<Py<PyAny>> {
         "functions": functions,
         "tasks": list(py, &overview.tasks, task)?,
         "blocks": blocks,
+        "graph": graph,
         "failures": list(py, &overview.failures, recent_failure)?,
     })
     .into_any()

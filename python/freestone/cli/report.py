@@ -49,7 +49,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 def execute(arguments: argparse.Namespace, output: Output) -> int:
     """Read the trace, say what it says first, and show it or write the page."""
     for path in filter(None, (arguments.trace, arguments.compare)):
-        if not os.path.isfile(path):
+        if not os.path.exists(path):
             raise FileMissingError(path)
     if arguments.out and arguments.serve:
         raise UsageError("-o writes a page, and --serve shows one: give one of them")
@@ -105,7 +105,7 @@ def _open_browser(link: str) -> None:
 def _load(path: str, old: str | None) -> _Report:
     from freestone.observe import chrome
 
-    if not chrome.is_chrome(path):
+    if not os.path.isdir(path) and not chrome.is_chrome(path):
         return _of_run(path, old)
     if old is not None:
         raise UsageError(f"--compare is for traces of runs, and {path} is of ranks")
@@ -136,12 +136,13 @@ def _of_run(path: str, old: str | None) -> _Report:
 
 
 def _of_ranks(path: str) -> _Report:
-    from freestone.observe import chrome, trace
+    from freestone.observe import trace
+    from freestone.observe.dashboard.ranks import read_ranks
     from freestone.observe.dashboard.recorded import RecordedRanks
     from freestone.observe.report import ranks
 
     with trace.expecting_trace(path):
-        found = ranks.load(chrome.read(path))
+        found = ranks.load(read_ranks(path))
     return _Report(
         {"seconds": found.seconds, "says": ranks.summary(found)},
         lambda: ranks.page(found, Path(path).stem),

@@ -217,7 +217,15 @@ class Everywhere:
         if any(one["slots"] and not one["leaving"] for one in self.client.workers()):
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore", RuntimeWarning)
-                self.run(os.getpid, timeout_s=timeout_s)
+                self._await_executors(timeout_s)
+
+    def _await_executors(self, timeout_s: float | None) -> None:
+        try:
+            self.run(os.getpid, timeout_s=timeout_s)
+        except WaitTimeoutError as error:
+            raise WaitTimeoutError(
+                timeout_s=error.timeout_s, pending=error.pending, restarted=True
+            ) from None
 
     def _chosen(self, workers: Iterable[int | str] | int | str | None) -> list[str]:
         there = self.client.workers()

@@ -284,15 +284,29 @@ class WaitTimeoutError(FreestoneError, TimeoutError):
     timeout_s: float
     pending: int
 
-    def __init__(self, *, timeout_s: float, pending: int = 1, cancelled: bool = False) -> None:
+    def __init__(
+        self,
+        *,
+        timeout_s: float,
+        pending: int = 1,
+        cancelled: bool = False,
+        restarted: bool = False,
+    ) -> None:
         tasks = "1 task has" if pending == 1 else f"{pending} tasks have"
         fate = (
             f"{'is' if pending == 1 else 'are'} cancelled; wait longer"
             if cancelled
             else "will go on; wait longer, cancel, or ask cluster.explain(future) why"
         )
+        problem = f"{tasks} not ended after {format_seconds(timeout_s)}, and {fate}"
+        if restarted:
+            workers = "1 worker" if pending == 1 else f"{pending} workers"
+            problem = (
+                f"the new executors of {workers} take no calls after {format_seconds(timeout_s)}; "
+                "they go on starting, and calls wait for them"
+            )
         super().__init__(
-            f"{tasks} not ended after {format_seconds(timeout_s)}, and {fate}",
+            problem,
             timeout_s=timeout_s,
             pending=pending,
         )

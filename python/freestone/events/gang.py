@@ -18,6 +18,7 @@ from freestone import _native
 from freestone.client.waiting import FIRST_COMPLETED, wait
 from freestone.errors import ConfigurationError
 from freestone.errors.events import RankLostError
+from freestone.events import tracing
 from freestone.events.grace import Grace
 from freestone.events.outcome import Outcome, carry_out, pickled, write_trace
 from freestone.events.rank import Rank
@@ -46,7 +47,7 @@ class Rendezvous:
     ranks: int
     settings: dict[str, Any]
     arena: int
-    is_traced: bool = False
+    rings: str | None = None
     memory: str | None = None
     begun: str | None = None
     meeting: str | None = None
@@ -114,15 +115,15 @@ def spmd(
             )
             for rank in range(ranks)
         ]
+        waiting = _Waiting(futures, Grace(watch))
         try:
-            outcomes = _Waiting(futures, Grace(watch)).outcomes()
-            write_trace(resolved.trace, outcomes)
-            return results(outcomes)
+            return results(waiting.outcomes())
         except BaseException:
             # Also those that go on to compute after another rank has failed.
             client.cancel(futures)
             raise
         finally:
+            write_trace(resolved.trace, waiting.found)
             if isinstance(watch, _native.events.EventMeeting):
                 watch.close()
 
@@ -131,18 +132,18 @@ def _place(
     workers: list[Any], ranks: int, settings: Settings, begun: int
 ) -> tuple[Rendezvous, _native.events.EventMemory | _native.events.EventMeeting]:
     """Return where ranks find each other, and what watches over them there."""
-    native, arena, is_traced = settings.native(), settings.arena, settings.trace is not None
+    native, arena, rings = settings.native(), settings.arena, tracing.begin(settings.trace)
     elsewhere = [one["host"] for one in workers if one["host"] != socket.gethostname()]
     if not elsewhere:
         memory = _native.events.EventMemory(ranks, arena=arena)
         path, begun_path = (f"/proc/{os.getpid()}/fd/{each}" for each in (memory.fd, begun))
-        place = Rendezvous(ranks, native, arena, is_traced, memory=path, begun=begun_path)
+        place = Rendezvous(ranks, native, arena, rings, memory=path, begun=begun_path)
         return place, memory
     identity = _native.tls.make_identity(1)
     address = listen_towards(elsewhere[0]).removeprefix("tcp://")
     meeting = _native.events.EventMeeting(address, identity)
     threading.Thread(target=_hold, args=(meeting, ranks), daemon=True).start()
-    place = Rendezvous(ranks, native, arena, is_traced, meeting=meeting.address, identity=identity)
+    place = Rendezvous(ranks, native, arena, rings, meeting=meeting.address, identity=identity)
     return place, meeting
 
 
@@ -185,7 +186,7 @@ def _be(
     except (RankLostError, OSError) as error:
         # Of another rank, which it could not meet.
         return pickled(Outcome(error=error), rank)
-    return pickled(carry_out(Rank(native, is_traced=place.is_traced), main, args + own), rank)
+    return pickled(carry_out(Rank(native, place.rings), main, args + own), rank)
 
 
 class _Waiting:
@@ -194,18 +195,18 @@ class _Waiting:
     def __init__(self, futures: list[Future], grace: Grace) -> None:
         self._grace = grace
         self._numbers = {future: rank for rank, future in enumerate(futures)}
-        self._found = [Outcome() for _ in futures]
+        self.found = [Outcome() for _ in futures]
         self._left = set(futures)
 
     def outcomes(self) -> list[Outcome]:
         """Return how the ranks ended, once all have, or one failed so long ago."""
         while self._left and not self._grace.is_over():
             self._wait()
-        others = [one for one in self._found if not (one.own and _is_lost(one))]
+        others = [one for one in self.found if not (one.own and _is_lost(one))]
         if not self._left and others and all(one.error is None for one in others):
             # Whoever asked for lost ranks went on without them.
-            return [Outcome() if _is_lost(one) else one for one in self._found]
-        return self._found
+            return [Outcome() if _is_lost(one) else one for one in self.found]
+        return self.found
 
     def _wait(self) -> None:
         timeout_s = self._grace.wait_s(self._numbers[future] for future in self._left)
@@ -215,14 +216,14 @@ class _Waiting:
 
     def _take(self, future: Future, rank: int) -> None:
         try:
-            self._found[rank] = pickle.loads(future.result())
+            self.found[rank] = pickle.loads(future.result())
         except Exception as error:
             lost = RankLostError(f"rank {rank} is lost: {error}", rank=rank)
             lost.__cause__ = error
-            self._found[rank] = Outcome(error=lost, own=True)
+            self.found[rank] = Outcome(error=lost, own=True)
             self._grace.on_lost(rank)
             return
-        if self._found[rank].error is not None:
+        if self.found[rank].error is not None:
             self._grace.on_failed()
 
 

@@ -7,6 +7,7 @@ from typing import Any
 
 from freestone import _native
 from freestone.errors import ConfigurationError
+from freestone.events import tracing
 from freestone.events.outcome import Outcome, carry_out, own_path, write_trace
 from freestone.events.rank import Rank
 from freestone.events.settings import Settings
@@ -29,10 +30,11 @@ def run(
 ) -> list[Outcome]:
     """Run `main` as the rank that this process is; how it ended, beside nothing of the others."""
     native = invited.accept(settings.meet_timeout_s, settings.native())
-    outcome = carry_out(Rank(native, is_traced=settings.trace is not None), main, args)
+    path = own_path(settings.trace, native.rank)
+    outcome = carry_out(Rank(native, tracing.begin(path)), main, args)
     # By now others may have joined.
     outcomes = [Outcome() for _ in range(native.ranks)]
     outcomes[native.rank] = outcome
     # This process knows nothing of the others.
-    write_trace(own_path(settings.trace, native.rank), outcomes)
+    write_trace(path, outcomes)
     return outcomes

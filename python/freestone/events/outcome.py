@@ -11,12 +11,13 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from freestone import _native
+from freestone.errors import FreestoneError
 from freestone.errors.events import EventsError, RankFailedError
 from freestone.events import tracing
 from freestone.events.failing import add_origin
 from freestone.events.rank import Rank
-from freestone.events.tracing import Trace
 from freestone.functions import dumps_failure
+from freestone.observe.rings import Trace
 
 
 @dataclass
@@ -84,12 +85,11 @@ def pickled(outcome: Outcome, rank: int) -> bytes:
 
 def write_trace(path: str | None, outcomes: Sequence[Outcome]) -> None:
     """Write what ranks did, if that was noted; if that can't be done, warn: the run is over."""
-    traces = [outcome.trace for outcome in outcomes]
-    if path is None or not any(traces):
+    if path is None:
         return
     try:
-        tracing.write(path, traces)
-    except OSError as error:
+        tracing.end(path, [outcome.trace for outcome in outcomes])
+    except (OSError, FreestoneError) as error:
         text = f"the trace of the ranks could not be written to {path!r}: {error}"
         warnings.warn(text, RuntimeWarning, stacklevel=4)
 

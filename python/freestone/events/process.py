@@ -24,7 +24,7 @@ def work(job: dict[str, Any]) -> None:
     native = _native.events.EventRank.open(
         job["memory"], job["rank"], job["ranks"], arena=job["arena"], settings=job["settings"]
     )
-    rank = Rank(native, is_traced=job["is_traced"])
+    rank = Rank(native, job["rings"])
     try:
         main, args = loaded(job["program"])
     except BaseException as error:

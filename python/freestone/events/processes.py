@@ -14,6 +14,7 @@ from typing import Any
 from freestone import _native, functions
 from freestone.errors import NotSerializableError
 from freestone.errors.events import RankLostError
+from freestone.events import tracing
 from freestone.events.grace import Grace
 from freestone.events.memory_files import loaded, write
 from freestone.events.outcome import Outcome
@@ -37,6 +38,7 @@ class Processes:
     def __init__(self, ranks: int, settings: Settings) -> None:
         self._ranks = ranks
         self._settings = settings
+        self._rings = tracing.begin(settings.trace)
         self._memory = _native.events.EventMemory(ranks, arena=settings.arena)
         self._started: dict[int, subprocess.Popen[bytes]] = {}
         self._results = [os.memfd_create(f"rank-{rank}") for rank in range(ranks)]
@@ -66,7 +68,7 @@ class Processes:
             "result": self._results[rank],
             "arena": self._settings.arena,
             "settings": self._settings.native(),
-            "is_traced": self._settings.trace is not None,
+            "rings": self._rings,
             "path": sys.path,
             "parent": os.getpid(),
         }

@@ -12,7 +12,8 @@ from freestone import _native
 from freestone._native.events import Event, TaskFuture
 from freestone.events.coroutines import Arrival
 from freestone.events.tasks import Function, label_of
-from freestone.events.tracing import Recording, Span, Trace
+from freestone.events.tracing import Recording
+from freestone.observe.rings import Span, Trace
 from freestone.units import parse_nbytes
 
 SELF: Final = -1
@@ -45,10 +46,10 @@ class Rank:
 
     __slots__ = ("_native", "_recording", "id")
 
-    def __init__(self, native: _native.events.EventRank, *, is_traced: bool = False) -> None:
+    def __init__(self, native: _native.events.EventRank, rings: str | None = None) -> None:
         self._native = native
         self.id: int = native.rank
-        self._recording = Recording() if is_traced else None
+        self._recording = None if rings is None else Recording(native.rank, rings)
         native.set_owner(self)
 
     def noted(self, kind: str, name: str) -> AbstractContextManager[Span | None]:

@@ -11,7 +11,7 @@ from typing import Any
 from freestone import _native
 from freestone.errors import ConfigurationError
 from freestone.errors.events import EventsLeftWarning, RunStuckError
-from freestone.events import joined, world
+from freestone.events import joined, tracing, world
 from freestone.events.outcome import Outcome, carry_out, write_trace
 from freestone.events.processes import Processes
 from freestone.events.rank import Rank
@@ -156,9 +156,10 @@ def _run_threads(
         ranks, arena=settings.arena, settings=settings.native()
     )
     outcomes = [Outcome() for _ in natives]
+    rings = tracing.begin(settings.trace)
 
     def work(index: int) -> None:
-        rank = Rank(natives[index], is_traced=settings.trace is not None)
+        rank = Rank(natives[index], rings)
         outcomes[index] = carry_out(rank, main, args)
 
     others = [threading.Thread(target=work, args=(index,)) for index in range(1, ranks)]

@@ -1,88 +1,44 @@
 """What ranks did and when, for Perfetto: tasks, waits, and an arrow from each event to who took it.
 
-See docs/decisions/075-traces-of-ranks-are-kept-in-memory-and-matched-by-count.md
+See docs/decisions/075-ranks-note-what-they-do-in-files-that-they-map.md
 """
 
 from __future__ import annotations
 
+import contextlib
+import os
+import shutil
 import threading
 import time
-from collections import Counter, deque
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any
 
 from freestone.observe import chrome
+from freestone.observe.forms import PARTIAL
+from freestone.observe.ranks import events
+from freestone.observe.rings import Key, Ring, Span, Trace, encoded, read_folder
 
-__all__ = ["Recording", "Span", "Trace", "write"]
-
-MAX_SPANS = 100_000
-"""So much is kept of each rank: the last."""
-
-Key = tuple[int, str, int]
-"""An event from or to a rank, by its identifier; and how many of it there were before."""
-
-
-@dataclass(slots=True)
-class Span:
-    """Something that a thread of a rank did.
-
-    Attributes
-    ----------
-    name, kind : str
-        For people; ``main``, ``task``, ``wait``, ``retrieve``, ``fire`` or ``lock``.
-    thread : int
-        Its number, from 0 for the rank's own program.
-    begin_ns, end_ns : int
-        By the clock of the rank's machine.
-    fired, taken : tuple of Key
-        Events that it fired, by their targets, and that it took, by their sources.
-    error : str
-        The exception that it raised.
-    """
-
-    name: str
-    kind: str
-    thread: int
-    begin_ns: int
-    end_ns: int = 0
-    fired: tuple[Key, ...] = ()
-    taken: tuple[Key, ...] = ()
-    error: str = ""
-
-
-@dataclass
-class Trace:
-    """What a rank did, as it is handed over at its end.
-
-    Attributes
-    ----------
-    spans : list of Span
-        In the order in which they ended.
-    dropped : int
-        Earlier ones that are not there any more.
-    boot : str
-        The machine, since it was started.
-    epoch_ns : int
-        What its clock is behind the time of day.
-    """
-
-    spans: list[Span] = field(default_factory=list)
-    dropped: int = 0
-    boot: str = ""
-    epoch_ns: int = 0
+__all__ = ["Recording", "begin", "end", "rings_of"]
 
 
 class Recording:
-    """Notes what a rank does; made by the thread that runs the rank's program."""
+    """Notes what a rank does; made by the thread that runs the rank's program.
 
-    def __init__(self) -> None:
-        self._spans: deque[Span] = deque(maxlen=MAX_SPANS)
-        self._count = 0
+    Parameters
+    ----------
+    rank
+        Its number.
+    folder
+        Where the rings of the run are; the rank keeps its own for itself if they are elsewhere.
+    """
+
+    def __init__(self, rank: int = 0, folder: str = "") -> None:
+        self._ring = _ring(rank, folder)
         self._lock = threading.Lock()
         self._threads = {threading.get_ident(): 0}
+        self._open: dict[int, bytes] = {}
         self._fired: Counter[tuple[int, str]] = Counter()
         self._taken: Counter[tuple[int, str]] = Counter()
 
@@ -91,6 +47,8 @@ class Recording:
         """Note what is done in the block, also when it raises."""
         thread = self._threads.setdefault(threading.get_ident(), len(self._threads))
         span = Span(name, kind, thread, time.monotonic_ns())
+        # What is over in a moment is not worth noting before.
+        outer = self._begin(span) if kind != "fire" else b""
         try:
             yield span
         except BaseException as error:
@@ -99,8 +57,20 @@ class Recording:
         finally:
             span.end_ns = time.monotonic_ns()
             with self._lock:
-                self._count += 1
-                self._spans.append(span)
+                self._ring.add(span)
+            if kind != "fire":
+                self._end(thread, outer)
+
+    def _begin(self, span: Span) -> bytes:
+        """Note that a span is not over, in the place of the one around it, which is returned."""
+        outer = self._open.get(span.thread, b"")
+        self._open[span.thread] = text = encoded(span)
+        self._ring.set_open(span.thread, text)
+        return outer
+
+    def _end(self, thread: int, outer: bytes) -> None:
+        self._open[thread] = outer
+        self._ring.set_open(thread, outer)
 
     def fire(self, targets: Iterable[int], id: str) -> tuple[Key, ...]:
         """Return the numbers of an event that is about to be fired, one for each target."""
@@ -132,58 +102,52 @@ class Recording:
 
     def end(self) -> Trace:
         """Return what it noted."""
-        epoch_ns = time.time_ns() - time.monotonic_ns()
-        boot = Path("/proc/sys/kernel/random/boot_id").read_text("ascii").strip()
         with self._lock:
-            spans = list(self._spans)
-            return Trace(spans, self._count - len(spans), boot, epoch_ns)
+            return self._ring.trace()
 
 
-def write(path: str, traces: Sequence[Trace | None]) -> None:
-    """Write what ranks did as a file for Perfetto and chrome://tracing.
+def _ring(rank: int, folder: str) -> Ring:
+    if folder and os.path.isdir(folder):
+        with contextlib.suppress(OSError):
+            return Ring(os.path.join(folder, f"rank-{rank}"))
+    return Ring()
+
+
+def rings_of(path: str | None) -> str | None:
+    """Return the folder of the rings of a run whose trace is written to a file; none without it."""
+    return None if path is None else f"{os.path.abspath(path)}{PARTIAL}"
+
+
+def begin(path: str | None) -> str | None:
+    """Make the folder of the rings of a run; its path, or None if the run is not traced.
+
+    Ranks keep what they do for themselves if it can't be made: the trace is written at the end.
+    """
+    folder = rings_of(path)
+    if folder is not None and path is not None:
+        with contextlib.suppress(OSError):
+            shutil.rmtree(folder, ignore_errors=True)
+            os.makedirs(folder, mode=0o700)
+            chrome.begin(path, folder)
+    return folder
+
+
+def end(path: str, traces: Sequence[Trace | None]) -> None:
+    """Write what ranks did as a file for Perfetto and chrome://tracing; their rings go.
 
     Parameters
     ----------
     path
         Replaced once it is whole.
     traces
-        Of each rank; none of those that were lost or are elsewhere.
+        Of each rank; none of those that were lost or are elsewhere. The rings of those that were
+        lost on this machine are read.
     """
-    chrome.write(path, _events(traces), "ns")
-
-
-def _events(traces: Sequence[Trace | None]) -> Iterator[dict[str, Any]]:
-    there = [(rank, trace) for rank, trace in enumerate(traces) if trace is not None]
-    fired = {(rank, *key) for rank, trace in there for span in trace.spans for key in span.fired}
-    numbers: dict[Any, int] = {}
-    for rank, trace in there:
-        title = f"rank {rank}" + (f", {trace.dropped:,} more before" if trace.dropped else "")
-        yield {"ph": "M", "name": "process_name", "pid": rank, "args": {"name": title}}
-        for thread in sorted({span.thread for span in trace.spans}):
-            about = {"name": f"worker {thread}" if thread else "program"}
-            yield {"ph": "M", "name": "thread_name", "pid": rank, "tid": thread, "args": about}
-        # Ranks of one machine have one clock; of others, what the time of day says.
-        late_ns = trace.epoch_ns - there[0][1].epoch_ns if trace.boot != there[0][1].boot else 0
-        for span in trace.spans:
-            yield from _span(rank, span, late_ns, fired, numbers)
-
-
-def _span(
-    rank: int, span: Span, late_ns: int, fired: set[Any], numbers: dict[Any, int]
-) -> Iterator[dict[str, Any]]:
-    at = {"pid": rank, "tid": span.thread}
-    begin_us, end_us = ((ns + late_ns) / 1e3 for ns in (span.begin_ns, span.end_ns))
-    args: dict[str, Any] = {"took": [f"{id} from {source}" for source, id, _ in span.taken]}
-    if span.error:
-        args["raised"] = span.error
-    about = {"ph": "X", "name": span.name, "cat": span.kind, "ts": begin_us, "args": args}
-    yield {**about, **at, "dur": max(0.001, end_us - begin_us)}
-    arrows = [(begin_us, "s", (rank, target, id, number)) for target, id, number in span.fired]
-    # Who waits has an event at the end; a task at its beginning.
-    taken_us = max(begin_us, end_us - 0.001) if span.kind == "wait" else begin_us
-    arrows += [(taken_us, "f", (source, rank, id, number)) for source, id, number in span.taken]
-    for at_us, phase, key in arrows:
-        if key in fired:
-            number = numbers.setdefault(key, len(numbers) + 1)
-            arrow = {"ph": phase, "name": key[2], "cat": "event", "id": number, "ts": at_us}
-            yield {**arrow, **at, **({"bp": "e"} if phase == "f" else {})}
+    folder = rings_of(path) or ""
+    rings = read_folder(folder)
+    rings += [None] * (len(traces) - len(rings))
+    found = [trace or ring for trace, ring in zip(traces, rings, strict=False)]
+    chrome.end(path)
+    if any(found):
+        chrome.write(path, events(found), "ns")
+    shutil.rmtree(folder, ignore_errors=True)

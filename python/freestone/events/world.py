@@ -14,6 +14,7 @@ from typing import Any
 from freestone import _native
 from freestone.errors import ConfigurationError
 from freestone.errors.events import EventTimeoutError
+from freestone.events import tracing
 from freestone.events.outcome import Outcome, carry_out, pickled, write_trace
 from freestone.events.rank import Rank
 from freestone.events.settings import Settings
@@ -41,8 +42,11 @@ def run(
     """
     world = _begin(comm, settings(1).meet_timeout_s)
     resolved = settings(world.ranks)
+    rings = tracing.rings_of(resolved.trace)
+    if world.rank == 0:
+        tracing.begin(resolved.trace)
     native = world.start(resolved.native())
-    outcome = carry_out(Rank(native, is_traced=resolved.trace is not None), main, args)
+    outcome = carry_out(Rank(native, rings), main, args)
     ended = world.exchange(pickled(outcome, world.rank))
     # A rank in C takes part, and has nothing to say.
     outcomes = [pickle.loads(one) if one else Outcome() for one in ended]

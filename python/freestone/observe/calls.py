@@ -85,25 +85,34 @@ class _Shown:
     """An object of a class that is not imported."""
 
     _shown_args: tuple[Any, ...] = ()
+    _shown_items: dict[Any, Any]
+    _shown_list: list[Any]
+    _has_more = False
 
     def __new__(cls, *args: Any, **_: Any) -> _Shown:
         made = object.__new__(cls)
         made._shown_args = args
+        made._shown_items = {}
+        made._shown_list = []
         return made
 
     def __init__(self, *_: Any, **__: Any) -> None:
         pass
 
     def __setstate__(self, _: Any) -> None:
-        pass
+        self._has_more = True
 
-    def __setitem__(self, _: Any, __: Any) -> None:
-        pass
+    def __setitem__(self, key: Any, value: Any) -> None:
+        self._shown_items[key] = value
 
-    def extend(self, _: Any) -> None:
-        pass
+    def append(self, item: Any) -> None:
+        self._shown_list.append(item)
 
-    append = add = extend
+    def extend(self, items: Any) -> None:
+        self._shown_list.extend(items)
+
+    def add(self, item: Any) -> None:
+        self._shown_list.append(item)
 
 
 class _Repr(reprlib.Repr):
@@ -126,7 +135,10 @@ class _Repr(reprlib.Repr):
         args = [arg for arg in x._shown_args if arg is not None]
         if level <= 0 or is_private or len(args) > self.maxtuple:
             return f"{name.strip('_')}({_MORE})"
-        return f"{name}({', '.join(self.repr1(arg, level - 1) for arg in args)})"
+        # A subclass of a dict or a list, and what is in it.
+        args += [held for held in (x._shown_items, x._shown_list) if held]
+        texts = [self.repr1(arg, level - 1) for arg in args]
+        return f"{name}({', '.join(texts or [_MORE] * x._has_more)})"
 
     def repr_ndarray(self, array: Any, _: int) -> str:
         return f"{array.dtype}{list(array.shape)}"

@@ -15,13 +15,14 @@ from typing import Any
 from freestone.errors import FormatError
 from freestone.observe.forms import replaced
 
-__all__ = ["MAX_NBYTES", "is_chrome", "read", "write", "written"]
+__all__ = ["MAX_NBYTES", "begin", "end", "is_chrome", "read", "write", "written"]
 
 MAX_NBYTES = 1 << 28
 """A larger file is read by Perfetto alone."""
 _REMEMBERED = 16
 
 _written: dict[str, None] = {}
+_begun: dict[str, str] = {}
 
 
 def write(path: str | os.PathLike[str], events: Iterable[Mapping[str, Any]], unit: str) -> int:
@@ -54,8 +55,21 @@ def write(path: str | os.PathLike[str], events: Iterable[Mapping[str, Any]], uni
 
 
 def written() -> list[str]:
-    """Return the paths of the files that this program wrote last, the newest first."""
-    return list(_written)[::-1]
+    """Return the paths of the files that this program wrote last, the newest first.
+
+    Before them stand the folders of runs of ranks that have not ended.
+    """
+    return [*_begun.values(), *list(_written)[::-1]]
+
+
+def begin(path: str, folder: str) -> None:
+    """Note that a run of ranks has begun, whose rings are in a folder until the file is written."""
+    _begun[os.path.abspath(path)] = folder
+
+
+def end(path: str) -> None:
+    """Note that a run of ranks has ended."""
+    _begun.pop(os.path.abspath(path), None)
 
 
 def is_chrome(path: str | os.PathLike[str]) -> bool:

@@ -77,6 +77,9 @@ class WorkerFigures:
         Calls that it holds and that it ran.
     blocks, nbytes : int
         Blocks that it holds, and their bytes.
+    executors : mapping of int to int
+        Of each executor that has run a call of 2 ms or more, by its process id, the most bytes that
+        the process has had in memory, with blocks that it maps.
     status : WorkerStatus
         What it last said of itself.
     """
@@ -94,6 +97,7 @@ class WorkerFigures:
     done: int = 0
     blocks: int = 0
     nbytes: int = 0
+    executors: Mapping[int, int] = field(default_factory=dict)
     status: WorkerStatus = field(default_factory=WorkerStatus)
 
     @classmethod

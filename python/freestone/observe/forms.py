@@ -50,6 +50,8 @@ FIELDS: dict[str, type] = {
     "duration_ns": int,
     "storing_ns": int,
     "nbytes": int,
+    "executor": int,
+    "resident_nbytes": int,
     "slots": int,
     "ended": str,
     "inputs": str,

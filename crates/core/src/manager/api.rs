@@ -579,6 +579,8 @@ pub struct WorkerFigures {
     pub blocks: u64,
     /// Their bytes.
     pub nbytes: u64,
+    /// The processes of its executors, and the most bytes that each has had in memory.
+    pub executors: Vec<(u32, u64)>,
     /// What it last said of itself.
     pub status: WorkerStatus,
 }

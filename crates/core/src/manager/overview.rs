@@ -39,6 +39,8 @@ pub struct Query {
     pub label: Option<String>,
     /// Only those that are `waiting`, `ready` or `assigned`, if given.
     pub stage: Option<String>,
+    /// With what waits for what, task by task if there are at most so many.
+    pub graph: Option<usize>,
 }
 
 /// A run, function by function.
@@ -54,6 +56,34 @@ pub struct Overview {
     pub blocks: Vec<BlockFigures>,
     /// The last failures, oldest first.
     pub failures: Vec<RecentFailure>,
+    /// What waits for what, if it was asked for.
+    pub graph: Option<TaskGraph>,
+}
+
+/// What waits for what. A function is its position in `Overview::functions`.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct TaskGraph {
+    /// Tasks that have not ended.
+    pub unfinished: u64,
+    /// They, and what is there and they need; none if there are more tasks than were asked for.
+    pub nodes: Vec<GraphNode>,
+    /// From each node to those that need what it makes, by their positions in `nodes`.
+    pub edges: Vec<(u32, u32)>,
+    /// How many inputs of the second function's unfinished tasks the first makes or has made.
+    pub between: Vec<(u32, u32, u64)>,
+}
+
+/// A task that has not ended, or a block that one needs.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct GraphNode {
+    /// What it makes, or the block.
+    pub name: Name,
+    /// The function; none of a block that the program put.
+    pub function: Option<u32>,
+    /// `waiting`, `ready`, `assigned`; `done` of a block that is there.
+    pub stage: Cow<'static, str>,
+    /// Where the task was sent.
+    pub worker: Option<WorkerId>,
 }
 
 /// The tasks of a function, and the blocks that they made.
@@ -81,6 +111,11 @@ pub struct FunctionFigures {
     pub replicas: u64,
     /// Their bytes, each counted once.
     pub nbytes: u64,
+    /// The most bytes of them that were at workers at once, each counted once.
+    pub peak_nbytes: u64,
+    /// The most that an executor's process has had in memory after a call that raised it; 0 if no
+    /// call that was measured did.
+    pub resident_nbytes: u64,
 }
 
 /// An unfinished task.

@@ -181,6 +181,8 @@ impl Record {
                     ("duration_ns", spent.duration_ns),
                     ("storing_ns", spent.storing_ns),
                     ("nbytes", *nbytes),
+                    ("executor", u64::from(spent.pid)),
+                    ("resident_nbytes", spent.resident),
                 ])
             }
             Self::Transfer { name, source, target, nbytes, end_ns, duration_ns } => {

@@ -14,8 +14,15 @@ pub(super) fn name(number: u32) -> Name {
     Name::of(&number.to_le_bytes())
 }
 
-const SPENT: Spent =
-    Spent { start_ns: 0, opening_ns: 0, duration_ns: 1000, storing_ns: 0, memory: 0 };
+const SPENT: Spent = Spent {
+    start_ns: 0,
+    opening_ns: 0,
+    duration_ns: 1000,
+    storing_ns: 0,
+    memory: 0,
+    pid: 0,
+    resident: 0,
+};
 
 /// A manager, and what it did last.
 pub(super) struct Play {

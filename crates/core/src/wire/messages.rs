@@ -306,6 +306,11 @@ pub struct Spent {
     pub storing_ns: u64,
     /// Bytes that it took at its peak, if they were measured.
     pub memory: u64,
+    /// The executor's process.
+    pub pid: u32,
+    /// The most bytes that the process which ran it has had in memory so far, with blocks that it
+    /// maps; 0 if that was not measured.
+    pub resident: u64,
 }
 
 impl Spent {

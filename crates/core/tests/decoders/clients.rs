@@ -3,10 +3,10 @@
 use super::samples;
 use freestone_base::{FunctionId, Name, Resources, Tenant, Ticket, WorkerId};
 use freestone_core::manager::{
-    Arguments, Attempt, BlockFigures, Entry, Explanation, Failure, FunctionFigures, Given, Item,
-    LockRequest, Near, Outcome, Overview, Pause, Publication, Query, QueueRequest, RecentFailure,
-    Reduction, Request, SharedRequest, Statistics, Submission, TaskFigures, VariableRequest,
-    Waiter, Why, WorkerFigures,
+    Arguments, Attempt, BlockFigures, Entry, Explanation, Failure, FunctionFigures, Given,
+    GraphNode, Item, LockRequest, Near, Outcome, Overview, Pause, Publication, Query, QueueRequest,
+    RecentFailure, Reduction, Request, SharedRequest, Statistics, Submission, TaskFigures,
+    TaskGraph, VariableRequest, Waiter, Why, WorkerFigures,
 };
 use freestone_core::session::{FromClient, HomeCache, ToClient};
 use freestone_core::wire::{Address, CallOptions, Keep, Printed, PrintedOf, Stream, WorkerStatus};
@@ -67,7 +67,7 @@ fn waiter() -> Waiter {
 pub fn asked() -> Vec<Request> {
     let block = samples::kept().remove(0);
     let (ticket, worker, title) = (TICKET, WORKER, "hist".to_owned());
-    let query = Query { limit: 9, label: Some("f".to_owned()), stage: None };
+    let query = Query { limit: 9, label: Some("f".to_owned()), stage: None, graph: Some(8) };
     vec![
         Request::Define {
             function: FunctionId(4),
@@ -192,6 +192,17 @@ fn overview() -> Overview {
         tasks: vec![task],
         blocks: vec![block],
         failures: vec![failure],
+        graph: Some(TaskGraph {
+            unfinished: 3,
+            nodes: vec![GraphNode {
+                name: name(1),
+                function: Some(0),
+                stage: "ready".into(),
+                worker: Some(WORKER),
+            }],
+            edges: vec![(0, 0)],
+            between: vec![(0, 1, 2)],
+        }),
     }
 }
 
@@ -210,6 +221,7 @@ fn statistics() -> Statistics {
         done: 1 << 40,
         blocks: 3,
         nbytes: 4,
+        executors: vec![(5, 6)],
         status: WorkerStatus::default(),
     };
     Statistics { done: 9, workers: vec![figures], ..Statistics::default() }

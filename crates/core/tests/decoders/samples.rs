@@ -118,7 +118,15 @@ pub fn outputs() -> smallvec::SmallVec<[Output; 1]> {
     smallvec![Output::Inline(vec![5; 20].into()), Output::Stored(block(Form::Value))]
 }
 
-const SPENT: Spent = Spent { start_ns: 2, opening_ns: 3, duration_ns: 4, storing_ns: 5, memory: 0 };
+const SPENT: Spent = Spent {
+    start_ns: 2,
+    opening_ns: 3,
+    duration_ns: 4,
+    storing_ns: 5,
+    memory: 0,
+    pid: 6,
+    resident: 7,
+};
 
 fn reports() -> Vec<Report> {
     let results = failures().into_iter().map(Err).chain([Ok(outputs())]);

@@ -14,7 +14,7 @@ mod outputs;
 use crate::block::Opened;
 use crate::group::Groups;
 use crate::interpreter::Interpreter;
-use crate::meter::Meter;
+use crate::meter::{self, Meter};
 use crate::printing::Printing;
 use connection::Connection;
 use freestone_base::Name;
@@ -41,6 +41,8 @@ const REPORT_INTERVAL: Duration = Duration::from_micros(200);
 
 /// A call that took less time has neither forked nor closed descriptors of its executor's.
 const MIN_CHECKED_NS: u64 = 1000;
+/// A call that took less time has touched a few MiB of new memory at most, and is not measured.
+const MIN_MEASURED_NS: u64 = 2_000_000;
 
 type Outputs = SmallVec<[Output; 1]>;
 
@@ -242,6 +244,7 @@ impl<I: Interpreter> Executor<I> {
             Isolation::Fork => self.run_forked(&call, &mut spent),
             Isolation::Process => self.run_separately(call, &mut spent),
         };
+        spent.pid = self.pid;
         CallResult { sequence, spent, result: self.described(attempt) }
     }
 
@@ -291,6 +294,9 @@ impl<I: Interpreter> Executor<I> {
             Err(error) => Ok(Err(self.raised(&error, false))),
         };
         spent.storing_ns = monotonic_ns() - ended;
+        if spent.occupied_ns() >= MIN_MEASURED_NS {
+            spent.resident = meter::peak_resident();
+        }
         result
     }
 

@@ -480,24 +480,24 @@ impl Manager {
         }
     }
 
-    /// Tasks and blocks by function, as a dict; at most `limit` of each are listed.
-    #[pyo3(signature = (limit, label=None, stage=None))]
+    /// Tasks and blocks by function, as a dict; at most `limit` are listed, and `graph` drawn.
+    #[pyo3(signature = (limit, label=None, stage=None, graph=None))]
     fn overview(
         &self,
         py: Python<'_>,
         limit: usize,
         label: Option<String>,
         stage: Option<String>,
+        graph: Option<usize>,
     ) -> PyResult<Py<PyAny>> {
-        let query = Query { limit, label, stage };
+        let query = Query { limit, label, stage, graph };
         match self.ask(py, |ticket| Request::Overview { query, ticket })? {
             Outcome::Overview(overview) => figures::overview(py, &overview),
             other => Err(unexpected(&other)),
         }
     }
 
-    /// Says whether somebody looks at the run, so that `take_columns` has something: `whole` for all
-    /// that happens, else of what is not taken the last.
+    /// Has what happens recorded for `take_columns`, or not: all with `whole`, else the last.
     fn observe(&self, observed: bool, whole: bool) {
         self.records(|records| {
             records.set_bounded(!whole);

@@ -6,7 +6,7 @@ import os
 import time
 from pathlib import Path
 
-__all__ = ["Usage"]
+__all__ = ["Usage", "resident"]
 
 _TICKS = os.sysconf("SC_CLK_TCK")
 _PAGE = os.sysconf("SC_PAGE_SIZE")
@@ -45,6 +45,12 @@ class Usage:
                 self._cores[pid] = max(0.0, cpu_s - before[1]) / (now - before[0])
             self._before[pid] = (now, cpu_s)
         return {"cpu": self._cores.get(pid), "rss": rss}
+
+
+def resident(pid: int) -> int | None:
+    """Return the bytes that a process has in memory; None if it is not there."""
+    own = _stat(pid)
+    return None if own is None else own[1]
 
 
 def _tree(pid: int) -> tuple[float, int] | None:

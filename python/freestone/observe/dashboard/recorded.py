@@ -12,8 +12,10 @@ from typing import Any
 from freestone.errors import UsageError
 from freestone.observe import report
 from freestone.observe.columns import encoded
+from freestone.observe.dashboard.graph import MAX_TASKS, of_records
 from freestone.observe.dashboard.ranks import RanksView
 from freestone.observe.dashboard.timeline import Timeline, span_of
+from freestone.observe.forms import PARTIAL
 from freestone.observe.report.document import FIGURES
 from freestone.observe.report.series import Run
 from freestone.units import format_nbytes, format_seconds
@@ -55,13 +57,17 @@ class RecordedRanks(_Recorded):
     Parameters
     ----------
     path
-        The file.
+        The file, or the folder of a run that has not ended, which becomes one.
     """
 
     def __init__(self, path: str) -> None:
         super().__init__(os.path.basename(path), 0.0)
-        self.questions["ranks"] = RanksView(lambda: [path]).answer
-        self._about["views"] = ["ranks"]
+        goes_on = os.path.isdir(path)
+        ended = path.removesuffix(PARTIAL)
+        self.questions["ranks"] = RanksView(
+            lambda: [path if os.path.exists(path) else ended]
+        ).answer
+        self._about |= {"views": ["ranks"], "goes_on": goes_on}
 
 
 class RecordedRun(_Recorded):
@@ -97,6 +103,7 @@ class RecordedRun(_Recorded):
         self._origin_ns = run.begin_ns
         tasks = [record for record in records if record["kind"] == "task"]
         tasks.sort(key=lambda task: task["start_ns"])
+        self._tasks = tasks
         self._attempts: dict[str, list[Record]] = {}
         for task in tasks:
             for made in (task["name"], *str(task.get("outputs") or "").split()):
@@ -112,11 +119,12 @@ class RecordedRun(_Recorded):
         self.questions |= {
             "explain": self._explain,
             "failures": self._failures,
+            "graph": self._graph,
             "report": self._answer_report,
             "timeline": self._tasks_over_time,
             "transfers": lambda _: self._timeline.transfers(LISTED),
         }
-        views = ["report", "timeline", "transfers", "failures"]
+        views = ["report", "timeline", "graph", "transfers", "failures"]
         if run.profile:
             self.questions["profile"] = self._profile
             views.append("profile")
@@ -130,6 +138,11 @@ class RecordedRun(_Recorded):
         width = min(4000, max(1, int(query.get("width", 1000))))
         found = self._timeline.tasks(first_s, last_s, width)
         return {"now_s": self._run.seconds, "observed_s": 0.0, **found}
+
+    def _graph(self, query: Query) -> dict[str, Any]:
+        last = {task["name"]: task for task in self._tasks}
+        found = of_records(list(last.values()), MAX_TASKS)
+        return {"limit": MAX_TASKS, "recorded": True, **found}
 
     def _failures(self, query: Query) -> dict[str, Any]:
         failures = [

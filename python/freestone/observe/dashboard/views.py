@@ -8,14 +8,16 @@ from __future__ import annotations
 import os
 import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 from freestone._native import __version__
 from freestone.hosts.node import hostname
 from freestone.observe.calls import call_text
 from freestone.observe.dashboard import metrics
-from freestone.observe.dashboard.processes import Usage
+from freestone.observe.dashboard.graph import MAX_TASKS
+from freestone.observe.dashboard.graph import answer as graph_answer
+from freestone.observe.dashboard.processes import Usage, resident
 from freestone.observe.dashboard.ranks import RanksView
 from freestone.observe.dashboard.timeline import Timeline, span_of
 from freestone.observe.figures import worker_number
@@ -43,6 +45,7 @@ VIEWS = (
     "workers",
     "blocks",
     "transfers",
+    "graph",
     "failures",
     "logs",
     "profile",
@@ -50,6 +53,8 @@ VIEWS = (
 )
 _FUNCTION = ("waiting", "ready", "assigned", "done", "failed", "busy_ns")
 _BLOCKS = ("blocks", "replicas", "nbytes")
+_PEAKS = ("peak_nbytes", "resident_nbytes")
+_MEMORY = ("blocks", *_PEAKS)
 
 Query = Mapping[str, str]
 
@@ -79,6 +84,7 @@ class Views:
             "blocks": self._blocks,
             "explain": self._explain,
             "failures": self._failures,
+            "graph": self._graph,
             "logs": self._logs,
             "profile": self._profile,
             "ranks": self._ranks.answer,
@@ -183,10 +189,17 @@ class Views:
     def _blocks(self, query: Query) -> dict[str, Any]:
         self._observe()
         overview = self._manager.overview(LISTED)
-        functions = _by_label(overview["functions"], _BLOCKS)
-        functions = [figures for figures in functions if figures["blocks"]]
-        functions.sort(key=lambda figures: -figures["nbytes"])
-        return {"functions": functions, "blocks": overview["blocks"]}
+        functions = _by_label(overview["functions"], _BLOCKS, _PEAKS)
+        functions = [figures for figures in functions if any(figures[key] for key in _MEMORY)]
+        functions.sort(key=lambda figures: (-figures["nbytes"], -figures["peak_nbytes"]))
+        workers = self._manager.statistics()["workers"]
+        executors = [executor for worker in workers for executor in _executors(worker)]
+        return {"functions": functions, "blocks": overview["blocks"], "executors": executors}
+
+    def _graph(self, query: Query) -> dict[str, Any]:
+        self._observe()
+        overview = self._manager.overview(0, graph=MAX_TASKS)
+        return {"limit": MAX_TASKS, "recorded": False, **graph_answer(overview)}
 
     def _failures(self, query: Query) -> dict[str, Any]:
         self._observe()
@@ -278,11 +291,23 @@ def _name(given: Mapping[str, Any]) -> str:
     return name
 
 
-def _by_label(functions: list[dict[str, Any]], keys: tuple[str, ...]) -> list[dict[str, Any]]:
+def _executors(worker: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    """Yield executors that measured their memory, and what they have now if they are here."""
+    is_here = worker["host"] == hostname()
+    for pid, peak in worker["executors"].items():
+        now = resident(pid) if is_here else None
+        yield {"worker": worker["worker"], "pid": pid, "resident": now, "peak_nbytes": peak}
+
+
+def _by_label(
+    functions: list[dict[str, Any]], keys: tuple[str, ...], peaks: tuple[str, ...] = ()
+) -> list[dict[str, Any]]:
     """Sum functions of one name up: a program may define one several times."""
     found: dict[str, dict[str, Any]] = {}
     for function in functions:
         sums = found.setdefault(function["label"], {"label": function["label"]})
         for key in keys:
             sums[key] = sums.get(key, 0) + function[key]
+        for key in peaks:
+            sums[key] = max(sums.get(key, 0), function[key])
     return list(found.values())

@@ -14,6 +14,7 @@ from freestone.observe.report import svg
 from freestone.observe.report.advice import advice, summary
 from freestone.observe.report.compare import compare_page, compare_summary
 from freestone.observe.report.document import document, note, section, table
+from freestone.observe.report.memory import memory_page
 from freestone.observe.report.path_page import path_page
 from freestone.observe.report.series import Run, load
 from freestone.units import format_nbytes, format_seconds
@@ -87,6 +88,7 @@ def parts(run: Run, before: tuple[str, Run] | None = None) -> list[str]:
         section("transfers", "What went between workers", _transfers(run)),
         section("caches", "What each worker held", _caches(run)),
         section("durations", "How long tasks took", _durations(run)),
+        section("memory", "Memory", memory_page(run.memory)),
     ]
 
 

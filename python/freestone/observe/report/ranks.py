@@ -136,6 +136,7 @@ def _about(one: Event) -> str:
         return f"by {args['method']}" + (f": {args['error']}" if args.get("error") else "")
     took, raised = args.get("took") or [], args.get("raised")
     parts = ["took " + ", ".join(map(str, took[:8]))] if took else []
+    parts += ["has not ended"] if args.get("lasts") else []
     return "; ".join([*parts, *([f"raised {raised}"] if raised else [])])
 
 

@@ -11,6 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from freestone.observe.profile import Profile
+from freestone.observe.report.memory import Memory
+from freestone.observe.report.memory import load as find_memory
 from freestone.observe.report.path import Path
 from freestone.observe.report.path import load as find_path
 
@@ -108,6 +110,8 @@ class Run:
         Where calls spent their time, if that was sampled.
     path : Path or None
         The critical path, if a task ran.
+    memory : Memory
+        What functions made, and how much memory executors had.
     """
 
     begin_ns: int
@@ -129,6 +133,7 @@ class Run:
     at_worker_s: float
     profile: Profile | None
     path: Path | None
+    memory: Memory
 
     @property
     def seconds(self) -> float:
@@ -190,6 +195,7 @@ def load(records: Iterable[Mapping[str, Any]]) -> Run:
         at_worker_s=float(np.mean(start - sent)) if tasks else 0.0,
         profile=Profile.of_records("calls", sampled) if sampled else None,
         path=find_path(tasks),
+        memory=find_memory(tasks),
     )
 
 

@@ -9,6 +9,7 @@ mod printed;
 mod publish;
 mod reduction;
 mod statistics;
+mod task_graph;
 
 use super::clock::Now;
 use super::table::{BlockSlot, ReductionSlot, Table};

@@ -111,6 +111,7 @@ impl Manager {
             tasks: self.list_tasks(query),
             blocks: self.list_blocks(query),
             failures: self.clients.recent_failures.0.iter().cloned().collect(),
+            graph: query.graph.map(|limit| self.task_graph(limit)),
         }
     }
 
@@ -137,11 +138,11 @@ impl Manager {
     }
 
     /// The function that made a block, as long as the manager remembers.
-    fn maker(&self, block: &Block) -> Option<FunctionId> {
-        match block.producer {
-            Some(task) => Some(self.graph.tasks[task].function),
-            None => Some(self.graph.ended_lately(&block.name)?.0),
-        }
+    pub(super) fn maker(&self, block: &Block) -> Option<FunctionId> {
+        let producer = block.producer.map(|task| self.graph.tasks[task].function);
+        producer
+            .or_else(|| block.stored()?.maker)
+            .or_else(|| Some(self.graph.ended_lately(&block.name)?.0))
     }
 
     fn list_tasks(&self, query: &Query) -> Vec<TaskFigures> {

@@ -1,5 +1,5 @@
 use crate::manager::graph::Functions;
-use crate::manager::tests::{Play, call, inline, name, play};
+use crate::manager::tests::{Play, call, inline, name, play, stored};
 use crate::manager::{Action, Outcome, Record, Request};
 use crate::manager::{Overview, Query};
 use crate::wire::{Payload, RaisedException, TaskFailure};
@@ -51,12 +51,45 @@ fn tasks_and_blocks_are_counted_by_function() {
 }
 
 #[test]
+fn the_graph_has_what_is_not_done_and_what_that_needs() {
+    let mut play = started();
+    play.request(Request::Submit(vec![call(1, &[]), call(2, &[1]), call(3, &[1, 2])]));
+    let assignment = play.runs(0).remove(0);
+    let asked = |limit| Query { graph: Some(limit), ..Query::default() };
+    let graph = overview(&mut play, asked(3)).graph.unwrap();
+    assert_eq!((graph.unfinished, graph.nodes.len()), (3, 3));
+    assert_eq!(graph.edges, [(0, 1), (0, 2), (1, 2)]);
+    assert_eq!(graph.between, [(0, 0, 3)]);
+    play.done(0, &assignment, inline(b"value"));
+    let graph = overview(&mut play, asked(2)).graph.unwrap();
+    assert_eq!(graph.unfinished, 2);
+    let block = graph.nodes.iter().find(|node| node.name == name(1)).unwrap();
+    assert_eq!((&*block.stage, block.function), ("done", Some(0)));
+    assert_eq!(graph.edges.len(), 3);
+    let graph = overview(&mut play, asked(1)).graph.unwrap();
+    assert_eq!((graph.nodes.len(), graph.edges.len(), graph.between.len()), (0, 0, 1));
+}
+
+#[test]
+fn the_most_that_outputs_took_is_remembered() {
+    let mut play = started();
+    play.request(Request::Submit(vec![call(1, &[])]));
+    let assignment = play.runs(0).remove(0);
+    play.done(0, &assignment, stored(1, 100));
+    let mass = overview(&mut play, Query::default()).functions.remove(0);
+    assert_eq!((mass.nbytes, mass.peak_nbytes), (100, 100));
+    play.request(Request::Release(vec![name(1)]));
+    let mass = overview(&mut play, Query::default()).functions.remove(0);
+    assert_eq!((mass.nbytes, mass.peak_nbytes), (0, 100));
+}
+
+#[test]
 fn only_the_tasks_that_were_asked_for_are_listed() {
     let mut play = started();
     play.request(Request::Submit((1..9).map(|block| call(block, &[])).collect()));
     let count = |play: &mut Play, limit, label: Option<&str>, stage: Option<&str>| {
         let (label, stage) = (label.map(str::to_owned), stage.map(str::to_owned));
-        overview(play, Query { limit, label, stage }).tasks.len()
+        overview(play, Query { limit, label, stage, graph: None }).tasks.len()
     };
     assert_eq!(count(&mut play, 3, None, None), 3);
     assert_eq!(count(&mut play, 9, Some("mass"), None), 8);

@@ -114,6 +114,7 @@ fn figures(worker: &Worker) -> WorkerFigures {
         done: worker.done,
         blocks: worker.blocks.len() as u64,
         nbytes: worker.nbytes,
+        executors: worker.executors.0.clone(),
         status: worker.status,
     }
 }

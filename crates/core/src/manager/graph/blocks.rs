@@ -5,7 +5,7 @@ use crate::manager::clock::Now;
 use crate::manager::table::{BlockSlot, ReductionSlot, Table, TaskSlot};
 use crate::wire::{BlockDesc, Form, Input, Keep, Output, Payload};
 use freestone_base::hash::ByName;
-use freestone_base::{Name, TaskId, Ticket, WorkerId};
+use freestone_base::{FunctionId, Name, TaskId, Ticket, WorkerId};
 use smallvec::SmallVec;
 use std::sync::Arc;
 
@@ -25,6 +25,8 @@ pub(in crate::manager) struct Stored {
     pub nbytes: u64,
     pub checksum: u64,
     pub form: Option<Box<Form>>,
+    /// The function that made it, if one did.
+    pub maker: Option<FunctionId>,
     /// Who took it over from a client, as long as it has it.
     pub home: Option<WorkerId>,
     pub replicas: SmallVec<[WorkerId; 4]>,
@@ -290,8 +292,9 @@ impl Block {
 }
 
 impl Stored {
-    pub fn new(desc: BlockDesc) -> Self {
+    pub fn new(desc: BlockDesc, maker: Option<FunctionId>) -> Self {
         Self {
+            maker,
             nbytes: desc.nbytes,
             checksum: desc.checksum,
             form: (desc.form != Form::Value).then(|| Box::new(desc.form)),

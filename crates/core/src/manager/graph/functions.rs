@@ -16,6 +16,11 @@ pub(in crate::manager) struct Function {
     failed: u64,
     busy_ns: u64,
     durations: Durations,
+    /// Bytes of its outputs that are at workers, and the most that were at once.
+    held_nbytes: u64,
+    peak_nbytes: u64,
+    /// The most bytes that an executor has had in memory after a call that raised it.
+    resident_nbytes: u64,
 }
 
 #[derive(Default)]
@@ -65,6 +70,28 @@ impl Functions {
         function.durations[DURATION_BOUNDS_NS.partition_point(|bound| *bound < duration_ns)] += 1;
     }
 
+    /// An output of a function came to be at a worker, and was at none before.
+    pub fn held(&mut self, maker: Option<FunctionId>, nbytes: u64) {
+        let Some(id) = maker else { return };
+        let function = self.entry(id);
+        function.held_nbytes += nbytes;
+        function.peak_nbytes = function.peak_nbytes.max(function.held_nbytes);
+    }
+
+    /// An output of a function is at no worker any more.
+    pub fn freed(&mut self, maker: Option<FunctionId>, nbytes: u64) {
+        let Some(id) = maker else { return };
+        let function = self.entry(id);
+        debug_assert!(function.held_nbytes >= nbytes, "what goes was counted when it came");
+        function.held_nbytes = function.held_nbytes.saturating_sub(nbytes);
+    }
+
+    /// A call raised the memory of its executor's process to so much.
+    pub fn grew(&mut self, id: FunctionId, resident_nbytes: u64) {
+        let function = self.entry(id);
+        function.resident_nbytes = function.resident_nbytes.max(resident_nbytes);
+    }
+
     /// What was counted of each.
     pub fn figures(&self) -> Vec<FunctionFigures> {
         let figures = |function: &Function| FunctionFigures {
@@ -73,6 +100,8 @@ impl Functions {
             failed: function.failed,
             busy_ns: function.busy_ns,
             durations: function.durations,
+            peak_nbytes: function.peak_nbytes,
+            resident_nbytes: function.resident_nbytes,
             ..FunctionFigures::default()
         };
         self.0.iter().map(figures).collect()

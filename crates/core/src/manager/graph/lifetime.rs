@@ -17,13 +17,17 @@ impl Graph {
         id: WorkerId,
     ) {
         let block = &mut self.blocks[slot];
+        let maker = block.producer.map(|task| self.tasks[task].function);
+        let nbytes = desc.nbytes;
         if let Data::Stored(stored) = &mut block.data {
             if stored.replicas.is_empty() {
-                **stored = Stored::new(desc);
+                **stored = Stored::new(desc, maker.or(stored.maker));
+                self.functions.held(stored.maker, nbytes);
             }
             return stored.replicas.push(id);
         }
-        let mut stored = Stored::new(desc);
+        self.functions.held(maker, nbytes);
+        let mut stored = Stored::new(desc, maker);
         stored.replicas.push(id);
         let former = std::mem::replace(&mut block.data, Data::Stored(Box::new(stored)));
         if let Data::Failed(failure) = former {
@@ -318,6 +322,9 @@ impl Manager {
             }
             Data::Stored(stored) => {
                 let nbytes = stored.nbytes;
+                if !stored.replicas.is_empty() {
+                    self.graph.functions.freed(stored.maker, nbytes);
+                }
                 for id in std::mem::take(&mut stored.replicas) {
                     self.drop_replica(slot, id);
                     if let Some(worker) = self.members.workers.get_mut(id) {
@@ -381,6 +388,9 @@ impl Manager {
         stored.replicas.swap_remove(index);
         stored.home = stored.home.filter(|home| *home != id);
         let (nbytes, gone) = (stored.nbytes, stored.replicas.is_empty());
+        if gone {
+            self.graph.functions.freed(stored.maker, nbytes);
+        }
         if let Some(worker) = self.members.workers.get_mut(id) {
             worker.remove_block(slot, nbytes);
         }

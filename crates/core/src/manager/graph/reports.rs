@@ -5,7 +5,7 @@ use crate::manager::Manager;
 use crate::manager::api::Why;
 use crate::manager::record::Record;
 use crate::manager::table::{BlockSlot, TaskSlot};
-use crate::wire::{FileProblem, Output, Report, TaskFailure};
+use crate::wire::{FileProblem, Output, Report, Spent, TaskFailure};
 use freestone_base::WorkerId;
 use smallvec::SmallVec;
 
@@ -73,6 +73,7 @@ impl Manager {
         self.trace_attempt(task, id, &report);
         self.counts.busy_ns += report.spent.duration_ns;
         self.graph.functions.ran(self.graph.tasks[task].function, report.spent.duration_ns);
+        self.note_resident(task, id, &report.spent);
         let Report { spent, result, .. } = report;
         let Stage::Assigned { running, .. } = self.graph.tasks[task].stage else { return };
         self.unassign(task, id, running);
@@ -97,6 +98,16 @@ impl Manager {
                 self.graph.note_attempt(task, id, &spent, &failure);
                 self.on_attempt_failed(task, id, failure);
             }
+        }
+    }
+
+    /// Notes the memory of an executor's process, and whose call it was if that raised it.
+    fn note_resident(&mut self, task: TaskSlot, id: WorkerId, spent: &Spent) {
+        let Some(worker) = self.members.workers.get_mut(id).filter(|_| spent.resident > 0) else {
+            return;
+        };
+        if worker.executors.raise(spent.pid, spent.resident) {
+            self.graph.functions.grew(self.graph.tasks[task].function, spent.resident);
         }
     }
 

@@ -33,6 +33,29 @@ pub(in crate::manager) enum WorkerStage {
     Closing,
 }
 
+/// So many executors of a worker are remembered: those that died are, too.
+const REMEMBERED_EXECUTORS: usize = 256;
+
+/// The most bytes that the process of each executor has had in memory.
+#[derive(Default)]
+pub(in crate::manager) struct ExecutorPeaks(pub Vec<(u32, u64)>);
+
+impl ExecutorPeaks {
+    /// Takes in what a process has had; whether that is more than before.
+    pub fn raise(&mut self, pid: u32, nbytes: u64) -> bool {
+        if let Some((_, peak)) = self.0.iter_mut().find(|(known, _)| *known == pid) {
+            let is_more = nbytes > *peak;
+            *peak = nbytes.max(*peak);
+            return is_more;
+        }
+        if self.0.len() == REMEMBERED_EXECUTORS {
+            self.0.remove(0);
+        }
+        self.0.push((pid, nbytes));
+        true
+    }
+}
+
 pub(in crate::manager) struct Worker {
     pub id: WorkerId,
     pub stage: WorkerStage,
@@ -47,6 +70,7 @@ pub(in crate::manager) struct Worker {
     /// How much its clock is behind the manager's.
     pub behind_ns: i64,
     pub done: u64,
+    pub executors: ExecutorPeaks,
     /// The number of its shape, and its place among those of that shape.
     pub shape: usize,
     pub load: u32,
@@ -117,6 +141,7 @@ impl Worker {
             seen_ns: 0,
             behind_ns: 0,
             done: 0,
+            executors: ExecutorPeaks::default(),
             shape: 0,
             load: 0,
             running: Vec::new(),

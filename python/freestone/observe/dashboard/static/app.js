@@ -1,6 +1,7 @@
 // The page: which view is shown, and when it asks anew.
 
 import { el, seconds } from "./dom.js";
+import { Graph } from "./graph.js";
 import { Logs } from "./logs.js";
 import { ask } from "./net.js";
 import { Profile } from "./profile.js";
@@ -16,8 +17,9 @@ const VIEWS = {
   timeline: ["Timeline", () => new Timeline()],
   tasks: ["Tasks", () => new views.Tasks()],
   workers: ["Workers", () => new views.Workers()],
-  blocks: ["Blocks", () => new views.Blocks()],
+  blocks: ["Memory", () => new views.Blocks()],
   transfers: ["Transfers", () => new views.Transfers()],
+  graph: ["Graph", () => new Graph()],
   failures: ["Failures", () => new views.Failures()],
   logs: ["Logs", () => new Logs()],
   profile: ["Profile", () => new Profile()],
@@ -88,7 +90,7 @@ async function refresh() {
     report(summary);
     await shown.update(summary);
     if (shown === view) main.removeAttribute("aria-busy");
-    over = Boolean(summary.recorded);
+    over = Boolean(summary.recorded) && !summary.goes_on;
     tell(over ? "recorded" : "live", false);
   } catch (error) {
     ended = error.status === 410;

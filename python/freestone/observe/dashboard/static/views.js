@@ -246,13 +246,20 @@ export class Blocks {
   }
 
   async update() {
-    const { functions, blocks } = await ask("blocks");
+    const { functions, blocks, executors } = await ask("blocks");
     const most = Math.max(1, ...functions.map((one) => one.nbytes));
     const sums = [
       ["function", (one) => one.label],
       ["bytes", (one) => [meter([["", one.nbytes]], most, bytes(one.nbytes)), bytes(one.nbytes)]],
       ["blocks", (one) => count(one.blocks), true],
       ["replicas", (one) => count(one.replicas), true],
+      ["most at workers", (one) => bytes(one.peak_nbytes), true],
+      ["raised an executor to", (one) => (one.resident_nbytes ? bytes(one.resident_nbytes) : "–"), true],
+    ];
+    const processes = [
+      ["executor", (one) => `${one.worker}, process ${one.pid}`],
+      ["has", (one) => bytes(one.resident), true],
+      ["had at most", (one) => bytes(one.peak_nbytes), true],
     ];
     const each = [
       ["block", (one) => short(one.name)],
@@ -265,7 +272,9 @@ export class Blocks {
     // Whoever has come to a button by the keyboard stays there.
     if (this.node.contains(document.activeElement) && document.activeElement.tagName === "BUTTON") return;
     this.node.replaceChildren(
-      card("Blocks by function", table("What functions made, and is there", sums, functions, "No block that a function made is there.")),
+      card("By function", table("What functions made, and is there", sums, functions, "No function made a block that is there.")),
+      card("By executor", table("Memory of executors' processes, with blocks that they map, as of their calls of 2 ms or more", processes,
+        executors, "No executor has run a call of 2 ms or more.")),
       card("The largest blocks", table(`The ${blocks.length} largest`, each, blocks, "No block is there.")));
   }
 }
