@@ -10,9 +10,12 @@ import importlib
 import io
 import os
 import shlex
+import signal
 import subprocess
 import sys
 import tempfile
+import threading
+import time
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -22,6 +25,8 @@ __all__ = ["MAX_OUTPUT_NBYTES", "run_job"]
 
 MAX_OUTPUT_NBYTES = 1 << 20
 """Of what a job prints where it has no log in common with the program, the end comes back."""
+
+_POLL_INTERVAL_S = 0.2
 
 # Loads Snakemake's plugins.
 get_argument_parser()
@@ -57,6 +62,7 @@ def run_job(
     A command that is nothing but a Snakemake of this interpreter runs in this process: it takes
     about 50 ms for a small Snakefile, where a new one takes a second. Others run in a shell.
     """
+    _end_with_executor()
     os.environ.update(environment)
     # Snakemake leaves to the end of its interpreter, which a fork does not have, what it made here.
     with tempfile.TemporaryDirectory(prefix="snakemake-job-") as scratch:
@@ -74,6 +80,22 @@ def run_job(
             status = subprocess.run(command, shell=True, stdin=subprocess.DEVNULL).returncode
         os.chdir("/")
         return status, b"" if log else printed.read_bytes()[-MAX_OUTPUT_NBYTES:]
+
+
+def _end_with_executor() -> None:
+    """End this process, and those that it starts, when the executor is gone.
+
+    Its worker was lost then, so that the job runs again elsewhere and writes to the same files.
+    """
+    executor = os.getppid()
+
+    def watch() -> None:
+        while os.getppid() == executor:
+            time.sleep(_POLL_INTERVAL_S)
+        # That of the executor, which begins a group.
+        os.killpg(0, signal.SIGKILL)
+
+    threading.Thread(target=watch, daemon=True).start()
 
 
 def _print_to(path: Path) -> None:

@@ -173,6 +173,27 @@ def is_alive(pid: int) -> bool:
     return state != "Z"
 
 
+def test_a_job_whose_executor_is_lost_is_ended_and_runs_again(
+    tmp_path: Path, served: fs.Cluster
+) -> None:
+    (tmp_path / "Snakefile").write_text(
+        """
+rule one:
+    output: "one.txt"
+    shell: "echo $$ >> pids; test $(wc -l < pids) = 2 || sleep 1000; touch {output}"
+"""
+    )
+    words = command("--freestone-cluster", str(served.access))
+    with subprocess.Popen(words, cwd=tmp_path) as running:
+        pids = tmp_path / "pids"
+        wait_until(lambda: pids.exists() and pids.read_text())
+        first = int(pids.read_text())
+        os.kill(os.getpgid(first), signal.SIGKILL)
+        assert running.wait(TIMEOUT_S) == 0
+    assert not is_alive(first)
+    assert len(pids.read_text().split()) == 2
+
+
 def test_what_can_not_run_is_an_error_at_once(tmp_path: Path, served: fs.Cluster) -> None:
     (tmp_path / "Snakefile").write_text(
         """
