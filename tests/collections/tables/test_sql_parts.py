@@ -164,7 +164,7 @@ def drawn(dice: random.Random) -> str:
         extremes = f"count(*) over ({over}), max(a) over ({over}), avg(a) over (partition by b)"
         shown = dice.choice([extremes, extremes.rsplit(",", 1)[0]])
         return f"{named}select a, b, {shown} from {source}{where} order by all"
-    shown = ", ".join([*keys, *(aggregate() for _ in range(dice.randint(1, 3)))])
+    shown = ", ".join([*keys, *(f"{aggregate()} c{n}" for n in range(dice.randint(1, 3)))])
     grouped = f" group by {', '.join(keys)}" if keys else ""
     having = dice.choice(["", " having count(distinct a) > 1"])
     return f"{named}select {shown} from {source}{where}{grouped}{having} order by all"

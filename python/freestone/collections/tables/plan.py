@@ -68,10 +68,6 @@ class Op(Node):
         """The first, and mostly only, input."""
         return self.inputs[0]
 
-    def on(self, *inputs: Node) -> Op:
-        """Return the same step on other inputs, which have at least the columns that it needs."""
-        return op(self.method, inputs, *self.args, **self.options)
-
 
 def op(method: str, inputs: Sequence[Node], /, *args: Any, **options: Any) -> Op:
     """Make a step that a user asks for, and find out what comes out of it.
