@@ -30,6 +30,10 @@ CASES = {"0 ms": (0.0, 100_000), "1 ms": (0.001, 10_000), "10 ms": (0.01, 1_000)
 QUICK = 10
 PLAIN = "not traced"
 PROFILED = "profile=True"
+SPANS = "spans=True"
+# Calls that need two blocks, whose names are in the trace.
+INPUTS = "two inputs, not traced"
+INPUTS_TRACED = "two inputs, traced, .parquet"
 # The ending of a trace's name, or what else is done.
 SUBJECTS = {
     PLAIN: None,
@@ -38,7 +42,12 @@ SUBJECTS = {
     "page open": "page",
     "performance_report": "report",
     PROFILED: "profile",
+    SPANS: "spans",
+    INPUTS: "inputs",
+    INPUTS_TRACED: "inputs.parquet",
 }
+# What each is compared with, if it is another than not traced.
+COMPARED = {INPUTS_TRACED: INPUTS}
 # What a browser with the timeline open asks each second.
 WATCHER = """
 import sys, time
@@ -53,7 +62,7 @@ while True:
 """
 
 
-def work(seconds: float) -> None:
+def work(seconds: float, *needed: int) -> None:
     """Compute for so many seconds of processor time."""
     end = time.thread_time() + seconds
     while time.thread_time() < end:
@@ -89,6 +98,26 @@ def watched(link: str | None) -> Iterator[None]:
             watcher.kill()
 
 
+def keep_spans() -> None:
+    """Have spans made and handed over, to this process's memory."""
+    from opentelemetry import trace
+    from opentelemetry.sdk.trace import TracerProvider
+    from opentelemetry.sdk.trace.export import BatchSpanProcessor
+    from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
+
+    provider = TracerProvider()
+    provider.add_span_processor(BatchSpanProcessor(InMemorySpanExporter()))
+    trace.set_tracer_provider(provider)
+
+
+def submit_all(cluster: Any, how: str | None, work_s: float, count: int) -> None:
+    """Call `work`, with two inputs if that is asked for, and wait."""
+    needed = []
+    if how is not None and how.startswith("inputs"):
+        needed = [[future] * count for future in cluster.map(abs, range(2))]
+    cluster.gather(cluster.map(work, [work_s] * count, *needed, pure=False))
+
+
 def calls(how: str | None, share: int) -> dict[str, Any]:
     """Run each case in a cluster of its own, from the first call to the closed cluster.
 
@@ -97,11 +126,15 @@ def calls(how: str | None, share: int) -> dict[str, Any]:
     import freestone as fs
 
     seconds, cpu_s, executors_s = {}, {}, {}
+    if how == "spans":
+        keep_spans()
     with tempfile.TemporaryDirectory() as folder:
         for case, (work_s, count) in CASES.items():
-            trace = f"{folder}/{case}{how}" if how is not None and how[0] == "." else None
+            ending = (how or "").partition(".")[2]
+            trace = f"{folder}/{case}.{ending}" if ending else None
             # Threads that look for work before they sleep would count as working.
             options: dict[str, Any] = {"trace": trace, "profile": how == "profile"}
+            options["spans"] = how == "spans"
             with fs.Cluster(workers=1, executors=EXECUTORS, spin_us=0, **options) as cluster:
                 before_s = executors_cpu_s(cluster)
                 with contextlib.ExitStack() as stack:
@@ -110,7 +143,7 @@ def calls(how: str | None, share: int) -> dict[str, Any]:
                     start, cpu_start = time.perf_counter(), time.process_time()
                     if how == "report":
                         stack.enter_context(fs.performance_report(f"{folder}/{case}.html"))
-                    cluster.gather(cluster.map(work, [work_s] * (count // share), pure=False))
+                    submit_all(cluster, how, work_s, count // share)
                 asked, cpu_asked = time.perf_counter(), time.process_time()
                 executors_s[case] = executors_cpu_s(cluster) - before_s
                 start += time.perf_counter() - asked
@@ -128,7 +161,7 @@ def claims(report: common.Report) -> list[common.Claim]:
     executors' time, too.
     """
     found = []
-    for subject in list(SUBJECTS)[1:]:
+    for subject in [one for one in SUBJECTS if one not in (PLAIN, INPUTS)]:
         for case in ("1 ms", "10 ms"):
             measured = case if subject in ("page open", PROFILED) else "0 ms"
             cost_us = added(report, subject, f"{measured}, program")
@@ -146,7 +179,8 @@ def claims(report: common.Report) -> list[common.Claim]:
 
 def added(report: common.Report, subject: str, case: str) -> float | None:
     """Return what a call takes more than when nothing is seen of it, in microseconds."""
-    seen, plain = report.median(subject, case), report.median(PLAIN, case)
+    seen = report.median(subject, case)
+    plain = report.median(COMPARED.get(subject, PLAIN), case)
     return None if seen is None or plain is None else seen - plain
 
 
