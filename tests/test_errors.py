@@ -61,6 +61,8 @@ EXAMPLES: list[FreestoneError] = [
     errors.MemoryExceededError(label="mass", limit=2**30, worker="worker-0"),
     errors.DiskExceededError(label="mass", limit=2**30, worker="worker-0"),
     errors.TaskCancelledError(label="mass"),
+    errors.TaskInterruptedError(label="mass", worker="worker-1"),
+    errors.TaskInterruptedError(label="mass", worker=None),
     errors.UnschedulableError(
         label="mass", needs={"cores": 4, "memory": 2**33}, largest={"cores": 2, "memory": 2**34}
     ),
@@ -157,8 +159,8 @@ def test_slugs_are_unique_and_never_change() -> None:
         "run-stuck samples-missing schema script script-compile script-run script-stopped "
         "script-syntax shared-kind shared-timeout spawn-failed storage-full "
         "stream-restarted table task task-cancelled "
-        "task-exited task-killed task-raised task-timeout transport unschedulable usage "
-        "wait-timeout worker-absent worker-lost workers-missing"
+        "task-exited task-interrupted task-killed task-raised task-timeout transport unschedulable "
+        "usage wait-timeout worker-absent worker-lost workers-missing"
     )
     assert " ".join(slugs) == known
 

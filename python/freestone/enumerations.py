@@ -57,6 +57,7 @@ FailureKind = Literal[
     "file_missing",
     "file_unreadable",
     "input_lost",
+    "interrupted",
     "killed",
     "memory_exceeded",
     "raised",

@@ -97,9 +97,11 @@ ROOMS: dict[str, frozenset[str]] = {
     "core::worker": frozenset({"base", "core::store", "core::wire"}),
     "core::manager": frozenset({"base", "core::wire"}),
     "core::session": frozenset({"base", "core::manager", "core::wire"}),
+    "core::journal": frozenset({"base", "core::manager", "core::session", "core::wire"}),
     "core::net": frozenset(
         {
             "base",
+            "core::journal",
             "core::manager",
             "core::session",
             "core::store",

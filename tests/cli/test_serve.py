@@ -62,7 +62,7 @@ def test_a_served_cluster_outlives_its_programs(
 
 
 def test_the_death_of_the_server_ends_what_waits_for_it() -> None:
-    served = command("serve", "--json", "--background", "--name", "gone", *SMALL)
+    served = command("serve", "--json", "--background", "--name", "gone", "--no-journal", *SMALL)
     assert served.returncode == 0, served.stderr
     cluster = fs.connect("gone")
     future = cluster.submit(time.sleep, 600)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -58,7 +59,8 @@ def served_folder(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
             assert "is served at" in process.stdout.readline()
             yield folder
         finally:
-            process.terminate()
+            # In order: SIGTERM would leave it to another process.
+            process.send_signal(signal.SIGINT)
 
 
 @pytest.fixture(scope="module")

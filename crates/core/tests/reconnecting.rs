@@ -88,6 +88,7 @@ fn served() -> Served {
         listen: Some(Listen { place, host, access: access.clone() }),
         config: Config::default(),
         spin_us: 0,
+        journal: None,
     };
     let manager = ManagerThread::start(options).unwrap();
     let Address::Either { tcp, .. } = &manager.address else { panic!("{}", manager.address) };
@@ -251,6 +252,7 @@ fn another_manager_refuses_who_reconnects() {
         listen: Some(listen),
         config: Config::default(),
         spin_us: 0,
+        journal: None,
     })
     .unwrap();
     network.mend();

@@ -40,6 +40,7 @@ kinds!(FAILURES_OF_TASKS, kind_of_task, Why, {
     Why::WorkerAbsent { .. } => "worker_absent",
     Why::UnknownInput(_) => "unknown_input",
     Why::InputLost(_) => "input_lost",
+    Why::Interrupted => "interrupted",
     Why::Cancelled => "cancelled",
     Why::Closed => "closed",
 });
@@ -85,7 +86,7 @@ pub fn failure(py: Python<'_>, failure: &Failure) -> PyResult<Py<PyAny>> {
         Why::UnknownInput(name) | Why::InputLost(name) => {
             dict.set_item("input", name.to_string())?;
         }
-        Why::Cancelled | Why::Closed => {}
+        Why::Interrupted | Why::Cancelled | Why::Closed => {}
     }
     let kind = match &failure.why {
         Why::Attempt(last) => kind_of_attempt(last),

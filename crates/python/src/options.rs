@@ -79,7 +79,7 @@ impl Options {
     #[new]
     #[pyo3(signature = (*, cores=1, gpus=0, memory=0, disk=0, custom=BTreeMap::new(), isolation="shared", keep="task",
         timeout_s=None, retries=0, priority=0, worker=None, near=None, pure=true, outputs=1,
-        replicas=1, category=0, kills=0))]
+        replicas=1, category=0, kills=0, rerun=false))]
     #[allow(clippy::too_many_arguments)]
     fn new(
         cores: u32,
@@ -99,6 +99,7 @@ impl Options {
         replicas: u32,
         category: u32,
         kills: u32,
+        rerun: bool,
     ) -> PyResult<Self> {
         if timeout_s.is_some_and(|timeout_s| !(timeout_s > 0.0 && timeout_s < 1e9)) {
             return Err(PyValueError::new_err("timeout_s must be a positive number of seconds"));
@@ -130,6 +131,7 @@ impl Options {
                 twice: pure,
                 category,
                 kills,
+                once: !pure && !rerun,
             }),
             retries,
             priority,

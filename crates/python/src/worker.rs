@@ -12,7 +12,7 @@ use std::path::PathBuf;
 
 /// Runs a worker until its manager ends.
 #[pyfunction]
-#[pyo3(signature = (*, manager, key, identity, listen, reconnect_s, folder, memory_dir, disk_dir, cache, executors, ram, memory,
+#[pyo3(signature = (*, manager, key, identity, listen, reconnect_s, journaled, folder, memory_dir, disk_dir, cache, executors, ram, memory,
     disk, gpus, resources, spin_us, stopped_s, transfers_in, transfers_out, scrub_nbytes_s, links,
     executor_command))]
 #[allow(clippy::too_many_arguments, clippy::needless_pass_by_value)] // as PyO3 extracts them
@@ -23,6 +23,7 @@ pub fn run_worker(
     identity: Option<(String, String)>,
     listen: Option<String>,
     reconnect_s: f64,
+    journaled: bool,
     folder: PathBuf,
     memory_dir: PathBuf,
     disk_dir: PathBuf,
@@ -49,6 +50,7 @@ pub fn run_worker(
         access: identity.map(access::read).transpose()?,
         listen,
         reconnect: seconds(reconnect_s)?,
+        is_journaled: journaled,
         socket: folder.join(format!("worker-{}.sock", std::process::id())),
         resources: Resources {
             cores: executors,

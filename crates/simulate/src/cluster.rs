@@ -2,6 +2,7 @@
 
 use super::dispatcher::{Charges, Dispatcher};
 use super::faults::{Faults, Injected};
+use super::journal::Journal;
 use super::queue::{Happening, Queue};
 use super::random::Random;
 use super::recording::Recording;
@@ -108,6 +109,7 @@ pub struct Cluster {
     pub(super) links: Vec<Link>,
     pub(super) values: ByName<u64>,
     pub(super) dispatcher: Dispatcher,
+    pub(super) journal: Journal,
     actions: Vec<Action>,
 }
 
@@ -132,6 +134,7 @@ impl Cluster {
             links: Vec::new(),
             values: ByName::default(),
             dispatcher: Dispatcher::default(),
+            journal: Journal::default(),
             actions: Vec::new(),
             options,
         }
@@ -209,7 +212,14 @@ impl Cluster {
         if let Some(record) = &mut self.record {
             record.keep(self.now, &event);
         }
+        let is_noted = self.options.faults.take_up > 0.0;
+        if is_noted {
+            self.journal.note(self.now, &event);
+        }
         self.manager.handle(event, self.now, &mut actions);
+        if is_noted {
+            self.journal.note_done(&actions);
+        }
         // A pulse upon which the manager does nothing is looked at along with the next event.
         if self.options.checked && !(pulse && actions.is_empty()) {
             self.manager.check();

@@ -7,6 +7,7 @@ mod dispatcher;
 mod dispatching;
 mod faults;
 mod graph;
+mod journal;
 mod meter;
 mod paper;
 mod queue;
@@ -16,6 +17,7 @@ mod report;
 mod runs;
 pub mod script;
 mod step;
+mod taking_up;
 mod trial;
 mod worker;
 

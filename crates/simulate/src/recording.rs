@@ -54,6 +54,7 @@ fn copy(event: &Event) -> Option<Event> {
         Event::Connected(worker) => Some(Event::Connected(*worker)),
         Event::Left(worker) => Some(Event::Left(*worker)),
         Event::Tick => Some(Event::Tick),
+        Event::TakenUp(config) => Some(Event::TakenUp(config.clone())),
     }
 }
 

@@ -15,6 +15,10 @@ impl Cluster {
     pub fn step(&mut self) -> Option<u64> {
         let (at_ns, what) = self.queue.next()?;
         self.now = at_ns;
+        let take_up = self.options.faults.take_up;
+        if take_up > 0.0 && self.random.chance(take_up) {
+            self.take_up();
+        }
         match what {
             Happening::ToWorker(worker, message) => self.worker_hears(worker, *message),
             Happening::FromWorker(worker, message) => {
@@ -71,7 +75,7 @@ impl Cluster {
         self.on_worker(worker, |worker, now, effects| worker.handle(message, now, effects));
     }
 
-    fn on_left(&mut self, worker: WorkerId) {
+    pub(super) fn on_left(&mut self, worker: WorkerId) {
         let link = &mut self.links[worker.0 as usize];
         link.closed = true;
         link.standing = Standing::Left;

@@ -1,7 +1,8 @@
 //! The manager under thousands of seeded histories with faults: see `histories/`.
 //!
 //! `FREESTONE_SEED=7 cargo test --test manager_histories` runs one of them and prints its last
-//! events if it fails. `make histories COUNT=1000000 FIRST=50000 THREADS=2` runs many, and shows
+//! events if it fails. With `FREESTONE_KILLS=1` the manager's process is killed in each of them now and
+//! then, and another one goes on. `make histories COUNT=1000000 FIRST=50000 THREADS=2` runs many, and shows
 //! what fails as it comes.
 #![allow(missing_docs, clippy::unwrap_used)]
 
@@ -50,7 +51,19 @@ fn seeds() -> Range<u64> {
 fn histories() -> Survey {
     let threads = std::thread::available_parallelism().map_or(1, usize::from);
     let threads = number("FREESTONE_THREADS").map_or(threads, |threads| threads as usize);
-    Survey::new(seeds(), threads, |seed| histories::run(seed, 0).err())
+    let trial = if number("FREESTONE_KILLS").is_some() {
+        |seed| histories::run_with_kills(seed, 0).err()
+    } else {
+        |seed| histories::run(seed, 0).err()
+    };
+    Survey::new(seeds(), threads, trial)
+}
+
+/// The history of a seed, as `histories` runs it, with its last events.
+fn history(seed: u64) -> Result<(), String> {
+    let with_kills = number("FREESTONE_KILLS").is_some();
+    let run = if with_kills { histories::run_with_kills } else { histories::run };
+    run(seed, LOG).map(drop)
 }
 
 #[test]
@@ -85,7 +98,7 @@ fn every_history_ends_well() {
     let given = number("FREESTONE_SEED").map(|seed| (seed, String::new()));
     let Some((seed, what)) = given.or_else(|| histories().find_map(wrong)) else { return };
     assert!(!what.contains(survey::NEVER_ENDS), "seed {seed} {what}");
-    if let Err(what) = histories::run(seed, LOG) {
+    if let Err(what) = history(seed) {
         panic!("{what}");
     }
     assert!(

@@ -125,6 +125,7 @@ class Options:
         replicas: int = 1,
         category: int = 0,
         kills: int = 0,
+        rerun: bool = False,
     ) -> Options: ...
 
 @final
@@ -145,6 +146,7 @@ class Manager:
         silence_s: float,
         trace: bool,
         listen: tuple[str, str, tuple[str, str]] | None = None,
+        journal: str | None = None,
     ) -> Manager: ...
     @staticmethod
     def connect(

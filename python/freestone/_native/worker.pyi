@@ -13,6 +13,7 @@ def run_worker(
     identity: tuple[str, str] | None,
     listen: str | None,
     reconnect_s: float,
+    journaled: bool,
     folder: str,
     memory_dir: str,
     disk_dir: str,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from typing import TYPE_CHECKING
 
-from freestone.cli.clusters import row_of, running_clusters
+from freestone.cli.clusters import killed_clusters, row_of, running_clusters
 from freestone.cli.output import Output, table
 
 if TYPE_CHECKING:
@@ -24,14 +24,20 @@ def configure(parser: argparse.ArgumentParser) -> None:
 def execute(arguments: argparse.Namespace, output: Output) -> int:
     """Ask each cluster that has a name for its figures."""
     found = [one for one in running_clusters() if one.get("name") is not None]
-    output.show(list(found), lambda: _text(found))
+    killed = killed_clusters()
+    listed = [*found, *({"name": name, "journal": str(killed[name])} for name in killed)]
+    output.show(listed, lambda: _text(found, list(killed)))
     return 0
 
 
-def _text(found: list[Reach]) -> str:
-    if not found:
+def _text(found: list[Reach], killed: list[str]) -> str:
+    if not found and not killed:
         return "no cluster is served on this machine; start one with 'freestone serve'"
-    return table(HEAD, [_row(cluster) for cluster in found])
+    lines = [table(HEAD, [_row(cluster) for cluster in found])] if found else []
+    lines += [
+        f"{name}  was killed; 'freestone serve --name {name}' goes on with it" for name in killed
+    ]
+    return "\n".join(lines)
 
 
 def _row(cluster: Reach) -> list[object]:

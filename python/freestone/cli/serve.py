@@ -39,6 +39,10 @@ def configure(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--scheduler", metavar="ADDRESS", help="with --on dask: of its scheduler")
     parser.add_argument(
+        "--journal", metavar="FOLDER", help="by which it goes on after its process was killed"
+    )
+    parser.add_argument("--no-journal", action="store_true", help="its end is that of all it knows")
+    parser.add_argument(
         "--background", action="store_true", help="return once it runs; 'freestone stop' ends it"
     )
     parser.add_argument("options", nargs="*", help="with --on slurm: for sbatch, after --")
@@ -52,7 +56,13 @@ def execute(arguments: argparse.Namespace, output: Output) -> int:
     sys.path.insert(0, os.getcwd())
     stop = threading.Event()
     _end_with_signals(stop)
+    _require_free(arguments.name or "default")
+    journal = _journal(arguments)
+    if journal is not None:
+        os.environ["FREESTONE__JOURNAL"] = str(journal)
     with _opened(arguments) as cluster:
+        if journal is not None:
+            _leave_with_sigterm()
         cluster.share(arguments.name or "default", stop=stop.set)
         output.show(_data(cluster), lambda: _text(cluster))
         ready = os.environ.pop(_READY, None)
@@ -68,6 +78,45 @@ def _end_with_signals(stop: threading.Event) -> None:
 
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda *_: stop.set())
+
+
+def _require_free(name: str) -> None:
+    """Refuse a name that a running cluster has, or that none can have."""
+    from freestone.config import Config
+    from freestone.hosts.folders import runtime_dir
+    from freestone.hosts.naming import HeldName
+
+    HeldName(runtime_dir(Config.load()), name).release()
+
+
+def _leave_with_sigterm() -> None:
+    """Have SIGTERM, as of systemd or a batch system, leave the rest to the next process."""
+    import signal
+
+    # At once: what is written is all that the next one needs, and workers and programs wait for it.
+    signal.signal(signal.SIGTERM, lambda *_: os._exit(0))
+
+
+def _journal(arguments: argparse.Namespace) -> Path | None:
+    """Return the folder of the cluster's journal, if it is to have one."""
+    from freestone.config import Config
+    from freestone.hosts.folders import journal_dir
+
+    if arguments.listen is not None:
+        # Who has access is known to the process alone so far: the next one would let members in
+        # again that were shut out.
+        if arguments.journal is not None:
+            raise UsageError("--journal is for a cluster of this machine: it goes without --listen")
+        return None
+    if arguments.no_journal:
+        if arguments.journal is not None:
+            raise UsageError(
+                "--journal names a folder, and --no-journal wants none: give one of them"
+            )
+        return None
+    if arguments.journal is not None:
+        return Path(arguments.journal).resolve()
+    return journal_dir(Config.load(), arguments.name or "default")
 
 
 def _opened(arguments: argparse.Namespace) -> Cluster:
@@ -149,8 +198,8 @@ def _start(arguments: argparse.Namespace, output: Output) -> int:
 
 def _words(arguments: argparse.Namespace) -> list[str]:
     keys = ["name", "workers", "executors", "memory", "disk", "listen", "cache", "on"]
-    words: list[str] = []
-    for key in [*keys, "scheduler"]:
+    words: list[str] = ["--no-journal"] if arguments.no_journal else []
+    for key in [*keys, "scheduler", "journal"]:
         value = getattr(arguments, key)
         words += [] if value is None else [f"--{key}", str(value)]
     return [*words, "--", *arguments.options] if arguments.options else words

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import time
 
-from freestone.cli.clusters import chosen_cluster
+from freestone.cli.clusters import chosen_cluster, killed_clusters
 from freestone.cli.output import Output
 from freestone.errors import UsageError
 
@@ -25,8 +25,17 @@ def configure(parser: argparse.ArgumentParser) -> None:
 def execute(arguments: argparse.Namespace, output: Output) -> int:
     """Tell the process that serves it, and wait until the cluster is gone."""
     from freestone import _native
+    from freestone.config import Config
+    from freestone.hosts.folders import Folders, runtime_dir
     from freestone.observe.control import ask
 
+    killed = killed_clusters().get(arguments.name)
+    if killed is not None:
+        # Its workers end when they have waited for long enough.
+        Folders.take(runtime_dir(Config.load()), killed).remove()
+        _native.folders.OwnedFolder.take(str(killed)).remove()
+        output.show({"name": arguments.name}, lambda: f"{arguments.name} is given up")
+        return 0
     cluster = chosen_cluster(arguments.name)
     folder = str(cluster["folder"])
     if not ask(folder, {"ask": "stop"})["stopping"]:

@@ -217,6 +217,8 @@ def make(
         "pure": False,
         "retries": 0,
         "kills": restarts + _MORE_KILLS,
+        # It sees by itself that it begins again, and how often it may.
+        "rerun": True,
     }
     # As a part of the function the class is found wherever functions are.
     function = functools.partial(serve, kind)

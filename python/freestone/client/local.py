@@ -60,6 +60,8 @@ class LocalClient:
         Where workers join, what they show for it, and where those of other machines do.
     trace
         Whether the manager keeps records of what happens.
+    journal
+        The folder in which it writes what another process needs to go on with it.
     """
 
     def __init__(
@@ -70,6 +72,7 @@ class LocalClient:
         key: str,
         listen: tuple[str, str, tuple[str, str]] | None,
         trace: bool,
+        journal: str | None = None,
     ) -> None:
         manager = _native.manager.Manager(
             socket=socket,
@@ -83,6 +86,7 @@ class LocalClient:
             silence_s=config.silence_s,
             trace=trace,
             listen=listen,
+            journal=journal,
         )
         self._begin(config, manager)
 

@@ -79,7 +79,7 @@ _Amounts = tuple[tuple[str, int | str], ...]
 _Options = tuple[tuple[str, Any], ...]
 # What other parts of the runtime read, so that it does not travel with a call.
 _ELSEWHERE = {"name", "hoist", "environment", "env", "tag", "category", "resources"}
-_INTERNAL = {"near", "category", "kills"}
+_INTERNAL = {"near", "category", "kills", "rerun"}
 _NAMES = tuple(CallOptions.__annotations__)
 # How types of options are written in a sentence, and what makes values of those that are ours.
 _WORDS = {

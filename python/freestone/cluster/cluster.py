@@ -8,6 +8,7 @@ import os
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Never, Self, Unpack
 
 from freestone import _native, hosts
@@ -78,13 +79,17 @@ class Cluster(Session):
             )
         config = Config.load(settings)
         home = config if host is None else hosts.engine.home_of(config, host)
-        self._site = hosts.local.LocalWorkers.create(home)
+        # Which `freestone serve` names; it is no setting, as a program's own cluster ends with it.
+        journal = os.environ.pop("FREESTONE__JOURNAL", None)
+        kept = None if journal is None else Path(journal)
+        self._site = hosts.local.LocalWorkers.create(home, kept)
         client = LocalClient(
             config,
             socket=self._site.socket,
             key=self._site.access.key,
             listen=self._site.listening,
             trace=trace.check(config.trace),
+            journal=journal,
         )
         super().__init__(client)
         client.logs.start()
@@ -467,6 +472,7 @@ class Cluster(Session):
                 journal.close()
         finally:
             self._abandon()
+            self._site.forget_journal()
 
     def _abandon(self) -> None:
         spans, self.client.spans = self.client.spans, None

@@ -39,6 +39,7 @@
     │   ├── TaskRaisedError (RuntimeError)      it raised what can't be raised again here
     │   ├── TaskExitedError (RuntimeError)      it ended by sys.exit()
     │   ├── TaskKilledError                     it killed its executors
+    │   ├── TaskInterruptedError                it may have run when the cluster was killed
     │   ├── TaskTimeoutError (TimeoutError)     it ran for longer than it may
     │   ├── MemoryExceededError (MemoryError)   it took more memory than it may
     │   ├── DiskExceededError (OSError)         its files took more of the disk than they may
@@ -204,6 +205,7 @@ if TYPE_CHECKING:
         TaskCancelledError,
         TaskError,
         TaskExitedError,
+        TaskInterruptedError,
         TaskKilledError,
         TaskRaisedError,
         TaskTimeoutError,
@@ -292,6 +294,7 @@ __all__ = [
     "TaskCancelledError",
     "TaskError",
     "TaskExitedError",
+    "TaskInterruptedError",
     "TaskKilledError",
     "TaskRaisedError",
     "TaskTimeoutError",

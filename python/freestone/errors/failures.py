@@ -25,6 +25,7 @@ from freestone.errors import (
     StorageFullError,
     TaskCancelledError,
     TaskExitedError,
+    TaskInterruptedError,
     TaskKilledError,
     TaskRaisedError,
     TaskTimeoutError,
@@ -75,6 +76,8 @@ def error_of(failure: dict[str, Any]) -> BaseException:
             return DiskExceededError(label=label, limit=failure["limit"], worker=worker)
         case "cancelled":
             return TaskCancelledError(label=label, worker=worker)
+        case "interrupted":
+            return TaskInterruptedError(label=label, worker=worker)
         case "unschedulable":
             needs, largest = failure["needs"], failure["largest"]
             return UnschedulableError(label=label, needs=needs, largest=largest)

@@ -254,6 +254,31 @@ class UnschedulableError(TaskError):
         )
 
 
+class TaskInterruptedError(TaskError):
+    """A task may have run when the process that serves the cluster was killed.
+
+    It may not run twice, as its ``pure=False`` says.
+
+    Attributes
+    ----------
+    worker : str or None
+        Where it was.
+    """
+
+    slug = "task-interrupted"
+    worker: str | None
+
+    def __init__(self, *, label: str, worker: str | None) -> None:
+        super().__init__(
+            f"task {label!r} was at {worker or 'a worker'} when the process that serves "
+            "the cluster was killed: it may have run, and pure=False says that it must not run "
+            "twice; look at what it has done, and submit it again; retries=1 allows that where it "
+            "does no harm",
+            label=label,
+            worker=worker,
+        )
+
+
 class WorkerAbsentError(TaskError, LookupError):
     """A task may only run on a worker that is gone, or that there never was.
 

@@ -100,6 +100,8 @@ class Stack:
             "isolation": self.isolation if self.resident else "process",
             "keep": self.keep,
             "pure": self.keep != "task" if self.pure is None else self.pure,
+            # It is a key of this run only, and may be run again for it.
+            "rerun": True,
             "retries": self.retries,
             "timeout_s": self.timeout_s,
             "resources": self.resources,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 import tempfile
 from dataclasses import dataclass
@@ -11,9 +12,13 @@ from freestone import _native
 from freestone.config import Config
 from freestone.errors import ClusterStartError
 
-__all__ = ["Folders", "disk_dir_of", "runtime_dir"]
+__all__ = ["JOURNAL", "JOURNALED", "Folders", "disk_dir_of", "journal_dir", "runtime_dir"]
 
 _SHARED_MEMORY = Path("/dev/shm")
+JOURNAL = "journal"
+"""The file of a journal in its folder."""
+JOURNALED = "journaled"
+"""Holds the folders of clusters that have a journal: nobody else sweeps them."""
 
 
 def runtime_dir(config: Config | None = None) -> Path:
@@ -23,6 +28,14 @@ def runtime_dir(config: Config | None = None) -> Path:
         return Path(config.folder).resolve()
     base = os.environ.get("XDG_RUNTIME_DIR") or tempfile.gettempdir()
     return Path(base) / f"freestone-{os.getuid()}"
+
+
+def journal_dir(config: Config, name: str) -> Path:
+    """Return the folder of the journal of a cluster that is served by a name."""
+    if config.folder is not None:
+        return runtime_dir(config) / "journals" / name
+    base = os.environ.get("XDG_STATE_HOME") or Path.home() / ".local" / "state"
+    return Path(base) / "freestone" / name
 
 
 def disk_dir_of(runtime: Path, memory_dir: str) -> str:
@@ -89,6 +102,30 @@ class Folders:
         except BaseException:
             own.remove()
             raise
+
+    @classmethod
+    def take(cls, base: Path, journal: Path) -> Folders:
+        """Take those of the cluster of a journal, also as a process that was killed has left them.
+
+        Parameters
+        ----------
+        base
+            As of `create`.
+        journal
+            The folder of the journal.
+
+        Raises
+        ------
+        OSError
+            When the process that serves the cluster lives.
+        """
+        number = hashlib.blake2b(os.fsencode(journal.resolve()), digest_size=4).hexdigest()
+        base, memory_base = _private(base), _private(_memory_dir())
+        path, memory = (_private(place / JOURNALED) / number for place in (base, memory_base))
+        owned = [_native.folders.OwnedFolder.take(str(each)) for each in {path, memory}]
+        for left in (*path.glob("manager.sock"), *path.glob("control.sock")):
+            left.unlink()
+        return cls(path, memory, tuple(owned))
 
     def remove(self) -> None:
         """Remove both and all that is in them."""

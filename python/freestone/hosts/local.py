@@ -21,7 +21,7 @@ from freestone.errors import ClosedError, ClusterStartError, ConfigurationError,
 from freestone.hosts import node as nodes
 from freestone.hosts.access import Access, Authority
 from freestone.hosts.engine import Host
-from freestone.hosts.folders import Folders, runtime_dir
+from freestone.hosts.folders import JOURNAL, Folders, runtime_dir
 from freestone.hosts.naming import HeldName
 from freestone.hosts.node import (
     Node,
@@ -31,10 +31,12 @@ from freestone.hosts.node import (
     worker_words,
 )
 from freestone.hosts.pauses import Pauses
+from freestone.hosts.survivors import Survivor, survivor
 from freestone.observe.control import CARD, ControlServer
 
 __all__ = ["LocalWorkers"]
 
+_ACCESS = "access.json"
 # How often to look whether the manager has given a worker up.
 _POLL_INTERVAL_S = 1.0
 # A worker that was told to leave gets this long before it is killed.
@@ -53,7 +55,8 @@ class LocalWorkers:
     access: Access
     nodes: list[Node]
     authority: Authority | None
-    processes: dict[str, subprocess.Popen[bytes]] = field(default_factory=dict)
+    journal: Path | None = None
+    processes: dict[str, subprocess.Popen[bytes] | Survivor] = field(default_factory=dict)
     control: ControlServer | None = None
     closing: threading.Event = field(default_factory=threading.Event)
     retired: set[str] = field(default_factory=set)
@@ -64,19 +67,29 @@ class LocalWorkers:
     replaced: Callable[[Node], None] = field(init=False)
 
     @classmethod
-    def create(cls, config: Config) -> LocalWorkers:
-        """Make the folder, and sweep those whose clusters died."""
+    def create(cls, config: Config, journal: Path | None = None) -> LocalWorkers:
+        """Make the folder, and sweep those whose clusters died.
+
+        Parameters
+        ----------
+        config
+            The cluster's settings.
+        journal
+            The folder of its journal, if it has one: then the folder, the key and the certificate
+            are those of the process before.
+        """
         _make_cache(config)
-        folders = Folders.create(runtime_dir(config))
+        base = runtime_dir(config)
+        folders = Folders.create(base) if journal is None else Folders.take(base, journal)
         try:
             workers = config.workers or 1
             shares = [nodes.node(config, folders, str(n), workers) for n in range(workers)]
             authority = None if config.listen is None else Authority(config.access_days)
-            access = Access.make(None if authority is None else authority.identity())
+            access = _access(authority, journal)
         except BaseException:
             folders.remove()
             raise
-        return cls(config, folders, access, shares, authority)
+        return cls(config, folders, access, shares, authority, journal)
 
     @property
     def folder(self) -> Path:
@@ -142,6 +155,8 @@ class LocalWorkers:
         """
         self.access = self.access.at(address)
         self.access.write(self.access_file)
+        if self.journal is not None:
+            self.access.write(self.journal / _ACCESS)
         self.joined, self.replaced = joined, replaced
         for node in self.nodes:
             # One after another, so that their numbers are those of their nodes.
@@ -171,7 +186,8 @@ class LocalWorkers:
         with self.starting:
             if self.closing.is_set():
                 raise ClosedError("start a worker")
-            self.processes[node.name] = self._start(node)
+            waiting = None if self.journal is None else survivor(node.memory_dir)
+            self.processes[node.name] = waiting or self._start(node)
         self._wait_for(node)
 
     def _keep(self, node: Node) -> None:
@@ -258,12 +274,14 @@ class LocalWorkers:
     @property
     def access_file(self) -> Path:
         """The file with which workers join."""
-        return self.folder / "access.json"
+        return self.folder / _ACCESS
 
     def _start(self, node: Node) -> subprocess.Popen[bytes]:
         words = worker_words(
             self.config, node, f"unix:{self.socket}", self.access_file, self.folder, self.listen
         )
+        if self.journal is not None:
+            words += ["--journaled", "1"]
         return subprocess.Popen(
             [sys.executable, "-m", "freestone.node.worker", *words],
             stdin=subprocess.DEVNULL,
@@ -305,7 +323,7 @@ class LocalWorkers:
         """Have other programs find this cluster by a name."""
         if self.name is not None:
             raise UsageError(f"the cluster is shared as {self.name!r} already")
-        self.held_name = HeldName(self.folder.parent, name)
+        self.held_name = HeldName(runtime_dir(self.config), name)
         self._write_card()
 
     def forget(self) -> None:
@@ -350,9 +368,15 @@ class LocalWorkers:
                 process.wait()
         self.folders.remove()
 
+    def forget_journal(self) -> None:
+        """Have nobody go on with this cluster, which has ended in order."""
+        if self.journal is not None:
+            for name in (JOURNAL, _ACCESS):
+                (self.journal / name).unlink(missing_ok=True)
+
 
 @contextlib.contextmanager
-def ended(process: subprocess.Popen[bytes]) -> Iterator[Callable[[float], bool]]:
+def ended(process: subprocess.Popen[bytes] | Survivor) -> Iterator[Callable[[float], bool]]:
     """Give what tells whether a process has ended, after waiting for so many seconds at most."""
     descriptor = os.pidfd_open(process.pid)
     try:
@@ -361,6 +385,13 @@ def ended(process: subprocess.Popen[bytes]) -> Iterator[Callable[[float], bool]]
         yield lambda timeout_s: bool(poll.poll(1000 * timeout_s))
     finally:
         os.close(descriptor)
+
+
+def _access(authority: Authority | None, journal: Path | None) -> Access:
+    """Make the key of a cluster, and its certificate; the key that it had, if it has a journal."""
+    if journal is not None and (journal / _ACCESS).exists():
+        return Access.read(journal / _ACCESS)
+    return Access.make(None if authority is None else authority.identity())
 
 
 def _make_cache(config: Config) -> None:

@@ -20,6 +20,9 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--access", required=True, metavar="FILE", help="the cluster's")
     parser.add_argument("--listen", help="host or interface for peers of other machines")
     parser.add_argument("--reconnect-s", type=float, default=30.0)
+    parser.add_argument(
+        "--journaled", type=int, default=0, help="wait for one of this machine, too"
+    )
     parser.add_argument("--folder", required=True, help="for its socket")
     parser.add_argument("--memory-dir", required=True, help="its cache's memory tier")
     parser.add_argument("--disk-dir", required=True, help="its cache's disk tier")
@@ -72,6 +75,7 @@ def _run(options: argparse.Namespace, access: Access) -> None:
         identity=access.identity,
         listen=options.listen,
         reconnect_s=options.reconnect_s,
+        journaled=bool(options.journaled),
         folder=options.folder,
         memory_dir=options.memory_dir,
         disk_dir=options.disk_dir,

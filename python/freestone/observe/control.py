@@ -17,6 +17,7 @@ from typing import Any
 
 from freestone import _native
 from freestone.errors import UsageError
+from freestone.hosts.folders import JOURNALED
 
 __all__ = ["CARD", "SOCKET", "ControlServer", "Reach", "ask", "find", "only"]
 
@@ -175,7 +176,8 @@ def find(runtime: str | os.PathLike[str], timeout_s: float = 1.0) -> list[Reach]
         The oldest first; ``status`` is its answer, or ``error`` says why there is none. Folders of
         clusters that have ended are passed over.
     """
-    cards = [card for card in map(_read_card, sorted(Path(runtime).glob(f"*/{CARD}"))) if card]
+    places = [*Path(runtime).glob(f"*/{CARD}"), *Path(runtime).glob(f"{JOURNALED}/*/{CARD}")]
+    cards = [card for card in map(_read_card, sorted(places)) if card]
     for card in cards:
         try:
             card["status"] = ask(card["folder"], {"ask": "status"}, timeout_s)

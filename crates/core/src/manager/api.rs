@@ -15,7 +15,7 @@ use std::borrow::Cow;
 use std::sync::Arc;
 
 /// Settings of a manager.
-#[derive(Clone, Debug)]
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct Config {
     /// The most transfers that one worker receives at once.
     pub transfers_in: u32,
@@ -70,6 +70,9 @@ pub enum Event {
     Left(WorkerId),
     /// Time passes.
     Tick,
+    /// Another process goes on where one was killed that had this manager, with these settings. All
+    /// workers are about to leave; what they ran may have ended unheard.
+    TakenUp(Box<Config>),
 }
 
 /// What a client asks.
@@ -459,6 +462,8 @@ pub enum Why {
     UnknownInput(Name),
     /// An input has no replica left and nothing that makes it again.
     InputLost(Name),
+    /// It may not run twice, and may have begun when the manager's process was killed.
+    Interrupted,
     /// It was cancelled.
     Cancelled,
     /// The cluster was closed before it ran.

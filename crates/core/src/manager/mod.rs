@@ -106,6 +106,7 @@ impl Manager {
             Event::Worker(worker, message) => self.on_message(worker, message),
             Event::Left(worker) => self.on_left(worker),
             Event::Tick => self.on_tick(),
+            Event::TakenUp(config) => self.on_taken_up(*config),
         }
         self.finish_event();
         std::mem::swap(&mut self.out, out);

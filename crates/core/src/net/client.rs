@@ -82,6 +82,11 @@ impl Client {
         FunctionId(self.shared.functions.fetch_add(1, Ordering::Relaxed))
     }
 
+    /// Functions are numbered from here on, at least.
+    pub(super) fn skip_functions(&self, next: FunctionId) {
+        self.shared.functions.fetch_max(next.0, Ordering::Relaxed);
+    }
+
     /// How many clients of other processes there are.
     pub fn clients(&self) -> usize {
         self.shared.clients.load(Ordering::Relaxed)

@@ -2,7 +2,7 @@
 
 use super::connection::Connection;
 use crate::manager::Outcome;
-use crate::session::{ClientId, HomeCache, Resumable, Sessions, ToClient};
+use crate::session::{ClientId, HomeCache, Resumable, Sessions, ToClient, Unsent};
 use crate::store::random_name;
 use crate::wire::{Attach, OTHER_KEY, PROTOCOL, encode_parts, frame, is_same_key, other_protocol};
 use freestone_base::{Name, Ticket};
@@ -14,12 +14,17 @@ use std::time::{Duration, Instant};
 /// Why a client that reconnects too late is refused.
 const UNKNOWN: &str = "it knows nothing of what this program has asked before: the program was out \
                        of reach for longer than its 'reconnect_s', or another process serves the \
-                       cluster now";
+                       cluster now, without the journal of the one before";
 
 /// A client that may reconnect.
 pub(super) struct Lasting {
     /// By which it names itself then.
     session: Name,
+    /// Whether the network may break its connection, and not only its own end or the manager's.
+    is_remote: bool,
+    /// How many messages the former process may have sent to it, as far as this one knows: the
+    /// journal of one that is damaged lacks some.
+    limit: Option<u64>,
     /// What was sent to it, and what came.
     pub resumable: Resumable,
     /// By which it is trusted.
@@ -70,6 +75,11 @@ impl Clients {
         }
     }
 
+    /// Whether there is something to be sent to any.
+    pub fn have_answers(&self) -> bool {
+        !self.answers.is_empty() || self.sessions.have_cancelled()
+    }
+
     /// Whether there is work that no event tells of.
     pub fn have_more(&self) -> bool {
         !self.unread.is_empty()
@@ -110,31 +120,58 @@ impl Clients {
         (!is_same_key(key, &self.key)).then(|| OTHER_KEY.to_owned())
     }
 
-    /// The client that has connected: a new one, or one that reconnects.
+    /// The name of a new session, if the client asks for one that outlives its connection.
+    pub fn lasting(attach: Attach) -> Option<(Name, u64)> {
+        let Attach::Resumable { reconnect_ms } = attach else { return None };
+        // Without a name that nobody else has it ends with its connection.
+        Some((random_name().ok()?, reconnect_ms))
+    }
+
+    /// A new client, and by which name it reconnects and how long it is waited for, if it may.
+    pub fn open(&mut self, lasting: Option<(Name, u64)>) -> ClientId {
+        let client = self.sessions.open();
+        if let Some((session, reconnect_ms)) = lasting {
+            let reconnect = Duration::from_millis(reconnect_ms);
+            let (resumable, away, is_remote) = (Resumable::default(), None, false);
+            let (limit, certificate) = (None, None);
+            let lasting =
+                Lasting { session, is_remote, limit, resumable, certificate, reconnect, away };
+            self.lasting.insert(client, lasting);
+        }
+        client
+    }
+
+    /// The client of a session.
     ///
     /// # Errors
     /// Why one that reconnects may not.
-    pub fn attach(&mut self, attach: Attach) -> Result<ClientId, String> {
-        let (session, received) = match attach {
-            Attach::Again { session, received } => (session, received),
-            Attach::Once => return Ok(self.sessions.open()),
-            Attach::Resumable { reconnect_ms } => {
-                let client = self.sessions.open();
-                // Without a name that nobody else has it ends with its connection.
-                if let Ok(session) = random_name() {
-                    let (resumable, away) = (Resumable::default(), None);
-                    let reconnect = Duration::from_millis(reconnect_ms);
-                    let certificate = None;
-                    let lasting = Lasting { session, resumable, certificate, reconnect, away };
-                    self.lasting.insert(client, lasting);
-                }
-                return Ok(client);
-            }
-        };
-        let found = self.lasting.iter_mut().find(|(_, lasting)| lasting.session == session);
-        let (client, lasting) = found.ok_or(UNKNOWN)?;
-        lasting.resumable.confirm(received).map_err(|error| error.to_string())?;
-        Ok(*client)
+    pub fn find(&self, session: Name) -> Result<ClientId, String> {
+        let found = self.lasting.iter().find(|(_, lasting)| lasting.session == session);
+        found.map(|(client, _)| *client).ok_or_else(|| UNKNOWN.to_owned())
+    }
+
+    /// A client has got so many messages.
+    ///
+    /// # Errors
+    /// [`Unsent`]: it is out of order.
+    pub fn confirm(&mut self, client: ClientId, received: u64) -> Result<(), Unsent> {
+        let Some(lasting) = self.lasting.get_mut(&client) else { return Ok(()) };
+        match lasting.limit.filter(|sent| received > *sent) {
+            Some(sent) => Err(Unsent { received, sent }),
+            None => lasting.resumable.confirm(received),
+        }
+    }
+
+    /// Clients that may reconnect, and those that have no connection any more: the manager's process
+    /// is another one.
+    pub fn take_up(&mut self) -> Vec<ClientId> {
+        for lasting in self.lasting.values_mut() {
+            lasting.away = Some(Instant::now());
+            lasting.limit = Some(lasting.resumable.sent());
+        }
+        let mut clients = self.sessions.clients();
+        clients.retain(|client| !self.lasting.contains_key(client));
+        clients
     }
 
     /// A client has this connection from now on, and is sent what it may not have got.
@@ -147,6 +184,7 @@ impl Clients {
     ) {
         // The end of the former connection may not have been noticed.
         self.disconnect(client, registry);
+        let is_remote = connection.is_remote();
         let lasting = self.lasting.get_mut(&client);
         let (session, received) = lasting
             .as_ref()
@@ -155,7 +193,8 @@ impl Clients {
         // It is short.
         let _ = connection.send(&ToClient::Welcome { boot, home, session, received });
         if let Some(lasting) = lasting {
-            lasting.away = None;
+            (lasting.away, lasting.limit) = (None, None);
+            lasting.is_remote = is_remote;
             lasting.certificate = connection.certificate().map(<[u8]>::to_vec);
             lasting.resumable.unconfirmed().for_each(|frame| connection.append(frame));
         }
@@ -172,11 +211,11 @@ impl Clients {
         true
     }
 
-    /// The connection is gone: whether the client is waited for.
+    /// The connection is gone: whether the client is waited for. On this machine that is its end.
     pub fn is_awaited(&mut self, client: ClientId) -> bool {
         let Some(lasting) = self.lasting.get_mut(&client) else { return false };
         lasting.away.get_or_insert_with(Instant::now);
-        true
+        lasting.is_remote
     }
 
     /// Bytes that a client has not read.
@@ -186,8 +225,8 @@ impl Clients {
         connection.max(lasting)
     }
 
-    /// Appends a message to a client's connection.
-    pub fn send(&mut self, client: ClientId, message: ToClient) {
+    /// Appends a message to a client's connection; the frames.
+    pub fn send(&mut self, client: ClientId, message: ToClient) -> Vec<u8> {
         let mut frames = Vec::new();
         for (part, nbytes) in encode_parts(message, &mut frames) {
             let ToClient::Outcomes(outcomes) = part else { continue };
@@ -197,11 +236,17 @@ impl Clients {
                 let _ = frame::encode(&ToClient::Outcomes(vec![(ticket, outcome)]), &mut frames);
             }
         }
+        self.append(client, &frames);
+        frames
+    }
+
+    /// Appends frames to a client's connection, and keeps them if it may reconnect.
+    pub fn append(&mut self, client: ClientId, frames: &[u8]) {
         if let Some(lasting) = self.lasting.get_mut(&client) {
-            lasting.resumable.send(&frames);
+            lasting.resumable.send(frames);
         }
         if let Some(connection) = self.connections.get_mut(&client) {
-            connection.append(&frames);
+            connection.append(frames);
         }
     }
 

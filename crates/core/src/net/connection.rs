@@ -134,23 +134,34 @@ impl Connection {
         &mut self,
         mut take: impl FnMut(T),
     ) -> Result<bool, ConnectionError> {
+        self.receive_with(|message, _| take(message))
+    }
+
+    /// Like [`receive`](Self::receive), with the bytes that each message came as.
+    ///
+    /// # Errors
+    /// The connection is of no further use. All messages before the error were handed over.
+    pub fn receive_with<T: DeserializeOwned>(
+        &mut self,
+        mut take: impl FnMut(T, &[u8]),
+    ) -> Result<bool, ConnectionError> {
         let mut came = false;
-        while self.receive_some(usize::MAX, |message| {
+        while self.receive_some(usize::MAX, |message, body| {
             came = true;
-            take(message);
+            take(message, body);
         })? {}
         Ok(came)
     }
 
-    /// Reads about `limit` bytes at most, if as many are there, and hands each whole message to
-    /// `take`. Returns whether there may be more, of which no event will tell.
+    /// Reads about `limit` bytes at most, if as many are there, and hands each whole message, and the
+    /// bytes that it came as, to `take`. Returns whether there may be more, of which no event will tell.
     ///
     /// # Errors
     /// The connection is of no further use. All messages before the error were handed over.
     pub fn receive_some<T: DeserializeOwned>(
         &mut self,
         limit: usize,
-        mut take: impl FnMut(T),
+        mut take: impl FnMut(T, &[u8]),
     ) -> Result<bool, ConnectionError> {
         let mut read = 0;
         while read < limit {
@@ -162,9 +173,7 @@ impl Connection {
                 Err(error) => return Err(closed_or(error)),
             };
             read += nbytes;
-            while let Some(message) = self.incoming.next()? {
-                take(message);
-            }
+            while self.incoming.next_with(&mut take)?.is_some() {}
             // A stream that gave less than it could is empty: the next bytes raise a new event.
             if nbytes < offered && !self.read_closed && self.stream.says_all() {
                 return Ok(false);

@@ -5,11 +5,14 @@ use super::client::Client;
 use super::clients::Clients;
 use super::clock::monotonic_ns;
 use super::connection::Connection;
+use super::journal::{Journal, JournalError, Replay};
 use super::listener::Listener;
 use super::poller::{Poller, WAKER};
 use super::records::Records;
+use crate::journal::Entry;
 use crate::manager::{Action, Config, Event, Manager, Now, Outcome, Request};
-use crate::wire::{Address, Assignment, FromWorker, Report, Spent, TaskFailure, ToWorker};
+use crate::session::ClientId;
+use crate::wire::{Address, Assignment, FromWorker, Report, Spent, TaskFailure, ToWorker, frame};
 use freestone_base::{Ticket, WorkerId};
 use freestone_tls::{Access, Revoked};
 use mio::Token;
@@ -42,6 +45,9 @@ pub struct ManagerOptions {
     pub config: Config,
     /// How long to look for work before sleeping, in microseconds.
     pub spin_us: u64,
+    /// The folder of a journal, by which another process can go on with this manager. What stands
+    /// there is gone on with.
+    pub journal: Option<PathBuf>,
 }
 
 /// Where to listen for workers of other machines.
@@ -69,6 +75,9 @@ pub enum ManagerError {
     /// Nothing can listen there for workers of other machines.
     #[error("the manager can't listen at {0}")]
     ListenTcp(io::Error),
+    /// Its journal can't be used.
+    #[error("the manager can't go on: {0}")]
+    Journal(#[from] JournalError),
     /// The operating system refuses a poller or a thread.
     #[error("the manager can't start: {0}")]
     Start(#[from] io::Error),
@@ -95,13 +104,15 @@ impl ManagerThread {
     /// When the socket can't be made or the thread not be started.
     pub fn start(options: ManagerOptions) -> Result<Self, ManagerError> {
         let poller = Poller::new(options.spin_us)?;
+        let replay = options.journal.as_deref().map(Replay::open).transpose()?;
         let (mut listener, address) = listen(&options)?;
         listener.register(poller.registry(), LISTENER)?;
+        let config = options.config.clone();
         let (client, requests) = Client::new(poller.waker());
         let records = Arc::new(Mutex::new(Records::new(!options.config.trace)));
         let revoked = listener.revoked().cloned();
         let clients = Clients::new(options.config.key.clone());
-        let shell = Shell {
+        let mut shell = Shell {
             manager: Manager::new(options.config),
             clients,
             poller,
@@ -118,7 +129,13 @@ impl ManagerThread {
             records: Arc::clone(&records),
             stash: None,
             ending: None,
+            now: monotonic_ns(),
+            ahead_ns: 0,
+            journal: None,
         };
+        if let Some(replay) = replay {
+            shell.take_up(replay, config)?;
+        }
         let thread =
             std::thread::Builder::new().name("freestone-manager".into()).spawn(|| shell.run())?;
         Ok(Self { client, records, address, revoked, thread: Some(thread) })
@@ -165,15 +182,20 @@ pub(super) struct Shell {
     workers: HashMap<Token, WorkerId>,
     connections: BTreeMap<WorkerId, Connection>,
     pub(super) clients: Clients,
-    joined: u32,
+    pub(super) joined: u32,
     /// How many certificates were revoked when it was last looked.
     revoked: usize,
-    actions: Vec<Action>,
+    pub(super) actions: Vec<Action>,
     outcomes: Vec<(Ticket, Outcome)>,
     records: Arc<Mutex<Records>>,
     /// A request that was taken while looking for work.
     stash: Option<Request>,
     pub(super) ending: Option<Instant>,
+    /// When the input came that is handled now, by the clock that executors tell their times in.
+    pub(super) now: Now,
+    /// How far the time goes ahead of that clock, since a journal was begun before this machine was.
+    pub(super) ahead_ns: Now,
+    pub(super) journal: Option<Journal>,
 }
 
 impl Drop for Shell {
@@ -196,6 +218,7 @@ impl Shell {
                 self.announce_home();
                 self.shut_out_revoked();
                 self.advance_clients();
+                self.note(&Entry::Tick);
                 self.handle(Event::Tick);
             }
             self.carry_out();
@@ -209,10 +232,31 @@ impl Shell {
         }
     }
 
+    /// Something comes: it is noted, and what follows of it happens at this time.
+    pub(super) fn note(&mut self, entry: &Entry<'_>) {
+        self.now = monotonic_ns() + self.ahead_ns;
+        self.note_at(self.now, entry);
+    }
+
+    /// Notes what has the time of what it comes of.
+    pub(super) fn note_at(&mut self, now: Now, entry: &Entry<'_>) {
+        if let Some(journal) = &mut self.journal {
+            journal.note(now, entry);
+        }
+    }
+
+    /// Writes what was noted: from then on others may hear of what came of it.
+    pub(super) fn commit(&mut self) {
+        let Some(Err(error)) = self.journal.as_mut().map(Journal::commit) else { return };
+        eprintln!(
+            "freestone: {error}; the cluster goes on without it: if its process ends, what it knows \
+             is lost"
+        );
+        self.journal = None;
+    }
+
     pub(super) fn handle(&mut self, event: Event) {
-        // The clock that executors tell their times in.
-        let now: Now = monotonic_ns();
-        self.manager.handle(event, now, &mut self.actions);
+        self.manager.handle(event, self.now, &mut self.actions);
     }
 
     fn is_over(&self) -> bool {
@@ -233,9 +277,22 @@ impl Shell {
                     return;
                 }
                 self.ending = Some(Instant::now());
+                // It ends in order. Whoever asks for that knows whether another is to go on with it.
+                self.commit();
+                self.journal = None;
             }
+            self.note_own(&request);
             self.handle(Event::Client(request));
         }
+    }
+
+    fn note_own(&mut self, request: &Request) {
+        let mut body = Vec::new();
+        if self.journal.is_some() {
+            // What no frame can carry is not sent to workers either.
+            let _ = frame::encode_body(request, &mut body);
+        }
+        self.note(&Entry::Own(&body));
     }
 
     fn wait(&mut self) -> Vec<mio::event::Event> {
@@ -281,12 +338,14 @@ impl Shell {
         let revoked = self.listener.revoked().map_or_else(Vec::new, Revoked::all);
         self.workers.insert(token, worker);
         self.connections.insert(worker, connection);
+        self.note(&Entry::Connected(worker));
         self.handle(Event::Connected(worker));
         if !revoked.is_empty() {
             self.actions.push(Action::Send(worker, ToWorker::Revoked(revoked)));
         }
         for message in messages {
             let former = message.former();
+            self.note_worker(worker, &message);
             self.handle(Event::Worker(worker, message));
             if let Some(former) = former.filter(|_| self.manager.has_joined(worker)) {
                 self.renumber(former, worker);
@@ -295,11 +354,14 @@ impl Shell {
     }
 
     fn on_worker(&mut self, worker: WorkerId, event: &mio::event::Event) {
-        let now: Now = monotonic_ns();
+        let now = monotonic_ns() + self.ahead_ns;
         let Some(connection) = self.connections.get_mut(&worker) else { return };
         connection.note(event);
-        let (manager, actions) = (&mut self.manager, &mut self.actions);
-        let received = connection.receive(|message: FromWorker| {
+        let (manager, actions, journal) = (&mut self.manager, &mut self.actions, &mut self.journal);
+        let received = connection.receive_with(|message: FromWorker, body: &[u8]| {
+            if let Some(journal) = journal {
+                journal.note(now, &Entry::Worker(worker, body));
+            }
             manager.handle(Event::Worker(worker, message), now, actions);
         });
         let flushed = received.and_then(|_| connection.flush(self.poller.registry()));
@@ -312,46 +374,76 @@ impl Shell {
         if let Some(mut connection) = self.connections.remove(&worker) {
             self.workers.remove(&connection.token());
             connection.deregister(self.poller.registry());
+            self.note(&Entry::Left(worker));
             self.handle(Event::Left(worker));
         }
     }
 
+    fn note_worker(&mut self, worker: WorkerId, message: &FromWorker) {
+        let mut body = Vec::new();
+        if self.journal.is_some() {
+            // It came in a frame, or is shorter.
+            let _ = frame::encode_body(message, &mut body);
+        }
+        self.note(&Entry::Worker(worker, &body));
+    }
+
     /// Carries all actions out, also those that come up meanwhile, and writes once per worker.
-    fn carry_out(&mut self) {
+    pub(super) fn carry_out(&mut self) {
         loop {
-            self.carry_out_actions();
+            while !self.actions.is_empty() {
+                self.note(&Entry::CarriedOut);
+                self.carry_out_actions();
+            }
             // To find that a client is gone is an event.
             self.flush_clients();
             if self.actions.is_empty() {
                 break;
             }
         }
+        self.commit();
         self.client.resolve(&mut self.outcomes);
     }
 
+    /// Carries out what there is. What comes of it by the way, such as that a connection has ended, is
+    /// handled afterwards: in the order in which it is noted.
     fn carry_out_actions(&mut self) {
-        let mut touched = Vec::new();
-        while !self.actions.is_empty() {
-            for action in std::mem::take(&mut self.actions) {
-                match action {
-                    Action::Send(worker, message) => self.send(worker, message, &mut touched),
-                    Action::Resolve(ticket, outcome) if ticket.is_remote() => {
-                        self.answer_client(ticket, outcome);
-                    }
-                    Action::Resolve(ticket, outcome) => self.outcomes.push((ticket, outcome)),
-                    Action::Disconnect(worker, reason) => self.refuse(worker, reason),
-                    Action::Print(tickets, piece) => self.print(&tickets, *piece),
-                    Action::Trace(record) => {
-                        self.records.lock().unwrap_or_else(PoisonError::into_inner).push(record);
-                    }
+        let mut sent = Sent::default();
+        for action in std::mem::take(&mut self.actions) {
+            match action {
+                Action::Send(worker, message) => self.send(worker, message, &mut sent),
+                Action::Resolve(ticket, outcome) => self.resolve(ticket, outcome),
+                Action::Disconnect(worker, reason) => sent.refused.push((worker, reason)),
+                Action::Print(tickets, piece) => sent.clients.extend(self.print(&tickets, *piece)),
+                Action::Trace(record) => {
+                    self.records.lock().unwrap_or_else(PoisonError::into_inner).push(record);
                 }
             }
-            for worker in touched.drain(..) {
-                let connection = self.connections.get_mut(&worker);
-                if connection.is_some_and(|to| to.flush(self.poller.registry()).is_err()) {
-                    self.on_left(worker);
-                }
+        }
+        self.commit();
+        for worker in sent.workers {
+            let connection = self.connections.get_mut(&worker);
+            if connection.is_some_and(|to| to.flush(self.poller.registry()).is_err()) {
+                self.on_left(worker);
             }
+        }
+        for (worker, reason) in sent.refused {
+            self.refuse(worker, reason);
+        }
+        for client in sent.clients {
+            self.flush_client(client);
+        }
+        for (worker, part, nbytes) in sent.too_large {
+            self.on_too_large(worker, part, nbytes);
+        }
+    }
+
+    /// Answers this program, or one of another process.
+    pub(super) fn resolve(&mut self, ticket: Ticket, outcome: Outcome) {
+        if ticket.is_remote() {
+            self.answer_client(ticket, outcome);
+        } else {
+            self.outcomes.push((ticket, outcome));
         }
     }
 
@@ -381,14 +473,13 @@ impl Shell {
         self.on_left(worker);
     }
 
-    fn send(&mut self, worker: WorkerId, message: ToWorker, touched: &mut Vec<WorkerId>) {
+    fn send(&mut self, worker: WorkerId, message: ToWorker, sent: &mut Sent) {
         let Some(connection) = self.connections.get_mut(&worker) else { return };
         if !connection.wants_write() {
-            touched.push(worker);
+            sent.workers.push(worker);
         }
-        for (part, nbytes) in connection.send_parts(message) {
-            self.on_too_large(worker, part, nbytes);
-        }
+        let too_large = connection.send_parts(message).into_iter();
+        sent.too_large.extend(too_large.map(|(part, nbytes)| (worker, part, nbytes)));
     }
 
     /// No frame can carry a call: it fails, as if the worker had said so.
@@ -404,7 +495,21 @@ impl Shell {
             spent: Spent { start_ns: monotonic_ns(), ..Spent::default() },
             result: Err(TaskFailure::of_arguments(nbytes)),
         };
-        let reports = calls.into_iter().map(failed).collect();
-        self.handle(Event::Worker(worker, FromWorker::Done(reports)));
+        let reports = FromWorker::Done(calls.into_iter().map(failed).collect());
+        self.note_worker(worker, &reports);
+        self.handle(Event::Worker(worker, reports));
     }
+}
+
+/// What came of sending, to be handled when all is sent.
+#[derive(Default)]
+struct Sent {
+    /// Workers to write to.
+    workers: Vec<WorkerId>,
+    /// Clients to write to.
+    clients: Vec<ClientId>,
+    /// Workers that are not wanted, and why.
+    refused: Vec<(WorkerId, String)>,
+    /// What no frame can carry.
+    too_large: Vec<(WorkerId, ToWorker, usize)>,
 }

@@ -1,10 +1,12 @@
 //! The manager's connections to clients of other processes.
 
 use super::client::Client;
+use super::clients::Clients;
 use super::connection::{Connection, ConnectionError};
 use super::manager::Shell;
+use crate::journal::Entry;
 use crate::manager::{Event, Manager, Outcome, Request};
-use crate::session::{Answer, ClientId, FromClient, Graph, ToClient, Unsent};
+use crate::session::{Answer, ClientId, FromClient, Graph, ToClient};
 use crate::store::owned::boot_id;
 use crate::wire::{Attach, PrintedOf};
 use freestone_base::{FunctionId, Name, Ticket, WorkerId};
@@ -41,7 +43,8 @@ impl Shell {
         let refusal = refusal
             .or_else(|| self.ending.is_some().then(|| "the cluster is being closed".to_owned()));
         self.announce_home();
-        match refusal.map_or_else(|| self.clients.attach(attach), Err) {
+        let is_lasting = connection.is_remote() || self.journal.is_some();
+        match refusal.map_or_else(|| self.attach(attach, is_lasting), Err) {
             Ok(client) => {
                 self.clients.connect(client, connection, boot_id(), self.poller.registry());
                 self.client.count_clients(self.clients.sessions.len());
@@ -52,6 +55,19 @@ impl Shell {
                 connection.deregister(self.poller.registry());
             }
         }
+    }
+
+    /// The client that has connected: a new one, or one that reconnects.
+    fn attach(&mut self, attach: Attach, is_lasting: bool) -> Result<ClientId, String> {
+        let Attach::Again { session, received } = attach else {
+            let lasting = Clients::lasting(attach).filter(|_| is_lasting);
+            self.note(&Entry::Opened(lasting));
+            return Ok(self.clients.open(lasting));
+        };
+        let client = self.clients.find(session)?;
+        self.clients.confirm(client, received).map_err(|error| error.to_string())?;
+        self.note(&Entry::Reconnected(client, received));
+        Ok(client)
     }
 
     pub(super) fn on_client(&mut self, client: ClientId, event: &mio::event::Event) {
@@ -75,21 +91,17 @@ impl Shell {
             return;
         }
         let mut messages = Vec::new();
-        let received =
-            connection.receive_some(TURN_NBYTES, |message: FromClient| messages.push(message));
-        for message in messages {
-            match message {
-                FromClient::Requests(requests) => {
-                    if let Err(reason) = self.on_client_requests(client, requests) {
-                        return self.refuse_client(client, &reason);
-                    }
-                }
-                FromClient::Received(received) => {
-                    if let Err(error) = self.on_client_received(client, received) {
-                        return self.refuse_client(client, &error.to_string());
-                    }
-                }
-                FromClient::Leave => return self.end_client(client),
+        let is_noted = self.journal.is_some();
+        let received = connection.receive_some(TURN_NBYTES, |message: FromClient, body: &[u8]| {
+            messages.push((message, if is_noted { body.to_vec() } else { Vec::new() }));
+        });
+        for (message, body) in messages {
+            if message == FromClient::Leave {
+                return self.end_client(client);
+            }
+            self.note(&Entry::Client(client, &body));
+            if let Err(reason) = self.on_client_message(client, message) {
+                return self.refuse_client(client, &reason);
             }
         }
         self.clients.report(client, false);
@@ -104,11 +116,22 @@ impl Shell {
         }
     }
 
-    fn on_client_requests(
+    /// A client says something.
+    ///
+    /// # Errors
+    /// Why no client in order says this.
+    pub(super) fn on_client_message(
         &mut self,
         client: ClientId,
-        requests: Vec<Request>,
+        message: FromClient,
     ) -> Result<(), String> {
+        let requests = match message {
+            FromClient::Requests(requests) => requests,
+            FromClient::Received(received) => {
+                return self.clients.confirm(client, received).map_err(|error| error.to_string());
+            }
+            FromClient::Leave => return Ok(()),
+        };
         if let Some(lasting) = self.clients.lasting.get_mut(&client) {
             lasting.resumable.count();
         }
@@ -120,11 +143,6 @@ impl Shell {
             }
         }
         Ok(())
-    }
-
-    fn on_client_received(&mut self, client: ClientId, received: u64) -> Result<(), Unsent> {
-        let lasting = self.clients.lasting.get_mut(&client);
-        lasting.map_or(Ok(()), |lasting| lasting.resumable.confirm(received))
     }
 
     /// A client is told that it may not stay, and why.
@@ -144,8 +162,14 @@ impl Shell {
     }
 
     /// A client is gone for good.
-    fn end_client(&mut self, client: ClientId) {
+    pub(super) fn end_client(&mut self, client: ClientId) {
         self.clients.disconnect(client, self.poller.registry());
+        self.note(&Entry::Ended(client));
+        self.close_session(client);
+    }
+
+    /// What a client has asked for that is gone is let go.
+    pub(super) fn close_session(&mut self, client: ClientId) {
         self.clients.lasting.remove(&client);
         self.clients.answers.remove(&client);
         let port = Port(&self.manager, &self.client);
@@ -169,8 +193,16 @@ impl Shell {
     /// A worker has reconnected under another number: clients may have it for their own.
     pub(super) fn renumber(&mut self, former: WorkerId, worker: WorkerId) {
         for client in self.clients.all() {
-            self.clients.send(client, ToClient::Renumbered { former, worker });
+            self.send_client(client, ToClient::Renumbered { former, worker });
             self.flush_client(client);
+        }
+    }
+
+    /// Sends a client what is no answer.
+    fn send_client(&mut self, client: ClientId, message: ToClient) {
+        let frames = self.clients.send(client, message);
+        if self.clients.lasting.contains_key(&client) {
+            self.note_at(self.now, &Entry::Sent(client, &frames));
         }
     }
 
@@ -187,21 +219,30 @@ impl Shell {
         }
     }
 
-    /// Passes on what a task printed, ahead of the outcome of the task.
-    pub(super) fn print(&mut self, tickets: &[Ticket], piece: PrintedOf) {
-        let (clients, is_own) = self.clients.sessions.owners(tickets);
-        for client in clients {
-            // One that reads too slowly loses this rather than its connection.
-            if self.clients.unread_nbytes(client) <= UNREAD_NBYTES {
-                self.clients.send(client, ToClient::Printed(Box::new(piece.clone())));
-                self.flush_client(client);
-            }
+    /// Passes on what a task printed, ahead of the outcome of the task; to which clients.
+    pub(super) fn print(&mut self, tickets: &[Ticket], piece: PrintedOf) -> Vec<ClientId> {
+        let (mut clients, is_own) = self.clients.sessions.owners(tickets);
+        // One that reads too slowly loses this rather than its connection.
+        clients.retain(|client| self.clients.unread_nbytes(*client) <= UNREAD_NBYTES);
+        for client in &clients {
+            self.send_client(*client, ToClient::Printed(Box::new(piece.clone())));
         }
         self.client.printed().push(PrintedOf { is_own, ..piece });
+        clients
     }
 
     /// Sends what clients were answered in this turn.
     pub(super) fn flush_clients(&mut self) {
+        if self.clients.have_answers() {
+            self.note(&Entry::Answered);
+            for client in self.answer_clients() {
+                self.flush_client(client);
+            }
+        }
+    }
+
+    /// Appends what clients were answered to their connections; to which.
+    pub(super) fn answer_clients(&mut self) -> Vec<ClientId> {
         let (stopped, requests) = self.clients.sessions.take_cancelled();
         for request in requests {
             self.handle(Event::Client(request));
@@ -212,15 +253,18 @@ impl Shell {
             first.append(answers);
             *answers = first;
         }
+        let mut answered = Vec::new();
         for (client, answers) in std::mem::take(&mut self.clients.answers) {
             if !answers.is_empty() {
                 self.clients.send(client, ToClient::Outcomes(answers));
-                self.flush_client(client);
+                answered.push(client);
             }
         }
+        answered
     }
 
-    fn flush_client(&mut self, client: ClientId) {
+    pub(super) fn flush_client(&mut self, client: ClientId) {
+        self.commit();
         let connection = self.clients.connections.get_mut(&client);
         if connection.is_some_and(|to| to.flush(self.poller.registry()).is_err()) {
             self.on_client_left(client);
@@ -240,7 +284,7 @@ impl Shell {
         self.clients.home.clone_from(&home);
         let Some(home) = home else { return };
         for client in self.clients.connections.keys().copied().collect::<Vec<_>>() {
-            self.clients.send(client, ToClient::Home(home.clone()));
+            self.send_client(client, ToClient::Home(home.clone()));
             self.flush_client(client);
         }
     }

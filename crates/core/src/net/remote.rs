@@ -1,7 +1,8 @@
 //! A thread that carries a program's requests to a manager in another process.
 //!
-//! Over a unix socket the end of the connection is the end of the manager. Over TCP it may be the
-//! network's: the manager is sought for a while, and what was asked and answered is not lost.
+//! Over a unix socket the end of the connection is the end of the manager's process, in whose place
+//! another may go on if it has a journal. Over TCP it may be the network's. In both cases the manager
+//! is sought for a while, and what was asked and answered is not lost.
 
 use super::client::{Client, too_large};
 use super::connection::{Connection, ConnectionError};
@@ -52,7 +53,7 @@ pub struct RemoteOptions {
     pub access: Option<Access>,
     /// Proof that the program may use the cluster.
     pub key: String,
-    /// How long to try to reconnect over TCP; not at all if it is zero.
+    /// How long to try to reconnect, if the manager waits for it; not at all if it is zero.
     pub reconnect: Duration,
     /// How long to look for work before sleeping, in microseconds.
     pub spin_us: u64,
@@ -208,7 +209,8 @@ impl Shell {
             Some((session, resumable)) => {
                 Attach::Again { session: *session, received: resumable.received() }
             }
-            None if connection.is_remote() && !self.options.reconnect.is_zero() => {
+            // On the manager's machine it says no unless it has a journal.
+            None if !self.options.reconnect.is_zero() => {
                 let reconnect_ms = self.options.reconnect.as_millis();
                 Attach::Resumable { reconnect_ms: u64::try_from(reconnect_ms).unwrap_or(u64::MAX) }
             }

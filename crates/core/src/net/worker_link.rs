@@ -24,6 +24,8 @@ pub(super) struct Link {
     pub peers: Address,
     /// How long to try to come back.
     reconnect: Duration,
+    /// Whether another process may go on with a manager of this machine.
+    is_journaled: bool,
     /// None while it can't be reached.
     pub connection: Option<Connection>,
     /// The id that the manager gave last.
@@ -45,6 +47,7 @@ impl Link {
             folder: options.memory_dir.display().to_string(),
             peers,
             reconnect: options.reconnect,
+            is_journaled: options.is_journaled,
             connection: Some(connection),
             worker: None,
             leaving: None,
@@ -60,7 +63,10 @@ impl Link {
     /// The connection broke; whether it may come back.
     pub fn may_return(&self) -> bool {
         let is_far = !matches!(self.seek.address, Address::Unix(_));
-        is_far && self.worker.is_some() && self.leaving.is_none() && !self.dismissed
+        (is_far || self.is_journaled)
+            && self.worker.is_some()
+            && self.leaving.is_none()
+            && !self.dismissed
     }
 
     /// How the worker ends that lost the manager for good.

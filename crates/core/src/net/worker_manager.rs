@@ -1,7 +1,8 @@
 //! A worker's connection to its manager: hello, reports, and what happens when it breaks.
 //!
-//! Over a unix socket the end of the connection is the end of the manager. Over TCP it may be the
-//! network's: the worker keeps its cache and tries to come back for a while.
+//! Over a unix socket the end of the connection is the end of the manager's process, in whose place
+//! another may go on if it has a journal. Over TCP it may be the network's. In both cases the worker
+//! keeps its cache and tries to come back for a while.
 
 use super::clock::monotonic_ns;
 use super::connection::{Connection, ConnectionError};

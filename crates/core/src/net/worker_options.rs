@@ -22,6 +22,9 @@ pub struct WorkerOptions {
     pub listen: Option<String>,
     /// How long to try to reach a manager of another machine again before giving up.
     pub reconnect: Duration,
+    /// Whether to do so with a manager of this machine, too: it has a journal, and another process
+    /// may go on with it.
+    pub is_journaled: bool,
     /// The unix socket at which peers ask for blocks; made here, removed at the end.
     pub socket: PathBuf,
     /// What calls may take together.

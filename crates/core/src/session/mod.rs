@@ -114,6 +114,11 @@ impl Sessions {
         self.by_client.len()
     }
 
+    /// The clients, by number.
+    pub fn clients(&self) -> Vec<ClientId> {
+        self.by_client.keys().copied().collect()
+    }
+
     /// Whether there is no client.
     pub fn is_empty(&self) -> bool {
         self.by_client.is_empty()
@@ -238,6 +243,11 @@ impl Sessions {
             *session.pins.entry((name, worker)).or_default() += 1;
         }
         Answer::For(client, pending.ticket)
+    }
+
+    /// Whether clients have cancelled something since [`take_cancelled`](Self::take_cancelled).
+    pub fn have_cancelled(&self) -> bool {
+        !self.cancelled.is_empty()
     }
 
     /// What clients cancelled and others still need, and what is to be asked of the manager for it:

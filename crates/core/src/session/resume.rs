@@ -49,7 +49,7 @@ impl Resumable {
     /// # Errors
     /// [`Unsent`]: no such other side is in order.
     pub fn confirm(&mut self, received: u64) -> Result<(), Unsent> {
-        let sent = self.confirmed + self.sent.len() as u64;
+        let sent = self.sent();
         if received < self.confirmed || received > sent {
             return Err(Unsent { received, sent });
         }
@@ -58,6 +58,11 @@ impl Resumable {
         }
         self.confirmed = received;
         Ok(())
+    }
+
+    /// How many messages were sent.
+    pub fn sent(&self) -> u64 {
+        self.confirmed + self.sent.len() as u64
     }
 
     /// What is to be sent again on a new connection, after [`confirm`](Self::confirm).

@@ -58,6 +58,17 @@ pub fn encode<T: Serialize>(message: &T, out: &mut Vec<u8>) -> Result<(), FrameE
     Err(error)
 }
 
+/// Appends what a frame of `message` holds to `out`, or leaves `out` as it was: what [`decode`] reads.
+///
+/// # Errors
+/// [`FrameError::TooLarge`].
+pub fn encode_body<T: Serialize>(message: &T, out: &mut Vec<u8>) -> Result<(), FrameError> {
+    let start = out.len();
+    encode(message, out)?;
+    out.drain(start..start + HEADER);
+    Ok(())
+}
+
 /// How many bytes the first of several whole frames has.
 pub fn first_nbytes(frames: &[u8]) -> usize {
     frames
@@ -184,6 +195,18 @@ impl Frames {
     // Not an `Iterator`: the kind of message is the caller's choice each time.
     #[allow(clippy::should_implement_trait)]
     pub fn next<T: DeserializeOwned>(&mut self) -> Result<Option<T>, FrameError> {
+        self.next_with(|message, _| message)
+    }
+
+    /// The next whole message, if there is one, as `take` makes it of the message and the bytes that
+    /// it came as.
+    ///
+    /// # Errors
+    /// The stream is of no further use after an error.
+    pub fn next_with<T: DeserializeOwned, R>(
+        &mut self,
+        take: impl FnOnce(T, &[u8]) -> R,
+    ) -> Result<Option<R>, FrameError> {
         let waiting = &self.buffer[self.read..self.filled];
         let Some(header) = waiting.first_chunk::<HEADER>() else {
             return Ok(None);
@@ -195,12 +218,12 @@ impl Frames {
         let Some(body) = waiting[HEADER..].get(..nbytes) else {
             return Ok(None);
         };
-        let message = decode(body)?;
+        let taken = take(decode(body)?, body);
         self.read += HEADER + nbytes;
         if self.read == self.filled {
             self.clear();
         }
-        Ok(Some(message))
+        Ok(Some(taken))
     }
 
     /// Bytes that were added and not yet taken.

@@ -50,6 +50,9 @@ pub struct CallOptions {
     pub category: u32,
     /// How many executors it may end before it is refused, if that is more than any call may.
     pub kills: u32,
+    /// Whether it fails if it may have begun when the manager's process was killed, as nobody knows
+    /// then how far it came; a retry of its own allows it to run again.
+    pub once: bool,
 }
 
 impl Default for CallOptions {
@@ -63,6 +66,7 @@ impl Default for CallOptions {
             twice: true,
             category: 0,
             kills: 0,
+            once: false,
         }
     }
 }

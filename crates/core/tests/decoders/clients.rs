@@ -152,6 +152,7 @@ fn failures() -> Vec<Why> {
         Why::WorkerAbsent { worker: WORKER, gone_ns: Some(5), present: vec![WORKER] },
         Why::UnknownInput(name(1)),
         Why::InputLost(name(2)),
+        Why::Interrupted,
         Why::Cancelled,
         Why::Closed,
     ]);

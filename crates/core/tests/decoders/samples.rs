@@ -46,6 +46,7 @@ fn assignment() -> Assignment {
             twice: false,
             category: 3,
             kills: 9,
+            once: true,
             timeout_ns: Some(1_000_000_000),
         }),
         priority: -7,

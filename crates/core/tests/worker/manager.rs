@@ -43,6 +43,7 @@ pub struct Harness {
 pub fn options(root: &Path, slots: u32) -> WorkerOptions {
     let (executor_command, environment) = executor::command();
     WorkerOptions {
+        is_journaled: false,
         manager: Address::Unix(root.join("manager").display().to_string()),
         key: "key".to_owned(),
         access: None,

@@ -10,17 +10,13 @@ pub mod shared;
 pub use hold::LockHold;
 pub use shared::SharedItem;
 
-use crate::access;
-use crate::blocks;
-use crate::columns;
 use crate::durations::{microseconds, seconds};
 use crate::encoding::{self, Encoded};
-use crate::figures;
 use crate::future::{Call, FutureBase, Reference, names_of};
 use crate::link::Link;
 use crate::options::{Options, keep_of};
 use crate::waiting::wait;
-use crate::{decoding, executor, pickling};
+use crate::{access, blocks, columns, decoding, executor, figures, pickling};
 use calls::{call_of, require_sendable};
 use freestone_base::{FunctionId, Name, WorkerId};
 use freestone_core::manager::{Config, Outcome, Publication, Query, Record, Reduction, Request};
@@ -34,6 +30,7 @@ use freestone_core::wire::{Address, BlockDesc, Form, Keep, Output, Payload};
 use pyo3::exceptions::{PyOSError, PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict, PyList, PyTuple, PyType};
+use std::path::PathBuf;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -127,10 +124,11 @@ fn ready(output: Output) -> Arc<Cell> {
 impl Manager {
     #[new]
     #[pyo3(signature = (*, socket, key, owner, future, spin_us, inline_nbytes, transfers_in,
-        transfers_out, silence_s, trace, listen=None))]
+        transfers_out, silence_s, trace, listen=None, journal=None))]
     #[allow(clippy::too_many_arguments)]
     fn new(
-        socket: std::path::PathBuf,
+        py: Python<'_>,
+        socket: PathBuf,
         key: String,
         owner: Py<PyAny>,
         future: Py<PyType>,
@@ -141,24 +139,24 @@ impl Manager {
         silence_s: f64,
         trace: bool,
         listen: Option<Listening>,
+        journal: Option<PathBuf>,
     ) -> PyResult<Self> {
-        let silence = seconds(silence_s)?;
         let config = Config {
             key,
             boot: boot_id(),
             transfers_in,
             transfers_out,
-            silence_ns: u64::try_from(silence.as_nanos()).unwrap_or(u64::MAX),
+            silence_ns: u64::try_from(seconds(silence_s)?.as_nanos()).unwrap_or(u64::MAX),
             trace,
             ..Config::default()
         };
-        let listen = listen
-            .map(|(place, host, identity)| {
-                PyResult::Ok(Listen { place, host, access: access::read(identity)? })
-            })
-            .transpose()?;
-        let thread = ManagerThread::start(ManagerOptions { socket, listen, config, spin_us })
-            .map_err(|error| PyOSError::new_err(error.to_string()))?;
+        let place = |(place, host, identity): Listening| {
+            PyResult::Ok(Listen { place, host, access: access::read(identity)? })
+        };
+        let listen = listen.map(place).transpose()?;
+        let options = ManagerOptions { socket, listen, config, spin_us, journal };
+        let started = py.detach(|| ManagerThread::start(options));
+        let thread = started.map_err(|error| PyOSError::new_err(error.to_string()))?;
         let address = thread.address.clone();
         let link = Link::new(thread.client.clone(), owner, microseconds(spin_us), inline_nbytes);
         let salt = random_name().map_err(blocks::store_error)?;
@@ -194,7 +192,7 @@ impl Manager {
         Ok(())
     }
 
-    /// The number of that worker.
+    /// Its number.
     #[getter]
     fn home(&self) -> Option<u32> {
         self.link.home().ok().map(|home| home.worker.0)

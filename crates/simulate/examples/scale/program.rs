@@ -31,7 +31,7 @@ pub fn run(settings: &Settings) {
     let config = Config { key: "key".to_owned(), boot: boot_id(), ..Config::default() };
     let socket = folder.path().join("manager");
     // Spinning would be counted as work of the manager's.
-    let options = ManagerOptions { socket, listen, config, spin_us: 0 };
+    let options = ManagerOptions { socket, listen, config, spin_us: 0, journal: None };
     let mut manager = ManagerThread::start(options).unwrap();
     let address = match &manager.address {
         Address::Either { tcp, .. } => Address::Tcp(tcp.clone()),

@@ -25,6 +25,7 @@ fn faults(random: &mut Random) -> Faults {
         slow: rate(0.1),
         replace: 0.9,
         come_back: rate(0.8),
+        take_up: 0.0,
     }
 }
 
@@ -57,7 +58,19 @@ fn options(seed: u64, log: usize) -> Options {
 
 /// Runs a history; what went wrong, with the last events if `log` is not 0.
 pub fn run(seed: u64, log: usize) -> Result<Client, String> {
-    let mut client = Client::new(options(seed, log));
+    run_with(options(seed, log))
+}
+
+/// Runs a history in which the manager's process is killed now and then.
+pub fn run_with_kills(seed: u64, log: usize) -> Result<Client, String> {
+    let mut options = options(seed, log);
+    options.faults.take_up = *Random::new(!seed).pick(&[0.000_5, 0.002, 0.01]);
+    run_with(options)
+}
+
+fn run_with(options: Options) -> Result<Client, String> {
+    let seed = options.seed;
+    let mut client = Client::new(options);
     let finding = |client: &Client| {
         let wrong = client.cluster.violations.join("\n  ");
         let last: Vec<&str> = client.cluster.log.iter().map(String::as_str).collect();

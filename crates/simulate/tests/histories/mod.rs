@@ -6,4 +6,4 @@ mod client;
 mod history;
 mod known;
 
-pub use history::run;
+pub use history::{run, run_with_kills};

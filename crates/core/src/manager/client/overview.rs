@@ -29,6 +29,7 @@ impl RecentFailure {
             Why::WorkerAbsent { .. } => ("worker absent", None),
             Why::UnknownInput(_) => ("unknown input", None),
             Why::InputLost(_) => ("input lost", None),
+            Why::Interrupted => ("interrupted", None),
             Why::Cancelled => ("cancelled", None),
             Why::Closed => ("closed", None),
         };

@@ -214,7 +214,7 @@ impl Manager {
         self.fail_task(task, &failure);
     }
 
-    fn failure_with(&self, task: TaskSlot, why: Why) -> Arc<Failure> {
+    pub(in crate::manager) fn failure_with(&self, task: TaskSlot, why: Why) -> Arc<Failure> {
         let record = &self.graph.tasks[task];
         let history = record.history.as_ref();
         let mut attempts = history.map_or_else(Vec::new, |history| history.attempts.clone());

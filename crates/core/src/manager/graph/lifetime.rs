@@ -372,7 +372,15 @@ impl Manager {
         blocks.sort_unstable();
         blocks.retain(|slot| self.detach_replica(*slot, id));
         for slot in blocks {
-            if self.graph.blocks.get(slot).is_some_and(|block| !block.is_available()) {
+            let Some(block) = self.graph.blocks.get(slot) else { continue };
+            if block.is_available() {
+                continue;
+            }
+            let can_be_made = block.producer.is_some() || self.graph.has_origin(&block.name);
+            if self.awaits_workers() && block.is_wanted() && !can_be_made {
+                self.graph.vanished.insert(slot, id);
+                self.take_back_consumers(slot, None);
+            } else {
                 self.on_gone(slot);
             }
         }

@@ -7,11 +7,13 @@ mod reconnect;
 mod recovery;
 mod restart;
 mod retirement;
+mod taking_up;
 mod workers;
 
 use arrivals::Arrivals;
 pub(in crate::manager) use workers::{Worker, WorkerStage, Workers};
 
+use crate::manager::clock::Now;
 use crate::wire::ToWorker;
 use freestone_base::WorkerId;
 
@@ -20,6 +22,8 @@ use freestone_base::WorkerId;
 pub(in crate::manager) struct Members {
     pub workers: Workers,
     pub arrivals: Arrivals,
+    /// Until when the workers of a process that was killed may still reconnect.
+    pub awaited_until: Now,
     /// Workers to look at when the event has been handled, each once.
     touched: Vec<WorkerId>,
 }

@@ -32,7 +32,9 @@ impl Manager {
         tasks.extend(self.take_queue(id, std::mem::take(&mut worker.queue)));
         self.queues().end_transfers_of(&worker);
         self.remove_replicas(worker.blocks.iter().copied().collect(), id);
-        self.give_up_vanished(Some(id));
+        if !self.awaits_workers() {
+            self.give_up_vanished(Some(id));
+        }
         self.unbind_all(id);
         self.transfer.balance.on_left(id);
         self.leave_shared_of(id);
@@ -243,7 +245,9 @@ impl Manager {
                 self.on_left(id);
             }
         }
-        self.give_up_vanished(None);
+        if !self.awaits_workers() {
+            self.give_up_vanished(None);
+        }
         self.give_up_stranded();
         self.restart_delayed();
         self.refuse_cramped();

@@ -48,6 +48,12 @@ impl Transfer {
         }
     }
 
+    /// Other settings hold from now on.
+    pub fn configure(&mut self, config: &Config) {
+        let Config { transfers_in, transfers_out, .. } = *config;
+        self.limits = queues::Limits { transfers_in, transfers_out };
+    }
+
     /// The first event was at this time.
     pub fn begin(&mut self, now: Now) {
         self.losses.begin(now);

@@ -1,0 +1,247 @@
+"""A served cluster whose process is killed: the next one goes on, and programs wait for it."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import freestone as fs
+from freestone import errors
+from tests.runtime.serving import ROOT
+from tests.waiting import until
+
+SMALL = ["--executors=2", "--memory=64MiB", "--disk=64MiB"]
+
+
+class Server:
+    """`freestone serve --name lab` in a process of its own."""
+
+    def __init__(self, folder: Path, *words: str) -> None:
+        self._folder, self._words = folder, words
+        self.start()
+
+    def start(self) -> None:
+        """Serve, and wait until programs can connect."""
+        served = self.run("serve", "--json", "--background", "--name=lab", *SMALL, *self._words)
+        assert served.returncode == 0, served.stderr
+        self.pid: int = json.loads(served.stdout)["pid"]
+
+    def run(self, *words: str) -> subprocess.CompletedProcess[str]:
+        """Run a command of freestone's, and wait for its end."""
+        return subprocess.run(
+            [sys.executable, "-m", "freestone", *words],
+            capture_output=True,
+            text=True,
+            check=False,
+            cwd=ROOT,
+            env=os.environ | {"FREESTONE_FOLDER": str(self._folder)},
+        )
+
+    def kill(self, number: int = signal.SIGKILL) -> None:
+        """End the process, not its workers."""
+        os.kill(self.pid, number)
+        assert until(lambda: not os.path.exists(f"/proc/{self.pid}/cmdline") or self._is_dead())
+
+    def _is_dead(self) -> bool:
+        return Path(f"/proc/{self.pid}/stat").read_text().rpartition(")")[2].split()[0] == "Z"
+
+    def log(self) -> str:
+        """Return what the process prints that serves now."""
+        return (self._folder / "lab.log").read_text()
+
+
+@pytest.fixture
+def server(tmp_path: Path) -> Iterator[Server]:
+    server = Server(tmp_path)
+    yield server
+    server.run("stop", "lab")
+
+
+@pytest.fixture
+def program(server: Server, tmp_path: Path) -> Iterator[fs.Cluster]:
+    with fs.connect("lab", folder=str(tmp_path), reconnect_s=120) as cluster:
+        yield cluster
+
+
+def pids(cluster: fs.Cluster) -> list[int]:
+    """Return the processes of the workers."""
+    return [worker["pid"] for worker in cluster.client.workers()]
+
+
+def late(x: int, go: str, ran: str) -> int:
+    with open(ran, "a") as file:
+        file.write(f"{x}\n")
+    while not os.path.exists(go):
+        time.sleep(0.005)
+    return x * x
+
+
+def test_a_program_gets_its_results_from_the_next_process(
+    server: Server, program: fs.Cluster, tmp_path: Path
+) -> None:
+    """What is done is not done again, what runs runs twice at most, and what waits is run."""
+    go, ran = tmp_path / "go", tmp_path / "ran"
+    done = program.map(pow, range(20), [2] * 20)
+    assert program.gather(done) == [x * x for x in range(20)]
+    array = program.put(np.arange(100_000.0))
+    total = program.submit(np.sum, array)
+    futures = program.map(late, range(6), [str(go)] * 6, [str(ran)] * 6)
+    assert until(lambda: ran.exists() and len(ran.read_text().split()) == 2)
+    server.kill()
+    # Before anybody serves the cluster again.
+    more = program.submit(late, 7, str(go), str(ran))
+    server.start()
+    go.touch()
+    assert program.gather(futures) == [x * x for x in range(6)]
+    assert more.result() == 49
+    assert total.result() == 4999950000.0
+    assert program.gather(done) == [x * x for x in range(20)]
+    assert np.array_equal(array.result(), np.arange(100_000.0))
+    runs = ran.read_text().split()
+    assert sorted(set(runs)) == ["0", "1", "2", "3", "4", "5", "7"]
+    assert len(runs) <= 9
+    assert program.submit(pow, 2, 10).result() == 1024
+
+
+def test_all_that_programs_share_is_there_again(
+    server: Server, program: fs.Cluster, tmp_path: Path
+) -> None:
+    program.publish("power", program.submit(pow, 2, 10))
+    program.submit(pow, 3, 4).detach()
+    program.variable("state").set([1, 2, 3])
+    queue = program.queue("numbers")
+    for k in range(3):
+        queue.put(k)
+    counter = program.actor(Counter, restarts=5, checkpoint=1)
+    assert [counter.add(k).result() for k in range(4)] == [0, 1, 3, 6]
+    with program.lock("mine"):
+        server.kill()
+        server.start()
+        with fs.connect("lab", folder=str(tmp_path)) as other:
+            assert other["power"].result() == 1024
+            assert other.variable("state").get() == [1, 2, 3]
+            assert [other.queue("numbers").get() for _ in range(3)] == [0, 1, 2]
+            with pytest.raises(errors.LockTimeoutError), other.lock("mine", timeout_s=0.1):
+                pass
+    assert counter.add(4).result() == 10
+    with fs.connect("lab", folder=str(tmp_path)) as other, other.lock("mine", timeout_s=60):
+        assert other.published() == ["power"]
+
+
+class Counter:
+    def __init__(self) -> None:
+        self.count = 0
+
+    def add(self, n: int) -> int:
+        self.count += n
+        return self.count
+
+
+def test_it_goes_on_time_and_again(server: Server, program: fs.Cluster, tmp_path: Path) -> None:
+    """Also while it is about to go on, and with what came between."""
+    go = tmp_path / "go"
+    futures = program.map(late, range(4), [str(go)] * 4, [str(tmp_path / "ran")] * 4)
+    for number in range(3):
+        server.kill()
+        futures.append(program.submit(late, 10 + number, str(go), str(tmp_path / "ran")))
+        server.start()
+    go.touch()
+    assert program.gather(futures) == [x * x for x in (0, 1, 2, 3, 10, 11, 12)]
+
+
+def test_its_workers_live_and_are_its_own_again(server: Server, program: fs.Cluster) -> None:
+    before = pids(program)
+    server.kill()
+    server.start()
+    assert pids(program) == before
+    os.kill(before[0], signal.SIGKILL)
+    assert program.submit(pow, 2, 10).result() == 1024
+    assert until(lambda: len(pids(program)) == 1 and pids(program) != before)
+
+
+def test_results_are_made_again_if_its_workers_died_with_it(
+    server: Server, program: fs.Cluster
+) -> None:
+    made = program.submit(np.arange, 100_000)
+    total = program.submit(np.sum, made)
+    assert total.result() == 4999950000
+    workers = pids(program)
+    server.kill()
+    for worker in workers:
+        os.kill(worker, signal.SIGKILL)
+    server.start()
+    assert np.array_equal(made.result(), np.arange(100_000))
+    assert program.submit(np.max, made).result() == 99_999
+
+
+def test_what_may_not_run_twice_is_reported(
+    server: Server, program: fs.Cluster, tmp_path: Path
+) -> None:
+    go, ran = tmp_path / "go", tmp_path / "ran"
+    call = program.submit(late, 1, str(go), str(ran), pure=False)
+    again = program.submit(late, 2, str(go), str(ran), pure=False, retries=1)
+    needs = program.submit(pow, call, 2)
+    assert until(lambda: ran.exists() and len(ran.read_text().split()) == 2)
+    waits = program.submit(late, 3, str(go), str(ran), pure=False, resources={"cores": 2})
+    server.kill()
+    server.start()
+    go.touch()
+    with pytest.raises(errors.TaskInterruptedError, match=r"'late' was at worker-0.*retries=1"):
+        call.result()
+    with pytest.raises(errors.TaskInterruptedError):
+        needs.result()
+    assert (again.result(), waits.result()) == (4, 9)
+    assert sorted(ran.read_text().split()) == ["1", "2", "2", "3"]
+
+
+def test_a_second_process_is_refused(server: Server, program: fs.Cluster, tmp_path: Path) -> None:
+    journal = tmp_path / "journals" / "lab"
+    other = server.run("serve", "--background", "--name=other", f"--journal={journal}", *SMALL)
+    assert other.returncode != 0
+    assert f"is in use by process {server.pid}" in other.stderr
+    assert program.submit(pow, 2, 10).result() == 1024
+
+
+def test_a_journal_is_used_up_to_its_damage(
+    server: Server, program: fs.Cluster, tmp_path: Path
+) -> None:
+    program.publish("power", program.submit(pow, 2, 10))
+    file = tmp_path / "journals" / "lab" / "journal"
+    size = file.stat().st_size
+    program.publish("other", program.submit(pow, 2, 11))
+    server.kill()
+    with open(file, "r+b") as journal:
+        journal.seek(size + 9)
+        journal.write(b"damage")
+    server.start()
+    assert f"from byte {size} on it can't be read" in server.log()
+    with fs.connect("lab", folder=str(tmp_path)) as other:
+        assert other.published() == ["power"]
+        assert other["power"].result() == 1024
+    # What this program knows is more than the cluster does.
+    with pytest.raises(errors.ConnectError):
+        program.submit(pow, 2, 12).result()
+
+
+def test_the_end_in_order_leaves_nothing_and_a_killed_one_is_given_up(
+    server: Server, tmp_path: Path
+) -> None:
+    assert server.run("stop", "lab").returncode == 0
+    journal = tmp_path / "journals" / "lab" / "journal"
+    assert not journal.exists()
+    server.start()
+    server.kill(signal.SIGTERM)
+    assert "'freestone serve --name lab' goes on with it" in server.run("list").stdout
+    assert journal.exists()
+    assert server.run("stop", "lab").returncode == 0
+    assert not journal.exists()
+    assert "no cluster is served" in server.run("list").stdout
