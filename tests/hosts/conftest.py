@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ssl
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -56,3 +57,15 @@ def cluster() -> Iterator[fs.Cluster]:
 def count(cluster: fs.Cluster) -> int:
     """Return how many workers there are that run calls."""
     return sum(worker.slots > 0 for worker in cluster.statistics().workers)
+
+
+def context_of(identity: tuple[str, str], folder: Path) -> ssl.SSLContext:
+    """Return what shakes hands as a member does that has this certificate and key."""
+    paths = [folder / "certificate", folder / "key"]
+    for path, text in zip(paths, identity, strict=True):
+        path.write_text(text)
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    context.check_hostname = False
+    context.load_verify_locations(paths[0])
+    context.load_cert_chain(*paths)
+    return context

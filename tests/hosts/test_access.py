@@ -18,7 +18,7 @@ from freestone.hosts.access import Access
 from tests.cli.test_steering import freestone
 from tests.waiting import until
 
-from .conftest import Joined, count
+from .conftest import Joined, context_of, count
 
 
 def granted(cluster: fs.Cluster, member: str, folder: Path) -> Path:
@@ -82,13 +82,7 @@ def test_a_program_that_is_shut_out_learns_so(
 
 def answer_at(place: str, identity: tuple[str, str], folder: Path) -> str:
     """Shake hands with a worker as a peer would; how it ends."""
-    files = [folder / "certificate", folder / "key"]
-    for file, text in zip(files, identity, strict=True):
-        file.write_text(text)
-    context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
-    context.check_hostname = False
-    context.load_verify_locations(files[0])
-    context.load_cert_chain(*files)
+    context = context_of(identity, folder)
     host, _, port = place.removeprefix("tcp://").rpartition(":")
     with (
         socket.create_connection((host, int(port)), timeout=60) as plain,

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import socket
-import ssl
 import stat
 from pathlib import Path
 
@@ -16,7 +15,7 @@ from freestone.errors import ConfigurationError, FreestoneError
 from freestone.hosts.access import Access, Authority
 from tests.waiting import until
 
-from .conftest import Joined, count
+from .conftest import Joined, context_of, count
 
 
 def total(*values: np.ndarray) -> float:
@@ -173,13 +172,7 @@ def test_another_version_of_the_protocol_is_reported(
     """As one would say hello that speaks a version that nobody here knows."""
     identity = Access.read(cluster.access).identity
     assert identity is not None
-    paths = [tmp_path / "certificate", tmp_path / "key"]
-    for path, text in zip(paths, identity, strict=True):
-        path.write_text(text)
-    context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
-    context.check_hostname = False
-    context.load_verify_locations(paths[0])
-    context.load_cert_chain(*paths)
+    context = context_of(identity, tmp_path)
     host, _, port = cluster.address.removeprefix("tcp://").rpartition(":")
     hello = bytes([0, 99]) + b"and what that version says besides"
     with (
