@@ -73,6 +73,7 @@ EXAMPLES: list[FreestoneError] = [
     errors.InputLostError(label="", name="0123456789abcdef" * 2),
     errors.InputLostError(label="mass", name="0123456789abcdef" * 2, attempts=21),
     errors.InputUnknownError(label="mass", name="0123456789abcdef" * 2),
+    errors.TooManyCallsError(limit=5_000_000),
     errors.FunctionLoadError(label="mass", module="uproot", reason="is missing", worker="worker-0"),
     errors.StorageFullError(needed=3 * 2**30, free=2**20, folder="/dev/shm/freestone"),
     errors.FileMissingError("data/z.root"),
@@ -159,8 +160,8 @@ def test_slugs_are_unique_and_never_change() -> None:
         "run-stuck samples-missing schema script script-compile script-run script-stopped "
         "script-syntax shared-kind shared-timeout spawn-failed storage-full "
         "stream-restarted table task task-cancelled "
-        "task-exited task-interrupted task-killed task-raised task-timeout transport unschedulable "
-        "usage wait-timeout worker-absent worker-lost workers-missing"
+        "task-exited task-interrupted task-killed task-raised task-timeout too-many-calls transport "
+        "unschedulable usage wait-timeout worker-absent worker-lost workers-missing"
     )
     assert " ".join(slugs) == known
 

@@ -67,6 +67,7 @@ class Settings(TypedDict, total=False):
     resources: str | Mapping[str, int] | None
     listen: str | None
     access_days: int | None
+    max_calls: int | None
     reconnect_s: float | None
     cache: _Path
     folder: _Path
@@ -246,6 +247,9 @@ class Config:
         32 << 20, _amount, "bytes/s", "rate at which blocks in memory are checked; 0: never"
     )
     links: bool = _setting(False, _flag, "", "hand blocks over as links between local workers")
+    max_calls: int = _setting(
+        5_000_000, _count(1), "", "calls that have not ended that a connected program may have"
+    )
     silence_s: float = _setting(60.0, _seconds(1), "s", "how long a worker may be silent")
     stopped_s: float = _setting(10.0, _positive, "s", "how long an executor may be stopped")
     spin_us: float = _setting(50.0, _positive, "µs", "how long idle threads poll before they sleep")

@@ -56,6 +56,31 @@ def test_programs_get_shares_that_are_alike(folder: Path) -> None:
             assert sum(future.done() for future in many) < 300
 
 
+def test_a_program_that_submits_without_end_is_refused(folder: Path, tmp_path: Path) -> None:
+    go = tmp_path / "go"
+
+    def wait() -> int:
+        while not go.exists():
+            time.sleep(0.001)
+        return 1
+
+    sizes = {"memory": "32MiB", "disk": "32MiB"}
+    with fs.Cluster(executors=1, **sizes, folder=str(folder), max_calls=20) as cluster:
+        cluster.share("bounded")
+        with fs.connect("bounded", folder=str(folder)) as floods:
+            futures = [floods.submit(wait, pure=False) for _ in range(50)]
+            with pytest.raises(errors.TooManyCallsError, match="has 20 calls that have not ended"):
+                futures[-1].result()
+            own = cluster.map(add, range(50), range(50))
+            go.touch()
+            assert [future.result() for future in futures[:20]] == [1] * 20
+            assert all(
+                isinstance(future.exception(), errors.TooManyCallsError) for future in futures[20:]
+            )
+            assert floods.submit(add, 1, 2).result() == 3
+            assert cluster.gather(own) == [2 * number for number in range(50)]
+
+
 def test_calls_of_a_task_are_its_programs(folder: Path, tmp_path: Path) -> None:
     """What tasks submit comes before its like in its program, and holds up no other program."""
     submitted, go = tmp_path / "submitted", tmp_path / "go"

@@ -38,6 +38,7 @@ kinds!(FAILURES_OF_TASKS, kind_of_task, Why, {
     Why::Killed { .. } => "killed",
     Why::Unschedulable { .. } => "unschedulable",
     Why::WorkerAbsent { .. } => "worker_absent",
+    Why::TooManyCalls { .. } => "too_many_calls",
     Why::UnknownInput(_) => "unknown_input",
     Why::InputLost(_) => "input_lost",
     Why::Interrupted => "interrupted",
@@ -83,6 +84,7 @@ pub fn failure(py: Python<'_>, failure: &Failure) -> PyResult<Py<PyAny>> {
             dict.set_item("gone_s", gone_ns.map(|gone_ns| gone_ns as f64 / 1e9))?;
             dict.set_item("present", labels(present))?;
         }
+        Why::TooManyCalls { limit } => dict.set_item("limit", limit)?,
         Why::UnknownInput(name) | Why::InputLost(name) => {
             dict.set_item("input", name.to_string())?;
         }

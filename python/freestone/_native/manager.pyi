@@ -144,6 +144,7 @@ class Manager:
         transfers_in: int,
         transfers_out: int,
         silence_s: float,
+        max_calls: int,
         trace: bool,
         listen: tuple[str, str, tuple[str, str]] | None = None,
         journal: str | None = None,

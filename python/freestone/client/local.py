@@ -84,6 +84,7 @@ class LocalClient:
             transfers_in=config.transfers_in,
             transfers_out=config.transfers_out,
             silence_s=config.silence_s,
+            max_calls=config.max_calls,
             trace=trace,
             listen=listen,
             journal=journal,

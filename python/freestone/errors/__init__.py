@@ -44,6 +44,7 @@
     │   ├── MemoryExceededError (MemoryError)   it took more memory than it may
     │   ├── DiskExceededError (OSError)         its files took more of the disk than they may
     │   ├── TaskCancelledError (CancelledError) it was cancelled
+    │   ├── TooManyCallsError (RuntimeError)    its program has as many as it may
     │   ├── UnschedulableError                  no worker can ever give what it asks for
     │   ├── WorkerAbsentError (LookupError)     the only worker it may run on is not there
     │   ├── InputLostError                      an input is gone and nothing makes it again
@@ -209,6 +210,7 @@ if TYPE_CHECKING:
         TaskKilledError,
         TaskRaisedError,
         TaskTimeoutError,
+        TooManyCallsError,
         UnschedulableError,
         WorkerAbsentError,
     )
@@ -298,6 +300,7 @@ __all__ = [
     "TaskKilledError",
     "TaskRaisedError",
     "TaskTimeoutError",
+    "TooManyCallsError",
     "TransportError",
     "UnschedulableError",
     "UsageError",

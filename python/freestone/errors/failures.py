@@ -29,6 +29,7 @@ from freestone.errors import (
     TaskKilledError,
     TaskRaisedError,
     TaskTimeoutError,
+    TooManyCallsError,
     UnschedulableError,
     WorkerAbsentError,
     WorkerLostError,
@@ -93,6 +94,8 @@ def error_of(failure: dict[str, Any]) -> BaseException:
                 gone_s=failure["gone_s"],
                 present=failure["present"],
             )
+        case "too_many_calls":
+            return TooManyCallsError(limit=failure["limit"])
         case "unknown_input":
             return InputUnknownError(label=label, name=failure["input"])
         case "input_lost":

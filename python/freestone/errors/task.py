@@ -354,6 +354,28 @@ class InputLostError(TaskError):
         super().__init__(problem, label=label, name=name, worker=worker, attempts=attempts)
 
 
+class TooManyCallsError(TaskError, RuntimeError):
+    """A program has as many calls that have not ended as the cluster lets one have.
+
+    Attributes
+    ----------
+    limit : int
+        How many.
+    """
+
+    slug = "too-many-calls"
+    limit: int
+
+    def __init__(self, *, limit: int) -> None:
+        super().__init__(
+            f"the call was refused: this program has {limit:,} calls that have not ended, as many "
+            "as the cluster takes of one; wait for some before you submit more, or have the "
+            "cluster opened with a larger max_calls",
+            label="",
+            limit=limit,
+        )
+
+
 class InputUnknownError(TaskError, LookupError):
     """An input that the cluster does not have (any more).
 

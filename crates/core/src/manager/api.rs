@@ -33,6 +33,8 @@ pub struct Config {
     pub key: String,
     /// Tells the manager's machine from others since it was started: the id of its boot.
     pub boot: String,
+    /// How many calls that have not ended each client of another process may have.
+    pub max_calls: u64,
     /// Whether calls that take far longer than their like are run a second time elsewhere.
     pub speculate: bool,
     /// Whether to tell [`Action::Trace`].
@@ -50,6 +52,7 @@ impl Default for Config {
             silence_ns: 60_000_000_000,
             key: String::new(),
             boot: String::new(),
+            max_calls: 5_000_000,
             speculate: true,
             trace: false,
         }
@@ -430,6 +433,13 @@ pub struct Failure {
     pub why: Why,
 }
 
+impl Failure {
+    /// One before any attempt.
+    pub fn before(label: String, name: Name, why: Why) -> Self {
+        Self { label, name, worker: None, attempts: 0, last_attempts: Vec::new(), why }
+    }
+}
+
 /// What made a task fail.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub enum Why {
@@ -457,6 +467,11 @@ pub enum Why {
         gone_ns: Option<u64>,
         /// The workers that there are.
         present: Vec<WorkerId>,
+    },
+    /// The program had so many calls that had not ended, which is as many as one may have.
+    TooManyCalls {
+        /// How many.
+        limit: u64,
     },
     /// An input that is not known.
     UnknownInput(Name),

@@ -40,14 +40,7 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 }
 
 fn failure(why: Why) -> Arc<Failure> {
-    Arc::new(Failure {
-        label: String::new(),
-        name: Name::default(),
-        worker: None,
-        attempts: 0,
-        last_attempts: Vec::new(),
-        why,
-    })
+    Arc::new(Failure::before(String::new(), Name::default(), why))
 }
 
 /// How something ends that no message can carry.

@@ -61,10 +61,10 @@ pub(super) struct Clients {
 }
 
 impl Clients {
-    /// Clients must show `key`.
-    pub fn new(key: String) -> Self {
+    /// Clients must show `key`, and may each have so many calls that have not ended.
+    pub fn new(key: String, max_calls: u64) -> Self {
         Self {
-            sessions: Sessions::default(),
+            sessions: Sessions::new(max_calls),
             tokens: HashMap::new(),
             connections: BTreeMap::new(),
             lasting: BTreeMap::new(),
@@ -77,7 +77,7 @@ impl Clients {
 
     /// Whether there is something to be sent to any.
     pub fn have_answers(&self) -> bool {
-        !self.answers.is_empty() || self.sessions.have_cancelled()
+        !self.answers.is_empty() || self.sessions.have_stopped()
     }
 
     /// Whether there is work that no event tells of.

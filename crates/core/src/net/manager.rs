@@ -111,7 +111,7 @@ impl ManagerThread {
         let (client, requests) = Client::new(poller.waker());
         let records = Arc::new(Mutex::new(Records::new(!options.config.trace)));
         let revoked = listener.revoked().cloned();
-        let clients = Clients::new(options.config.key.clone());
+        let clients = Clients::new(options.config.key.clone(), options.config.max_calls);
         let mut shell = Shell {
             manager: Manager::new(options.config),
             clients,

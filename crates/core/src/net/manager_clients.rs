@@ -243,7 +243,7 @@ impl Shell {
 
     /// Appends what clients were answered to their connections; to which.
     pub(super) fn answer_clients(&mut self) -> Vec<ClientId> {
-        let (stopped, requests) = self.clients.sessions.take_cancelled();
+        let (stopped, requests) = self.clients.sessions.take_stopped();
         for request in requests {
             self.handle(Event::Client(request));
         }

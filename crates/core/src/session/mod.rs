@@ -11,10 +11,11 @@ pub use messages::{FromClient, HomeCache, ToClient};
 pub use requests::Violation;
 pub use resume::{Resumable, Unsent};
 
-use crate::manager::{Outcome, Request, SharedRequest};
+use crate::manager::{Failure, Outcome, Request, SharedRequest, Submission, Why};
 use freestone_base::{FunctionId, Name, Ticket, WorkerId};
 use ids::Ids;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::sync::Arc;
 
 /// A client, numbered in the order of connecting.
 pub type ClientId = u32;
@@ -87,6 +88,10 @@ pub struct Sessions {
     left_behind: BTreeMap<Ticket, Name>,
     /// What clients have cancelled since it was last asked for.
     cancelled: Vec<(ClientId, BTreeSet<Name>)>,
+    /// How calls end that clients may not submit, since it was last asked for.
+    refused: Stopped,
+    /// How much a client may wait for, if that is bounded.
+    max_pending: Option<usize>,
 }
 
 /// What a manager does for a client, as far as its requests depend on it.
@@ -109,6 +114,11 @@ pub enum Answer {
 }
 
 impl Sessions {
+    /// None yet; each may wait for so much before calls that it submits are refused.
+    pub fn new(max_pending: u64) -> Self {
+        Self { max_pending: usize::try_from(max_pending).ok(), ..Self::default() }
+    }
+
     /// How many clients there are.
     pub fn len(&self) -> usize {
         self.by_client.len()
@@ -197,6 +207,16 @@ impl Sessions {
                 let abandoned = Some(self.with_left_behind(abandoned));
                 Ok(Some(Request::Restart { abandoned }))
             }
+            Request::Submit(mut calls) => {
+                let limit = self.max_pending.unwrap_or(usize::MAX);
+                let room = limit.saturating_sub(session.pending.len());
+                if room < calls.len() {
+                    let refused = calls.split_off(room);
+                    let outcomes = refused.iter().flat_map(|call| refusals(call, limit));
+                    self.refused.push((client, outcomes.collect()));
+                }
+                session.translated(client, Request::Submit(calls), &mut self.shared).map(Some)
+            }
             Request::Release(names) => Ok(Some(Request::Release(session.release(names)))),
             Request::Unpin { name, worker } => Ok(session.unpin(name, worker)),
             other => session.translated(client, other, &mut self.shared).map(Some),
@@ -245,16 +265,16 @@ impl Sessions {
         Answer::For(client, pending.ticket)
     }
 
-    /// Whether clients have cancelled something since [`take_cancelled`](Self::take_cancelled).
-    pub fn have_cancelled(&self) -> bool {
-        !self.cancelled.is_empty()
+    /// Whether there is something for [`take_stopped`](Self::take_stopped).
+    pub fn have_stopped(&self) -> bool {
+        !self.cancelled.is_empty() || !self.refused.is_empty()
     }
 
-    /// What clients cancelled and others still need, and what is to be asked of the manager for it:
-    /// to be called once the manager's outcomes of these requests were passed on. The clients are
-    /// answered before all that they asked next.
-    pub fn take_cancelled(&mut self) -> (Stopped, Vec<Request>) {
-        let (mut stopped, mut requests) = (Vec::new(), Vec::new());
+    /// How calls end that were refused, and what clients cancelled and others still need; and what is
+    /// to be asked of the manager for it. To be called once the manager's outcomes of these requests
+    /// were passed on. The clients are answered before all that they asked next.
+    pub fn take_stopped(&mut self) -> (Stopped, Vec<Request>) {
+        let (mut stopped, mut requests) = (std::mem::take(&mut self.refused), Vec::new());
         for (client, names) in std::mem::take(&mut self.cancelled) {
             if let Some(session) = self.by_client.get_mut(&client) {
                 let (outcomes, renounced) = session.stop_waiting(&names);
@@ -264,6 +284,14 @@ impl Sessions {
         }
         (stopped, requests)
     }
+}
+
+/// How the outputs of a call end that a client may not submit, since it has so many.
+fn refusals(call: &Submission, limit: usize) -> impl Iterator<Item = (Ticket, Outcome)> {
+    let why = Why::TooManyCalls { limit: limit as u64 };
+    call.outputs.iter().zip(&call.tickets).map(move |(name, ticket)| {
+        (*ticket, Outcome::Failed(Arc::new(Failure::before(String::new(), *name, why.clone()))))
+    })
 }
 
 /// Clients, and how what they waited for ends.

@@ -109,9 +109,7 @@ impl Session {
         self.pending.retain(|_, pending| {
             let name = pending.name.filter(|name| pending.is_made && names.contains(name));
             let Some(name) = name else { return true };
-            let (label, last_attempts) = (String::new(), Vec::new());
-            let (worker, attempts, why) = (None, 0, Why::Cancelled);
-            let failure = Failure { label, name, worker, attempts, last_attempts, why };
+            let failure = Failure::before(String::new(), name, Why::Cancelled);
             stopped.push((pending.ticket, Outcome::Failed(Arc::new(failure))));
             needed.insert(name);
             false

@@ -52,7 +52,7 @@ impl Play {
         if let Some(request) = self.sessions.on_request(client, request, &mut port)? {
             self.handle(request);
         }
-        let (stopped, requests) = self.sessions.take_cancelled();
+        let (stopped, requests) = self.sessions.take_stopped();
         for request in requests {
             self.handle(request);
         }
@@ -102,6 +102,32 @@ fn call(output: u8, inputs: &[u8]) -> Submission {
 
 fn submit(calls: &[(u8, &[u8])]) -> Request {
     Request::Submit(calls.iter().map(|(output, inputs)| call(*output, inputs)).collect())
+}
+
+#[test]
+fn one_with_many_calls_that_have_not_ended_may_submit_no_more() {
+    let mut play = Play { sessions: Sessions::new(2), ..Play::new() };
+    let (one, other) = (play.sessions.open(), play.sessions.open());
+    play.define(one, 0, b"f").unwrap();
+    play.define(other, 0, b"f").unwrap();
+    play.ask(one, submit(&[(1, &[]), (2, &[]), (3, &[]), (4, &[])])).unwrap();
+    let limit = Why::TooManyCalls { limit: 2 };
+    let refused: Vec<_> = play.answers.drain(..).collect();
+    assert_eq!(
+        refused.iter().map(|(to, ticket, _)| (*to, *ticket)).collect::<Vec<_>>(),
+        [(one, 3), (one, 4)]
+    );
+    for (_, _, outcome) in refused {
+        assert!(matches!(outcome, Outcome::Failed(failure) if failure.why == limit));
+    }
+    assert_eq!(play.left().0, 2);
+    // Others may, and this one once some have ended.
+    play.ask(other, submit(&[(5, &[])])).unwrap();
+    play.ask(one, Request::Release(vec![name(3)])).unwrap();
+    play.ask(one, Request::Cancel(vec![name(1)])).unwrap();
+    play.answers.clear();
+    play.ask(one, submit(&[(6, &[]), (7, &[])])).unwrap();
+    assert_eq!(play.answers.iter().map(|(_, ticket, _)| *ticket).collect::<Vec<_>>(), [7]);
 }
 
 #[test]

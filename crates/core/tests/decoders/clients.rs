@@ -150,6 +150,7 @@ fn failures() -> Vec<Why> {
         Why::Killed { kills: 3, last },
         Why::Unschedulable { needs, largest },
         Why::WorkerAbsent { worker: WORKER, gone_ns: Some(5), present: vec![WORKER] },
+        Why::TooManyCalls { limit: 5_000_000 },
         Why::UnknownInput(name(1)),
         Why::InputLost(name(2)),
         Why::Interrupted,

@@ -124,7 +124,7 @@ fn ready(output: Output) -> Arc<Cell> {
 impl Manager {
     #[new]
     #[pyo3(signature = (*, socket, key, owner, future, spin_us, inline_nbytes, transfers_in,
-        transfers_out, silence_s, trace, listen=None, journal=None))]
+        transfers_out, silence_s, max_calls, trace, listen=None, journal=None))]
     #[allow(clippy::too_many_arguments)]
     fn new(
         py: Python<'_>,
@@ -137,6 +137,7 @@ impl Manager {
         transfers_in: u32,
         transfers_out: u32,
         silence_s: f64,
+        max_calls: u64,
         trace: bool,
         listen: Option<Listening>,
         journal: Option<PathBuf>,
@@ -147,6 +148,7 @@ impl Manager {
             transfers_in,
             transfers_out,
             silence_ns: u64::try_from(seconds(silence_s)?.as_nanos()).unwrap_or(u64::MAX),
+            max_calls,
             trace,
             ..Config::default()
         };

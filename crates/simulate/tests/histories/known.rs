@@ -129,7 +129,7 @@ impl Blocks {
                     && self.may_be_lost(*input, &ancestry, cluster)
             }
             Why::Cancelled => known.iter().any(|known| known.cancelled),
-            Why::Interrupted | Why::Closed => false,
+            Why::Interrupted | Why::Closed | Why::TooManyCalls { .. } => false,
         };
         (!legitimate).then(|| format!("{:?} of {}", failure.why, failure.name))
     }

@@ -27,6 +27,7 @@ impl RecentFailure {
             Why::Killed { last, .. } => ("killed", Some(last)),
             Why::Unschedulable { .. } => ("unschedulable", None),
             Why::WorkerAbsent { .. } => ("worker absent", None),
+            Why::TooManyCalls { .. } => ("too many calls", None),
             Why::UnknownInput(_) => ("unknown input", None),
             Why::InputLost(_) => ("input lost", None),
             Why::Interrupted => ("interrupted", None),

@@ -320,14 +320,8 @@ impl Manager {
     }
 
     fn unknown_input(&self, request: &Reduction, name: Name) -> Arc<Failure> {
-        Arc::new(Failure {
-            label: self.graph.functions.label(request.function),
-            name: request.output,
-            worker: None,
-            attempts: 0,
-            last_attempts: Vec::new(),
-            why: Why::UnknownInput(name),
-        })
+        let label = self.graph.functions.label(request.function);
+        Arc::new(Failure::before(label, request.output, Why::UnknownInput(name)))
     }
 
     /// A reduction of one block is that block under another name.

@@ -31,14 +31,9 @@ impl Graph {
     }
 
     pub(in crate::manager) fn failure_of(&self, submission: &Submission, why: Why) -> Arc<Failure> {
-        Arc::new(Failure {
-            label: self.functions.label(submission.function),
-            name: submission.outputs.first().copied().unwrap_or_default(),
-            worker: None,
-            attempts: 0,
-            last_attempts: Vec::new(),
-            why,
-        })
+        let label = self.functions.label(submission.function);
+        let name = submission.outputs.first().copied().unwrap_or_default();
+        Arc::new(Failure::before(label, name, why))
     }
 
     /// A task was made, or made anew: it becomes the producer of its outputs and a consumer of
@@ -297,14 +292,7 @@ impl Manager {
 
     /// A failure that is about a block and no task.
     pub(in crate::manager) fn block_failure(name: Name, why: Why) -> Arc<Failure> {
-        Arc::new(Failure {
-            label: String::new(),
-            name,
-            worker: None,
-            attempts: 0,
-            last_attempts: Vec::new(),
-            why,
-        })
+        Arc::new(Failure::before(String::new(), name, why))
     }
 
     pub(in crate::manager) fn on_release(&mut self, names: &[Name]) {
