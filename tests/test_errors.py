@@ -160,8 +160,8 @@ def test_slugs_are_unique_and_never_change() -> None:
         "run-stuck samples-missing schema script script-compile script-run script-stopped "
         "script-syntax shared-kind shared-timeout spawn-failed storage-full "
         "stream-restarted table task task-cancelled "
-        "task-exited task-interrupted task-killed task-raised task-timeout too-many-calls transport "
-        "unschedulable usage wait-timeout worker-absent worker-lost workers-missing"
+        "task-exited task-interrupted task-killed task-raised task-timeout too-many-calls "
+        "transport unschedulable usage wait-timeout worker-absent worker-lost workers-missing"
     )
     assert " ".join(slugs) == known
 

@@ -64,6 +64,7 @@ FailureKind = Literal[
     "storage_full",
     "timed_out",
     "too_large",
+    "too_many_calls",
     "unknown_input",
     "unschedulable",
     "worker_absent",

@@ -433,13 +433,6 @@ pub struct Failure {
     pub why: Why,
 }
 
-impl Failure {
-    /// One before any attempt.
-    pub fn before(label: String, name: Name, why: Why) -> Self {
-        Self { label, name, worker: None, attempts: 0, last_attempts: Vec::new(), why }
-    }
-}
-
 /// What made a task fail.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub enum Why {

@@ -16,6 +16,8 @@ const FILE: &str = "journal";
 /// What could not be read is kept under this name.
 const DAMAGED: &str = "journal.damaged";
 const READ: usize = 1 << 20;
+/// A journal of so many bytes is written no further: it would fill the disk of its user.
+const MAX_NBYTES: u64 = 8 << 30;
 /// A buffer that grew beyond this for a large message is given back.
 const RETAINED: usize = 1 << 20;
 
@@ -32,6 +34,14 @@ pub enum JournalError {
         path: PathBuf,
         /// Why.
         source: io::Error,
+    },
+    /// It has grown too large.
+    #[error("the journal {} is removed, since it has reached {nbytes} bytes", path.display())]
+    Full {
+        /// The file.
+        path: PathBuf,
+        /// Its size.
+        nbytes: u64,
     },
     /// Another version has written it, which may come to another state by what stands there.
     #[error(
@@ -51,6 +61,8 @@ pub struct Journal {
     file: File,
     /// Bytes in the file.
     nbytes: u64,
+    /// How many there may be.
+    max_nbytes: u64,
     /// What is noted and not written yet.
     noted: Vec<u8>,
     _folder: OwnedFolder,
@@ -85,7 +97,8 @@ impl Replay {
         }
         let nbytes = header.len() as u64;
         let records = Records::new(source, nbytes);
-        let journal = Journal { path, file, nbytes, noted: Vec::new(), _folder: owned };
+        let (max_nbytes, noted) = (MAX_NBYTES, Vec::new());
+        let journal = Journal { path, file, nbytes, max_nbytes, noted, _folder: owned };
         Ok(Self { journal, records })
     }
 
@@ -136,11 +149,15 @@ impl Journal {
     /// Writes what was noted.
     ///
     /// # Errors
-    /// Those of the operating system: the journal is of no further use, and is removed, since what
-    /// comes next would be missing in it.
+    /// Those of the operating system, and that it is too large: the journal is of no further use, and
+    /// is removed, since what comes next would be missing in it.
     pub fn commit(&mut self) -> Result<(), JournalError> {
         if self.noted.is_empty() {
             return Ok(());
+        }
+        if self.nbytes > self.max_nbytes {
+            self.remove();
+            return Err(JournalError::Full { path: self.path.clone(), nbytes: self.nbytes });
         }
         let written = self.file.write_all(&self.noted);
         self.nbytes += self.noted.len() as u64;
@@ -200,6 +217,22 @@ mod tests {
         write(&folder, 3);
         write(&folder, 2);
         assert_eq!(read(&folder), (5, None));
+    }
+
+    #[test]
+    fn one_that_grows_too_large_is_removed() {
+        let folder = tempfile::tempdir().unwrap();
+        let folder = folder.path().join("lab");
+        let mut journal = Replay::open(&folder).unwrap().into_journal(None).unwrap();
+        journal.max_nbytes = 1000;
+        let mut commit = || {
+            journal.note(7, &Entry::Client(1, &[1; 700]));
+            journal.commit()
+        };
+        commit().unwrap();
+        commit().unwrap();
+        assert!(matches!(commit(), Err(JournalError::Full { .. })));
+        assert!(!folder.join(FILE).exists());
     }
 
     #[test]

@@ -42,6 +42,13 @@ impl Graph {
     }
 }
 
+impl Failure {
+    /// One before any attempt.
+    pub fn before(label: String, name: Name, why: Why) -> Self {
+        Self { label, name, worker: None, attempts: 0, last_attempts: Vec::new(), why }
+    }
+}
+
 impl Manager {
     /// Why no worker can ever run a task, if that is so.
     pub(in crate::manager) fn refusal(
