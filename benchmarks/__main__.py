@@ -6,6 +6,8 @@ import sys
 
 NAMES = (
     "calls",
+    "service",
+    "journal",
     "blocks",
     "imports",
     "io",

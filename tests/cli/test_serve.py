@@ -84,6 +84,18 @@ def test_a_cluster_of_a_program_is_not_stopped(capsys: pytest.CaptureFixture[str
         assert not cluster.closed
 
 
+def test_a_server_that_does_not_answer_is_named(capsys: pytest.CaptureFixture[str]) -> None:
+    served = command("serve", "--json", "--background", "--name", "lab", *SMALL)
+    pid = json.loads(served.stdout)["pid"]
+    os.kill(pid, signal.SIGSTOP)
+    assert main(["stop", "lab", "--timeout", "0.2"]) == 2
+    assert f"its process with pid {pid} does not answer" in capsys.readouterr().err
+    os.kill(pid, signal.SIGCONT)
+    # It was asked, and gets to that now.
+    main(["stop", "lab"])
+    assert until(lambda: main(["list"]) == 0 and "no cluster" in capsys.readouterr().out)
+
+
 def test_options_that_do_not_go_together_are_refused(
     capsys: pytest.CaptureFixture[str],
 ) -> None:

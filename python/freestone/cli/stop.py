@@ -38,14 +38,19 @@ def execute(arguments: argparse.Namespace, output: Output) -> int:
         return 0
     cluster = chosen_cluster(arguments.name)
     folder = str(cluster["folder"])
-    if not ask(folder, {"ask": "stop"})["stopping"]:
+    deadline = time.monotonic() + arguments.timeout
+    late = f"{cluster.label} has not ended within {arguments.timeout:g} s"
+    try:
+        answer = ask(folder, {"ask": "stop"}, arguments.timeout)
+    except TimeoutError:
+        problem = f"{late}, and its process with pid {cluster['pid']} does not answer"
+        raise UsageError(f"{problem}: it is busy, or stopped") from None
+    if not answer["stopping"]:
         problem = f"{cluster.label} is part of the program with pid {cluster['pid']}, not served"
         raise UsageError(f"{problem}; it ends with that program, or when that closes it")
-    deadline = time.monotonic() + arguments.timeout
     while _native.folders.is_folder_in_use(folder):
         if time.monotonic() > deadline:
-            problem = f"{cluster.label} has not ended within {arguments.timeout:g} s"
-            raise UsageError(f"{problem}; its process has pid {cluster['pid']}")
+            raise UsageError(f"{late}; its process has pid {cluster['pid']}")
         time.sleep(_POLL_INTERVAL_S)
     output.show({"name": cluster.label}, lambda: f"{cluster.label} has ended")
     return 0
