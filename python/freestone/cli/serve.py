@@ -102,12 +102,6 @@ def _journal(arguments: argparse.Namespace) -> Path | None:
     from freestone.config import Config
     from freestone.hosts.folders import journal_dir
 
-    if arguments.listen is not None:
-        # Who has access is known to the process alone so far: the next one would let members in
-        # again that were shut out.
-        if arguments.journal is not None:
-            raise UsageError("--journal is for a cluster of this machine: it goes without --listen")
-        return None
     if arguments.no_journal:
         if arguments.journal is not None:
             raise UsageError(

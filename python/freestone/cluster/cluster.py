@@ -92,6 +92,8 @@ class Cluster(Session):
             journal=journal,
         )
         super().__init__(client)
+        for certificate in self._site.revoked:
+            _native.manager.revoke_certificate(client.manager, certificate)
         client.logs.start()
         self._host = host
         self._members = Members(client, self._site, host)

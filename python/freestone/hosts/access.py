@@ -9,6 +9,7 @@ import stat
 import sys
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 from freestone import _native
 from freestone.errors import FileMissingError, UsageError
@@ -23,12 +24,17 @@ class Authority:
     ----------
     days
         How long they are valid.
+    path
+        The file in which it is kept, if another process is to go on with it: then it is what
+        stands there, if anything does.
     """
 
-    def __init__(self, days: int) -> None:
-        self._days = days
-        self._signing = _native.tls.make_authority(days)
-        self._granted: dict[str, str] = {}
+    def __init__(self, days: int, path: Path | None = None) -> None:
+        self._days, self._path = days, path
+        kept = _kept(path)
+        self._signing: tuple[str, str] = kept.get("signing") or _native.tls.make_authority(days)
+        self._granted: dict[str, str] = dict(kept.get("granted", {}))
+        self._revoked: list[str] = list(kept.get("revoked", []))
 
     def identity(self) -> tuple[str, str]:
         """Return a new member's certificate and private key, in PEM."""
@@ -47,6 +53,7 @@ class Authority:
             raise UsageError(problem)
         identity = self.identity()
         self._granted[member] = identity[0]
+        self.keep()
         return identity
 
     def revoke(self, member: str) -> str:
@@ -60,12 +67,52 @@ class Authority:
         if member not in self._granted:
             there = ", ".join(self.granted) or "nobody"
             raise UsageError(f"access was granted to {there}, and not to {member!r}")
-        return self._granted.pop(member)
+        certificate = self._granted.pop(member)
+        self._revoked.append(certificate)
+        self.keep()
+        return certificate
 
     @property
     def granted(self) -> list[str]:
         """Who has access."""
         return sorted(self._granted)
+
+    @property
+    def revoked(self) -> list[str]:
+        """The certificates of those who have access no longer."""
+        return list(self._revoked)
+
+    def keep(self) -> None:
+        """Write it into its file, if it has one, whose folder is there."""
+        if self._path is None:
+            return
+        about = {"signing": self._signing, "granted": self._granted, "revoked": self._revoked}
+        # Whole or not at all: what is cut off would let members in again.
+        new = _write_private(self._path.with_suffix(".new"), json.dumps(about))
+        os.replace(new, self._path)
+
+
+def _kept(path: Path | None) -> dict[str, Any]:
+    if path is None or not path.exists():
+        return {}
+    try:
+        about: dict[str, Any] = json.loads(path.read_text("utf-8"))
+        signing = about["signing"]
+        return about | {"signing": (str(signing[0]), str(signing[1]))}
+    except (ValueError, KeyError, TypeError, IndexError):
+        problem = f"{path} is damaged: it says who has access to the cluster"
+        raise UsageError(
+            f"{problem}; remove it to go on, after which all need new access files"
+        ) from None
+
+
+def _write_private(path: Path, text: str) -> Path:
+    """Write a file that only this user can read."""
+    # A new file, so that nobody has it open, whatever mode an old one had.
+    path.unlink(missing_ok=True)
+    with open(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w") as file:
+        file.write(text)
+    return path
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,12 +155,7 @@ class Access:
 
     def write(self, path: str | os.PathLike[str]) -> Path:
         """Write a file that only this user can read."""
-        path = Path(path)
-        # A new file, so that nobody has it open, whatever mode an old one had.
-        path.unlink(missing_ok=True)
-        with open(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w") as file:
-            file.write(self.text())
-        return path
+        return _write_private(Path(path), self.text())
 
     @classmethod
     def read(cls, path: str | os.PathLike[str]) -> Access:

@@ -11,14 +11,13 @@ from pathlib import Path
 from freestone import _native
 from freestone.config import Config
 from freestone.errors import ClusterStartError
+from freestone.observe.control import JOURNALED
 
-__all__ = ["JOURNAL", "JOURNALED", "Folders", "disk_dir_of", "journal_dir", "runtime_dir"]
+__all__ = ["JOURNAL", "Folders", "disk_dir_of", "journal_dir", "runtime_dir"]
 
 _SHARED_MEMORY = Path("/dev/shm")
 JOURNAL = "journal"
 """The file of a journal in its folder."""
-JOURNALED = "journaled"
-"""Holds the folders of clusters that have a journal: nobody else sweeps them."""
 
 
 def runtime_dir(config: Config | None = None) -> Path:

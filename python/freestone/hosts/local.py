@@ -36,7 +36,7 @@ from freestone.observe.control import CARD, ControlServer
 
 __all__ = ["LocalWorkers"]
 
-_ACCESS = "access.json"
+_ACCESS, _AUTHORITY = "access.json", "authority.json"
 # How often to look whether the manager has given a worker up.
 _POLL_INTERVAL_S = 1.0
 # A worker that was told to leave gets this long before it is killed.
@@ -84,7 +84,7 @@ class LocalWorkers:
         try:
             workers = config.workers or 1
             shares = [nodes.node(config, folders, str(n), workers) for n in range(workers)]
-            authority = None if config.listen is None else Authority(config.access_days)
+            authority = _authority(config, journal)
             access = _access(authority, journal)
         except BaseException:
             folders.remove()
@@ -122,6 +122,11 @@ class LocalWorkers:
             )
         return self.authority
 
+    @property
+    def revoked(self) -> list[str]:
+        """The certificates of members that a former process has shut out."""
+        return [] if self.authority is None else self.authority.revoked
+
     def grant(self, member: str) -> Access:
         """Return the access of a member that can be revoked."""
         return replace(self.access, identity=self.members.grant(member))
@@ -132,6 +137,11 @@ class LocalWorkers:
         if self.config.listen is None or self.access.identity is None:
             return None
         place = self.config.listen.removeprefix("tcp://")
+        host, _, port = place.rpartition(":")
+        former = self.access.address
+        if port == "0" and former.startswith("tcp:"):
+            # Programs and workers look for it where it was.
+            place = f"{host}:{former.rpartition(':')[2]}"
         return place, hostname(), self.access.identity
 
     @property
@@ -157,6 +167,8 @@ class LocalWorkers:
         self.access.write(self.access_file)
         if self.journal is not None:
             self.access.write(self.journal / _ACCESS)
+            if self.authority is not None:
+                self.authority.keep()
         self.joined, self.replaced = joined, replaced
         for node in self.nodes:
             # One after another, so that their numbers are those of their nodes.
@@ -371,7 +383,7 @@ class LocalWorkers:
     def forget_journal(self) -> None:
         """Have nobody go on with this cluster, which has ended in order."""
         if self.journal is not None:
-            for name in (JOURNAL, _ACCESS):
+            for name in (JOURNAL, _ACCESS, _AUTHORITY):
                 (self.journal / name).unlink(missing_ok=True)
 
 
@@ -387,10 +399,19 @@ def ended(process: subprocess.Popen[bytes] | Survivor) -> Iterator[Callable[[flo
         os.close(descriptor)
 
 
+def _authority(config: Config, journal: Path | None) -> Authority | None:
+    """Make what lets in members of other machines, if the cluster listens for them."""
+    if config.listen is None:
+        return None
+    return Authority(config.access_days, None if journal is None else journal / _AUTHORITY)
+
+
 def _access(authority: Authority | None, journal: Path | None) -> Access:
-    """Make the key of a cluster, and its certificate; the key that it had, if it has a journal."""
+    """Make the key of a cluster, and its certificate; those that it had, if it has a journal."""
     if journal is not None and (journal / _ACCESS).exists():
-        return Access.read(journal / _ACCESS)
+        former = Access.read(journal / _ACCESS)
+        if former.identity is not None or authority is None:
+            return former
     return Access.make(None if authority is None else authority.identity())
 
 

@@ -17,11 +17,12 @@ from typing import Any
 
 from freestone import _native
 from freestone.errors import UsageError
-from freestone.hosts.folders import JOURNALED
 
-__all__ = ["CARD", "SOCKET", "ControlServer", "Reach", "ask", "find", "only"]
+__all__ = ["CARD", "JOURNALED", "SOCKET", "ControlServer", "Reach", "ask", "find", "only"]
 
 CARD, SOCKET = "cluster.json", "control.sock"
+JOURNALED = "journaled"
+"""Holds the folders of clusters that have a journal: nobody else sweeps them."""
 _LONGEST = 1 << 24
 _TIMEOUT_S = 5.0
 
