@@ -35,9 +35,9 @@ PROCESSES = {"run_executor", "run_worker", "EventWorld", "meet_ranks"}
 and before there are threads, whose locks a child would find as they were."""
 IN_CHILDREN = 8
 """How many of them are called."""
-WAITING = {"wait", "take", "lock", "drain", "finish", "hold", "guard", "accept", "fail"}
+WAITING = {"wait", "result", "take", "lock", "drain", "finish", "hold", "guard", "accept", "fail"}
 """Methods that wait for others as long as it takes: called by a thread that nobody waits for."""
-SIZED = ("layout_", "RowBlocks", "make_identity")
+SIZED = ("layout_", "RowBlocks", "make_identity", "make_authority", "make_member")
 """They take as long as the numbers say: what is neither small nor refused is made smaller."""
 CALLS = 600
 """Of one case; those that come later take what earlier ones returned."""
@@ -90,7 +90,7 @@ def made_first(folder: str) -> list[Callable[[], Any]]:
         lambda: _native.events.EventRank.threads(2, arena=1 << 16, settings=EVENT_SETTINGS),
         lambda: _native.folders.OwnedFolder.create(folder),
         lambda: _native.io.csv_format_dense(np.ones(4, "u1"), code="u1", columns=2, delimiter=44),
-        lambda: _native.manager.Manager(**options, silence_s=5.0, trace=False),
+        lambda: _native.manager.Manager(**options, silence_s=5.0, max_calls=100, trace=False),
         lambda: _defined_and_put(),
     ]
 

@@ -29,7 +29,7 @@ pub struct Outcome {
 /// What a task returns, once it has; made by `Rank.submit`.
 ///
 /// It is this rank's alone. Coroutines ``await`` it.
-#[pyclass(frozen, module = "freestone.events")]
+#[pyclass(frozen, module = "freestone._native.events")]
 pub struct TaskFuture(Arc<Outcome>);
 
 /// Numbers those who wait for tasks.
