@@ -15,6 +15,7 @@ from prometheus_client.parser import text_string_to_metric_families
 import freestone as fs
 from freestone.observe.dashboard import metrics
 from freestone.observe.dashboard.server import RefusedError, Server
+from freestone.observe.dashboard.views import Views
 from tests.observe.test_dashboard import OPTIONS, ask, fail, square
 
 GRAFANA = Path(__file__).parents[2] / "docs/howto/grafana.json"
@@ -106,7 +107,7 @@ def test_nobody_else_may_scrape(cluster: fs.Cluster, headers: dict[str, str]) ->
 
 def test_scraping_has_the_manager_record_nothing() -> None:
     with fs.Cluster(dashboard=False, **OPTIONS) as cluster:
-        server = Server(cluster, "token", ())
+        server = Server(Views(cluster), "token", ())
         server.get("metrics", {})
         assert not server.observe_while_asked()
         cluster.submit(square, 1).result()

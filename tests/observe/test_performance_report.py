@@ -18,7 +18,7 @@ from tests.observe.test_dashboard import OPTIONS, ask, fail, square
 
 def attempts(path: Path) -> dict[str, int]:
     """Return how many attempts a report counts, by function."""
-    durations = path.read_text("utf-8").partition('id="durations"')[2]
+    durations = path.read_text("utf-8").partition('id="durations"')[2].partition('id="memory"')[0]
     rows = re.findall(r'<tr><th scope="row">([^<]*)</th><td>([\d,]+)</td>', durations)
     return {label: int(count.replace(",", "")) for label, count in rows}
 
