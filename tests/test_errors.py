@@ -117,6 +117,7 @@ EXAMPLES: list[FreestoneError] = [
     errors.IrreproducibleError([30, 31]),
     errors.NoSpawnError("no process can be started: not under mpiexec; start it by mpiexec -n 2"),
     errors.NoThreadsError("this MPI has thread level 2; ask for MPI_THREAD_MULTIPLE"),
+    errors.SavedStateError("state is damaged at its end; remove it to begin anew", path="state"),
     errors.RegistrationError("'x' is of 3 rows on rank 0 and of 4 on rank 1; give one", name="x"),
     errors.CheckpointSkippedError("ranks are at steps 3 to 5; end each loop alike", steps=(3, 5)),
     errors.ResizeTimeoutError("no answer of rank 1 in 60 s; is it alive?", timeout_s=60.0),
@@ -156,8 +157,8 @@ def test_slugs_are_unique_and_never_change() -> None:
         "lock-timeout malleable memory-exceeded message-too-large missing-column missing-key "
         "name-taken no-spawn no-threads not-associative not-published not-serializable "
         "packages-missing plugin query queue-closed rank-failed rank-lost registration "
-        "resize-timeout run-over "
-        "run-stuck samples-missing schema script script-compile script-run script-stopped "
+        "resize-timeout run-over run-stuck samples-missing saved-state "
+        "schema script script-compile script-run script-stopped "
         "script-syntax shared-kind shared-timeout spawn-failed storage-full "
         "stream-restarted table task task-cancelled "
         "task-exited task-interrupted task-killed task-raised task-timeout too-many-calls "

@@ -291,9 +291,6 @@ class Arguments:
                 self.choose.choice(REDUCTIONS), code, 7, one[0], one[2], np.zeros(5, CODES[code])
             ),
             "coo_offsets": lambda: self.nearly(one[0], np.zeros(rows + 1, "i8")),
-            "coo_draw": lambda: self.nearly(
-                self.choose.choice((4, 6, 7)), (rows, 7), (-3.0, 3.0), 1, self.coo(5, 7, 9, 7)
-            ),
         }[name]()
 
     def copied(self, name: str) -> list[Any]:
@@ -337,6 +334,8 @@ def _column(made: Arguments) -> tuple[Any, ...]:
 EVENT_SETTINGS = {
     "workers": 1,
     "thread": True,
+    "is_mapped": False,
+    "report_mapping": False,
     "spin_us": 0,
     "stuck_s": None,
     "send_timeout_s": 0.1,
@@ -423,7 +422,6 @@ TOGETHER: dict[str, Callable[[Arguments, str], list[Any]]] = {
     "coo_transpose": Arguments.coo_arguments,
     "coo_reduce": Arguments.coo_arguments,
     "coo_offsets": Arguments.coo_arguments,
-    "coo_draw": Arguments.coo_arguments,
     "copy_rows": Arguments.copied,
     "copy_triangle": Arguments.copied,
     "Drawing": Arguments.drawn,

@@ -33,7 +33,8 @@ def settings(*options: str) -> Settings:
     """Return the settings that options make."""
     parser = argparse.ArgumentParser()
     script.configure(parser)
-    return script.settings_of(script.options_of(parser.parse_args(options)))
+    given = parser.parse_args(options)
+    return script.settings_of(script.options_of(given, script.defaults_of(given)))
 
 
 def changed(*options: str) -> dict[str, Any]:
@@ -201,8 +202,17 @@ def test_each_stage_is_shown(stage: str, capsys: pytest.CaptureFixture[str]) -> 
 
 def test_daphnes_own_files_of_defaults_are_read(capsys: pytest.CaptureFixture[str]) -> None:
     data = {
+        "matmul_vec_size_bits": 0,
         "matmul_tile": False,
+        "matmul_use_fixed_tile_sizes": True,
+        "matmul_fixed_tile_sizes": [4, 4, 4, 4, 4],
+        "matmul_unroll_factor": 1,
         "use_cuda": False,
+        "use_mlir_codegen": False,
+        "use_columnar": False,
+        "vectorized_single_queue": False,
+        "explain_mlir_codegen": False,
+        "force_cuda": False,
         "use_vectorized_exec": True,
         "use_obj_ref_mgnt": False,
         "use_phy_op_selection": True,
@@ -248,9 +258,8 @@ def test_daphnes_own_files_of_defaults_are_read(capsys: pytest.CaptureFixture[st
         ({"daphnedsl_import_paths": {"lib": []}}, "the library 'lib' of daphnedsl_import_paths"),
         ({"use_obj_ref_mgnt": 1}, "use_obj_ref_mgnt has to be true or false, not 1"),
         ({"use_cuda": True}, "--cuda is not there"),
-        ({"use_mlir_codegen": True}, "--codegen is not there: use --vec"),
+        ({"matmul_unroll_factor": "a"}, "--matmul-unroll-factor=a has to be numbers"),
         ({"num_threads": "many"}, "--num-threads=many has to be a number"),
-        ({"cluster": "here"}, "--cluster is for scripts on a cluster; add --distributed"),
         ([1], "holds no object"),
     ],
 )
@@ -258,10 +267,17 @@ def test_wrong_defaults_are_reported(
     data: Any, problem: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     Path("c.json").write_text(json.dumps(data))
-    assert run("print(1);", "--config=c.json") == 2
+    assert run("print(1);", "--config=c.json") == 1
     out, err = capsys.readouterr()
     assert problem in err
     assert out == ""
+
+
+def test_defaults_are_refused_where_an_option_is(capsys: pytest.CaptureFixture[str]) -> None:
+    Path("c.json").write_text('{"cluster": "here"}')
+    assert run("print(1);", "--config=c.json") == 2
+    problem = "--cluster is for scripts on a cluster; add --distributed"
+    assert problem in capsys.readouterr().err
 
 
 def test_defaults_have_arguments_of_the_script(capsys: pytest.CaptureFixture[str]) -> None:

@@ -80,8 +80,8 @@ def test_a_file_has_defaults_of_the_options(capsys: pytest.CaptureFixture[str]) 
     assert err.startswith("-- built")
 
 
-ABSENT = "cuda fpgaopencl optimistic-splitting codegen matmul-tile matmul-invert-loops"
-WITH_VALUES = "libdir=x matmul-unroll-factor=4 partitioning=FAST num-threads=-1 explain=all"
+ABSENT = "cuda fpgaopencl"
+WITH_VALUES = "libdir=x matmul-unroll-factor=four partitioning=FAST num-threads=-1 explain=all"
 
 
 @pytest.mark.parametrize("option", [f"--{word}" for word in f"{ABSENT} {WITH_VALUES}".split()])
@@ -151,7 +151,19 @@ def settings(*options: str) -> Settings:
     """Return the settings that options make."""
     parser = argparse.ArgumentParser()
     script.configure(parser)
-    return script.settings_of(script.options_of(parser.parse_args(options)))
+    given = parser.parse_args(options)
+    return script.settings_of(script.options_of(given, script.defaults_of(given)))
+
+
+def test_options_of_daphnes_compiler_are_taken(capsys: pytest.CaptureFixture[str]) -> None:
+    words = "codegen optimistic-splitting columnar matmul-tile matmul-use-fixed-tile-sizes"
+    words += " matmul-invert-loops matmul-vec-size-bits=256 matmul-fixed-tile-sizes=4,4"
+    words += " matmul-unroll-factor=2 matmul-unroll-jam-factor=4 matmul-num-vec-registers=16"
+    options = [f"--{word}" for word in words.split()]
+    assert run("x = [1.5, 2.5]; print(sum(x * 2 + 1)); print(t(x) @ x);", options=options) == 0
+    assert capsys.readouterr().out == "10\nDenseMatrix(1x1, double)\n8.5\n"
+    assert settings(*options).vec
+    assert not settings(*options[1:]).vec
 
 
 def test_schemes_are_options_of_their_own() -> None:

@@ -54,11 +54,40 @@ def test_a_served_cluster_outlives_its_programs(
     second = command("serve", "--background", "--name", "lab", *SMALL)
     assert second.returncode == 2
     assert "another cluster has the name 'lab'" in second.stderr
+    assert "cluster lab is served" in log.read_text()
     assert main(["stop", "lab"]) == 0
     assert capsys.readouterr().out == "lab has ended\n"
     assert main(["list"]) == 0
     assert "no cluster is served" in capsys.readouterr().out
     assert until(lambda: not (folder / "lab.name").exists())
+
+
+def test_the_first_cluster_after_a_reboot_is_served_in_the_foreground(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("FREESTONE_FOLDER", str(folder / "new"))
+    words = [sys.executable, "-m", "freestone", "serve", "--name", "lab", *SMALL]
+    with subprocess.Popen(words, stdout=subprocess.PIPE, text=True) as served:
+        assert served.stdout is not None
+        assert "cluster lab is served" in served.stdout.readline()
+        served.send_signal(signal.SIGINT)
+    assert served.returncode == 0
+
+
+ENDED_AS_IT_BEGINS = """
+import os, signal
+from freestone import cli
+from freestone.cli import serve
+
+serve._opened = lambda _: os.kill(os.getpid(), signal.SIGTERM) or print("is opened")
+cli.main(["serve", "--name", "lab"])
+"""
+
+
+def test_sigterm_leaves_the_journal_to_the_next_process_before_the_cluster_is_open() -> None:
+    words = [sys.executable, "-c", ENDED_AS_IT_BEGINS]
+    ended = subprocess.run(words, capture_output=True, text=True, check=False)
+    assert (ended.returncode, ended.stdout, ended.stderr) == (0, "", "")
 
 
 def test_the_death_of_the_server_ends_what_waits_for_it() -> None:
@@ -103,6 +132,40 @@ def test_options_that_do_not_go_together_are_refused(
     assert "--on dask" in capsys.readouterr().err
     assert main(["serve", "--", "--partition=long"]) == 2
     assert "--on slurm" in capsys.readouterr().err
+
+
+def test_what_can_not_be_served_is_one_line(folder: Path) -> None:
+    (folder / "other").mkdir()
+    (folder / "other" / "journal").write_text("not of freestone")
+    done = command("serve", "--journal", str(folder / "other"), *SMALL)
+    assert done.returncode == 2
+    assert "was not made by freestone" in done.stderr
+    assert "Traceback" not in done.stderr
+    # An address of no machine's.
+    done = command("serve", "--no-journal", "--listen", "tcp://192.0.2.1:0", *SMALL)
+    assert done.returncode == 2
+    assert done.stderr.startswith("cluster-start: the cluster can't be started: the manager can't")
+    assert not [path for path in folder.iterdir() if (path / "access.json").exists()]
+
+
+def test_a_running_cluster_is_ended_before_a_killed_one_is_given_up(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    served = command("serve", "--json", "--background", "--name", "lab", *SMALL)
+    pid = json.loads(served.stdout)["pid"]
+    os.kill(pid, signal.SIGKILL)
+    assert until(lambda: "was killed" in command("list").stdout)
+    served = command("serve", "--json", "--background", "--name", "lab", "--no-journal", *SMALL)
+    assert served.returncode == 0, served.stderr
+    for ended in ("lab has ended\n", "lab is given up\n"):
+        assert main(["stop", "lab"]) == 0
+        assert capsys.readouterr().out == ended
+
+
+@pytest.mark.parametrize("name", ["../lab", "a b", "x" * 300])
+def test_what_can_not_be_a_name_is_refused(name: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["serve", "--background", "--name", name]) == 2
+    assert "can't be the name of a cluster" in capsys.readouterr().err
 
 
 def test_a_name_that_no_cluster_has_is_refused(capsys: pytest.CaptureFixture[str]) -> None:

@@ -53,6 +53,15 @@ def test_calls_are_cancelled_by_their_tag(cluster: fs.Cluster, tmp_path: Path) -
             future.result(60)
 
 
+def test_tags_of_connected_programs_are_theirs(cluster: fs.Cluster) -> None:
+    cluster.share("steered")
+    done = freestone("cancel", "--cluster", "steered", "scan")
+    assert done.stdout == "0 calls had the tag 'scan' and are cancelled\n"
+    with fs.connect("steered"):
+        done = freestone("cancel", "--cluster", "steered", "scan")
+    assert "programs that are connected cancel theirs by cluster.cancel(tag='scan')" in done.stdout
+
+
 def test_a_trace_is_reported_and_converted(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import json
 import re
+import socket
 from collections.abc import Iterator
 from typing import Any
 
@@ -182,6 +183,14 @@ def test_the_end_of_a_cluster_is_no_error(capsys: pytest.CaptureFixture[str]) ->
     with contextlib.closing(page):
         assert main(["top", page.link]) == 0
     assert capsys.readouterr().err == "freestone top: the cluster is closed\n"
+
+
+def test_an_address_where_nothing_answers_is_named(capsys: pytest.CaptureFixture[str]) -> None:
+    with socket.socket() as unheard:
+        unheard.bind(("127.0.0.1", 0))
+        address = f"127.0.0.1:{unheard.getsockname()[1]}"
+        main(["top", f"http://{address}/token/"])
+    assert f"freestone top: no page answers at {address} (" in capsys.readouterr().err
 
 
 def test_a_cluster_without_a_page_says_so(capsys: pytest.CaptureFixture[str]) -> None:

@@ -108,6 +108,14 @@ def test_rechunk_moves_only_the_rows_that_are_needed(two_workers: fs.Cluster) ->
     np.testing.assert_array_equal(y.compute(), np.arange(200_000.0))
 
 
+@pytest.mark.filterwarnings("ignore:.*is not computed lazily")
+def test_an_axis_in_front_of_the_rows() -> None:
+    array = np.arange(24.0).reshape(4, 3, 2)
+    x = fs.Array.from_numpy(array, 3)
+    for key in (None, (None, ...), (None, ..., 0), (None, 1, slice(None), slice(None))):
+        np.testing.assert_array_equal(np.asarray(x[key]), array[key])
+
+
 def test_numpy_takes_an_array_for_its_rows(two_workers: fs.Cluster) -> None:
     x = fs.Array.from_function((50, 3), 8, numbers)
     np.testing.assert_array_equal(np.asarray(x), numbers(0, 50))

@@ -107,7 +107,7 @@ def test_blocks_without_items_have_the_columns_of_the_others() -> None:
 
 
 def test_items_without_a_type_in_common_are_refused() -> None:
-    with pytest.raises(TypeError, match="int64 vs string"):
+    with pytest.raises(TypeError, match=r"do not make one frame: .*Field a .*int64 vs string"):
         fs.Bag.from_items([{"a": 1}, {"a": "x"}], 1).to_frame().compute()
     with pytest.raises(ValueError, match="2 items are dicts without keys"):
         fs.Bag.from_items([{}, {}], 2).to_frame().compute()
@@ -149,6 +149,12 @@ def test_blocks_of_other_libraries_stay_what_they_are(kind: str) -> None:
     made = value.result() if hasattr(value, "result") else value
     assert type(made) is type(whole)
     assert sum(each.rows for each in (partition, *others)) == 10
+
+
+def test_blocks_of_two_libraries_are_refused() -> None:
+    bag = fs.Bag.from_blocks([WHOLES["polars"], WHOLES["pandas"]])
+    with pytest.raises(TypeError, match=r"1 is a DataFrame of pandas, .* DataFrame of polars"):
+        bag.compute()
 
 
 def test_items_of_columns_are_refused() -> None:

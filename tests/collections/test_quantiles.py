@@ -49,10 +49,11 @@ def check(array: Any, cuts: list[int], q: Any) -> None:
 
 def check_of_all(array: Any, cuts: list[int], q: Any) -> None:
     blocks = fs.Array.from_numpy(array, cuts)
-    calls: list[Callable[[Any], Any]] = [np.median]
+    calls: list[Callable[[Any], Any]] = [np.median, np.nanmedian]
     if array.dtype.kind in "iu" or array.dtype == np.float64:
         wanted = np.asarray(q, float)
         calls += [lambda x: np.quantile(x, wanted), lambda x: np.percentile(x, wanted * 100)]
+        calls += [lambda x: np.nanquantile(x, wanted), lambda x: np.nanpercentile(x, wanted * 100)]
     for call in calls:
         found, expected = call(blocks), call(array)
         assert np.asarray(found).dtype == expected.dtype
@@ -73,8 +74,34 @@ def test_of_all_values(given: tuple[Any, list[int]], q: Any, samples: int) -> No
 @BY_BLOCKS
 def test_of_all_values_on_workers(two_workers: fs.Cluster) -> None:
     values = np.random.default_rng(1).normal(size=(9_000, 3))
-    for array in (values, np.round(values), np.sort(values, axis=None)[:9_000]):
+    gaps = np.where(values > 1, np.nan, values)
+    gaps[:2_500] = np.nan
+    for array in (values, np.round(values), np.sort(values, axis=None)[:9_000], gaps):
         check_of_all(array, [0, 2_500, 2_500, 6_000, 9_000], [0.0, 0.1, 0.5, 0.999])
+
+
+@BY_BLOCKS
+def test_few_numbers_among_many_nans() -> None:
+    array = np.full(9_000, np.nan)
+    array[[17, 5_000]] = [3.0, 1.0]
+    for values in (array, np.full(9_000, np.nan)):
+        check_of_all(values, [0, 4_500, 9_000], [0.1, 0.5, 1.0])
+
+
+@BY_BLOCKS
+@PROPERTY
+@given(numbers(), st.sampled_from([0.25, 1]))
+def test_of_each_row(given: tuple[Any, list[int]], q: float) -> None:
+    array, blocks = given[0], fs.Array.from_numpy(*given)
+    for call in (
+        lambda x: np.median(x, axis=1),
+        lambda x: np.nanmedian(x, axis=-1, keepdims=True),
+        lambda x: np.quantile(x, q, axis=1, method="nearest"),
+        lambda x: np.nanpercentile(x, q, axis=tuple(range(1, x.ndim))),
+    ):
+        found, expected = call(blocks), call(array)
+        assert (found.shape, found.dtype) == (expected.shape, expected.dtype)
+        np.testing.assert_array_equal(found.compute(), expected)
 
 
 @BY_BLOCKS

@@ -158,7 +158,7 @@ def test_nonsense_blockings() -> None:
             fs.Array.from_numpy(np.zeros(3), wrong)  # type: ignore[arg-type]
     with pytest.raises(ValueError, match="offsets must rise from 0 to 3"):
         fs.Array.from_numpy(np.zeros(3), [0, 1.5, 3])  # type: ignore[list-item]
-    with pytest.raises(IndexError, match="row 3 of 3"):
+    with pytest.raises(IndexError, match="row 3 is out of bounds of an array of 3 rows"):
         fs.Array.from_numpy(np.zeros(3), 2)[3]
     with pytest.raises(ValueError, match="one dimension or more"):
         fs.Array.from_function((), 1, lambda a, b: np.zeros(()))

@@ -169,5 +169,5 @@ def test_numbers_that_no_row_has(two_workers: fs.Cluster) -> None:
     for index in ([0, 4], [-5], np.array([2**63], np.uint64)):
         with pytest.raises(IndexError, match="of 4"):
             blocks[index]
-    with pytest.raises(IndexError, match="row 9 of 4"):
+    with pytest.raises(IndexError, match="row 9 is out of bounds of an array of 4 rows"):
         np.asarray(blocks[fs.Array.from_numpy(np.array([1, 9]), 1)])

@@ -103,6 +103,13 @@ _ALL = [
         "scripts", "scripts in every mode of the engine with plain runs", "tests.lang.fuzz", (), 53
     ),
     Fuzzer(
+        "mixed-scripts",
+        "scripts of mixed types, overloads and early returns in every mode with plain runs",
+        "tests.lang.fuzz",
+        ("mixed",),
+        53,
+    ),
+    Fuzzer(
         "scripts-on-cluster",
         "scripts on a cluster with plain runs",
         "tests.lang.fuzz",

@@ -231,14 +231,15 @@ def test_scripts_read_and_write_segments(
 def test_a_worker_dies_at_each_step_of_a_write(
     hdfs: Hdfs, monkeypatch: pytest.MonkeyPatch, step: int
 ) -> None:
-    """A step is the folder, a call for each of three workers, or the folder's name."""
+    """A step is the folder, a call for each worker with blocks, or the folder's name."""
     url = f"{hdfs.url}/killed/k.csv.hdfs"
     fs.write(X[:10], url)
     with fs.Cluster(workers=3, executors=1, memory="128MiB") as cluster:
         array = fs.Array.from_function(X.shape, 700, lambda start, stop: X[start:stop]).persist()
         victim = array.where()[0][0]
         (pid,) = [one.pid for one in cluster.statistics().workers if one.worker == victim]
-        left = step
+        # On a machine that is busy not every worker may have got a block.
+        left = min(step, 1 + len({holders[0] for holders in array.where()}))
 
         def at_step(original: Any) -> Any:
             def counted(*words: Any, **options: Any) -> Any:

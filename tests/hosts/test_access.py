@@ -124,6 +124,9 @@ def test_wrong_grants_are_refused(cluster: fs.Cluster, tmp_path: Path) -> None:
     cluster.revoke_access("erin")
     with pytest.raises(UsageError, match="granted to nobody, and not to 'erin'"):
         cluster.revoke_access("erin")
+    with pytest.raises(UsageError, match=r"none/gina.json can't be written: No such file"):
+        granted(cluster, "gina", tmp_path / "none")
+    assert cluster.granted_access() == []
     with (
         fs.Cluster(executors=1, memory="64MiB", disk="64MiB") as near,
         pytest.raises(UsageError, match="listens on this machine only"),
@@ -145,3 +148,7 @@ def test_from_a_terminal(cluster: fs.Cluster, joined: Joined, tmp_path: Path) ->
     done = freestone("access", "revoke", "frank", *here)
     assert done.returncode == 2
     assert "access was granted to nobody" in done.stderr
+    done = freestone("access", "grant", "frank", str(tmp_path), *here)
+    assert done.returncode == 2
+    assert f"the access file {tmp_path} can't be written" in done.stderr
+    assert cluster.granted_access() == []

@@ -330,6 +330,9 @@ def test_files_that_cant_be_opened(tmp_path: Path) -> None:
         with pytest.raises(UsageError):
             fs.write(np.ones((1, 1)), tmp_path / "m.csv", **wrong)
     assert not (tmp_path / "m.csv").exists()
+    with pytest.raises(FileMissingError, match=r"m\.xyz does not exist"):
+        fs.read(tmp_path / "m.xyz")
+    (tmp_path / "m.xyz").touch()
     with pytest.raises(UsageError, match="does not say its format"):
         fs.read(tmp_path / "m.xyz")
 

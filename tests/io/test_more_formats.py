@@ -53,7 +53,7 @@ def test_hdf5(two_workers: fs.Cluster, deep: Path) -> None:
 
 HDF5_MISTAKES = [
     ({}, r"datasets 'deep/cube', .*'records', .*; say dataset="),
-    ({"dataset": "dep"}, "say dataset="),
+    ({"dataset": "recods"}, r"no dataset 'recods'; did you mean 'records'\?; there are 'deep/"),
     ({"dataset": "one"}, "one value, and no rows"),
     ({"dataset": "ragged"}, r"one length: 'x' \(2,\), 'y' \(3,\)"),
 ]

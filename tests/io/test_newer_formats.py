@@ -71,6 +71,8 @@ def test_npz_that_is_damaged_or_holds_something_else(tmp_path: Path) -> None:
         archive.writestr("readme.txt", "no array")
     with pytest.raises(UsageError, match="has the arrays none"):
         fs.read(path)
+    with pytest.raises(UsageError, match=r"has no array 'y'; there are none"):
+        fs.read(path, array="y")
     np.savez(path, x=np.array([{}], object))
     with pytest.raises(FormatError, match="Python objects"):
         fs.read(path)

@@ -21,6 +21,7 @@ ARGUMENTS = {
     "gnmf": ("n=20", "m=8", "k=3"),
     "logistic_regression": ("n=120", "m=4", "k=3", "steps=400"),
     "decision_tree": ("n=200", "m=4", "depth=3"),
+    "line_simplification": ("n=60", "tolerance=0.1"),
     "random_forest": ("n=200", "m=4", "depth=3", "trees=5"),
 }
 

@@ -12,6 +12,7 @@ from freestone import Cluster
 from freestone.lang.compile import fusion
 from freestone.lang.settings import LAYOUTS, SCHEMES, VICTIMS
 from tests.fuzz.fuzzers import Check
+from tests.lang.mixed_programs import MixedWriter
 from tests.lang.random_programs import Writer
 from tests.lang.scripts import outcome, outcome_on
 
@@ -119,11 +120,12 @@ def shrunk(text: str, mode: dict[str, Any], cluster: Any = None) -> str:
 
 @contextlib.contextmanager
 def checking(where: str = "") -> Iterator[Check]:
-    """Open the check of scripts: of the modes of the engine, or on a "cluster"."""
-    with Cluster(workers=2) if where else contextlib.nullcontext() as cluster:
+    """Open the check of scripts, or of "mixed" ones, in every mode; or on a "cluster"."""
+    writer = MixedWriter if where == "mixed" else Writer
+    with Cluster(workers=2) if where == "cluster" else contextlib.nullcontext() as cluster:
 
         def check(seed: int) -> str | None:
-            text = Writer(seed).script()
+            text = writer(seed).script()
             for mode, plain, found in findings(text, seed, cluster):
                 shown = f"{shrunk(text, mode, cluster)}\n-- plain:\n{plain}\n-- here:\n{found}"
                 return f"another output in mode {mode}\n{shown}"

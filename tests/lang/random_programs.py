@@ -7,7 +7,9 @@ What sums in another order rounds otherwise; such cells go only into continuous 
 from __future__ import annotations
 
 import random
+from collections.abc import Callable
 from dataclasses import dataclass, replace
+from typing import Any
 
 CELLS = ("si8", "ui8", "si32", "ui32", "si64", "ui64", "f32", "f64")
 WHOLE = ("-3", "-1", "0", "0", "1", "2", "7")
@@ -59,10 +61,14 @@ class Writer:
         for _ in range(self.random.randint(1, 3)):
             self._name(self._source())
         for _ in range(self.random.randint(1, 6)):
-            self.random.choice(_STATEMENTS)(self)
+            self.statement()
         for _ in range(self.random.randint(1, 2)):
             self._print()
         return "\n".join(self.lines)
+
+    def statement(self) -> None:
+        """Write a statement."""
+        self.random.choice(STATEMENTS)(self)
 
     # -- expressions -----------------------------------------------------------------------
 
@@ -101,7 +107,7 @@ class Writer:
             cells,
             text=f"min({cells.text}, as.{cells.cell}(2)) * 0",
             size=1.0,
-            cell=_most(cells.cell, "si64"),
+            cell=most_general(cells.cell, "si64"),
         )
 
     def _unary(self, x: Cells, _: int) -> Cells:
@@ -111,7 +117,7 @@ class Writer:
         if name in ("sqrt", "tanh", "exp"):
             inner = {"sqrt": f"abs({x.text})", "tanh": x.text, "exp": f"min({x.text}, 2)"}[name]
             cell = x.cell if x.is_real else "f64"
-            cell = _most(cell, "si64") if name == "exp" else cell
+            cell = most_general(cell, "si64") if name == "exp" else cell
             return replace(
                 x, text=f"{name}({inner})", cell=cell, size=1000.0, bits=ANY, same=name == "sqrt"
             )
@@ -128,7 +134,7 @@ class Writer:
             if sign in ("min", "max")
             else f"({x.text} {sign} {other.text})"
         )
-        cell = _most(x.cell, other.cell)
+        cell = most_general(x.cell, other.cell)
         made = replace(
             x, text=text, cell=cell, same=x.same and other.same, bits=max(x.bits, other.bits)
         )
@@ -185,10 +191,10 @@ class Writer:
         if not x.same:
             return x
         if x.is_real or self.random.random() < 0.5:
-            return replace(x, text=f"({x.text} / 3.0)", cell=_most(x.cell, "f64"), bits=ANY)
+            return replace(x, text=f"({x.text} / 3.0)", cell=most_general(x.cell, "f64"), bits=ANY)
         by = self.random.choice(("3", f"(abs(sign({x.text})) + 1)", f"({x.text} + 1)"))
         sign = self.random.choice("/%")
-        return replace(x, text=f"({x.text} {sign} {by})", cell=_most(x.cell, "si64"))
+        return replace(x, text=f"({x.text} {sign} {by})", cell=most_general(x.cell, "si64"))
 
     def _chosen(self, x: Cells, _: int) -> Cells:
         if not x.same:
@@ -302,12 +308,13 @@ def _held(x: Cells) -> str:
     return x.text if x.text[0] == "V" and x.text.isalnum() else f"({x.text})"
 
 
-def _most(one: str, other: str) -> str:
+def most_general(one: str, other: str) -> str:
+    """Return the more general of two types."""
     return max(one, other, key=GENERAL.index)
 
 
 _UNARY = ("abs", "sign", "round", "floor", "ceil", "minus", "isNan", "sqrt", "tanh", "exp")
 _FORMS = (Writer._unary, Writer._binary, Writer._binary, Writer._binary, Writer._binary)
 _FORMS += (Writer._divided, Writer._chosen, Writer._cast, Writer._reversed, Writer._cumulated)
-_STATEMENTS = (Writer._assignment,) * 6
-_STATEMENTS += (Writer._loop, Writer._branch, Writer._part, Writer._function)
+STATEMENTS: tuple[Callable[[Any], None], ...] = (Writer._assignment,) * 6
+STATEMENTS += (Writer._loop, Writer._branch, Writer._part, Writer._function)

@@ -322,6 +322,24 @@ def test_what_is_not_lazy_says_what_to_do(call: Any, words: str) -> None:
     assert words in str(caught.value)
 
 
+def test_in_place_operators_make_another_array() -> None:
+    array = np.arange(12.0).reshape(6, 2)
+    x = first = fs.Array.from_numpy(array, 4)
+    x += 1
+    x **= 2
+    x @= np.eye(2)
+    np.testing.assert_array_equal(x.compute(), (array + 1) ** 2)
+    np.testing.assert_array_equal(first.compute(), array)
+
+
+def test_numbers_of_python() -> None:
+    array = np.arange(6.0).reshape(3, 2)
+    x = fs.Array.from_numpy(array, 2)
+    assert (x.sum().item(), x.tolist(), x.itemsize) == (15.0, array.tolist(), 8)
+    with pytest.raises(ValueError, match="size 1"):
+        x.item()
+
+
 def test_shapes_that_do_not_go_together_are_refused_at_once() -> None:
     with pytest.raises(ValueError, match="do not go together"):
         X + np.ones(3)

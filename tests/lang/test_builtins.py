@@ -251,7 +251,7 @@ def test_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(ScriptRunError):
         printed('print(readMatrix("i.csv"));')
     Path("i.csv.meta").write_text("{")
-    with pytest.raises(ScriptCompileError, match="no JSON with numRows"):
+    with pytest.raises(ScriptRunError, match="no JSON with numRows"):
         printed('print(readMatrix("i.csv"));')
     with pytest.raises(ScriptRunError, match="what"):
         printed('write([1], "x.what");')
@@ -267,13 +267,13 @@ def test_a_meta_that_disagrees_with_the_file_is_refused(tmp_path: Path) -> None:
         fs.write(np.array([[1.5, 2.5]]), path)
         beside, text = tmp_path / f"m.{format}.meta", f'print(readMatrix("{path}"));'
         beside.write_text('{"numRows": 2, "numCols": 2, "valueType": "f64"}')
-        with pytest.raises(ScriptCompileError, match=r"is 1 x 2, and its \.meta says 2 x 2"):
+        with pytest.raises(ScriptRunError, match=r"is 1 x 2, and its \.meta says 2 x 2"):
             printed(text)
         beside.write_text('{"numRows": 1, "numCols": 2, "valueType": "f32"}')
         assert printed(text) == "DenseMatrix(1x2, float)\n1.5 2.5\n"
     beside = tmp_path / "m.dbdf.meta"
     beside.write_text('{"numRows": 1, "numCols": 2, "valueType": "si64"}')
-    with pytest.raises(ScriptCompileError, match=r"cells of float64, and its \.meta says si64"):
+    with pytest.raises(ScriptRunError, match=r"cells of float64, and its \.meta says si64"):
         printed(f'print(readMatrix("{tmp_path}/m.dbdf"));')
 
 

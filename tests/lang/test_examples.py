@@ -84,6 +84,25 @@ def test_linear_regression() -> None:
     np.testing.assert_allclose(found[:, 0], model.coef_, rtol=1e-4, atol=1e-8)
 
 
+def simplified(x: Array, y: Array, first: int, last: int) -> set[int]:
+    """Return the points that Ramer, Douglas and Peucker keep between two points, and these."""
+    slope = (y[last] - y[first]) / (x[last] - x[first])
+    away = np.abs(y - y[first] - slope * (x - x[first])) / np.hypot(1, slope)
+    inside = away[first + 1 : last]
+    if not inside.size or inside.max() <= 0.1:
+        return {first, last}
+    at = first + 1 + int(inside.argmax())
+    return simplified(x, y, first, at) | simplified(x, y, at, last)
+
+
+def test_line_simplification() -> None:
+    x = np.arange(60.0)
+    y = np.sin(x / 7.0) + 0.05 * (2.0 * drawn(60, 1, 3)[:, 0] - 1.0)
+    kept = sorted(simplified(x, y, 0, 59))
+    (found,) = printed("line_simplification", "n=60", "tolerance=0.1")
+    np.testing.assert_allclose(found, np.column_stack([x[kept], y[kept]]), rtol=1e-4)
+
+
 def test_kmeans() -> None:
     cluster = pytest.importorskip("sklearn.cluster")
     x = drawn(80, 3, 11)

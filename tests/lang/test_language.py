@@ -45,6 +45,7 @@ from tests.lang.scripts import both, printed
         ("1 + 2 * 3", "7"),
         ("10 - 2 - 3", "5"),
         ("true ? 1 : false ? 2 : 3", "2"),
+        ("1 ? 0 ? 5 : 6 : 7", "6"),
         ("1 < 2 && 3 > 4 || 1 == 1", "1"),
         ("2.5 == 2.5", "1"),
         ('"a" == "a"', "1"),
@@ -105,6 +106,29 @@ def test_a_scalar_prints_as_the_specification_says(expression: str, expected: st
         ("[1, 2, 3, 4](2, 2) * [1, 10](1, 2)", "DenseMatrix(2x2, int64_t)\n1 20\n3 40\n"),
         ("[1, 2, 3, 4](2, 2) * [1, 10]", "DenseMatrix(2x2, int64_t)\n1 2\n30 40\n"),
         ("[1, 0] ? [5, 6] : 0.5", "DenseMatrix(2x1, double)\n5\n0.5\n"),
+        ('[1, "a", 1.5]', "DenseMatrix(3x1, std::string)\n1\na\n1.500000\n"),
+        ("cbind([1], [2.5])", "DenseMatrix(1x2, double)\n1 2.5\n"),
+        ("rbind([true], [2u])", "DenseMatrix(2x1, uint64_t)\n1\n2\n"),
+        ('cbind(["x"], [2])', "DenseMatrix(1x2, std::string)\nx 2\n"),
+        ("seq(5, 1)", "DenseMatrix(0x1, int64_t)\n"),
+        ("seq(as.scalar([5]), 1)", "DenseMatrix(0x1, int64_t)\n"),
+        ('oneHot(["1", "0"], [2])', "DenseMatrix(2x2, std::string)\n0 1\n1 0\n"),
+        (
+            "[1, 2] +::_ewAdd__DenseMatrix_int64_t__DenseMatrix_int64_t__int64_t 3",
+            "DenseMatrix(2x1, int64_t)\n4\n5\n",
+        ),
+        (
+            "sum::_sumRow__DenseMatrix_double__DenseMatrix_double([1.5, 2.5](1, ), 0)",
+            "DenseMatrix(1x1, double)\n4\n",
+        ),
+        (
+            "[1.5] @::_matMul__DenseMatrix_double__DenseMatrix_double__DenseMatrix_double [2.0]",
+            "DenseMatrix(1x1, double)\n3\n",
+        ),
+        (
+            "sqrt::_ewSqrt__DenseMatrix_double__DenseMatrix_double([4.0])",
+            "DenseMatrix(1x1, double)\n2\n",
+        ),
         ("[1, 2] +::numpy [1, 2]", "DenseMatrix(2x1, int64_t)\n2\n4\n"),
     ],
 )
@@ -193,6 +217,10 @@ def test_a_matrix_prints_as_the_specification_says(expression: str, expected: st
         ("x = 1; if (false) { x = 2.5; y = x; } print(x);", "1\n"),
         ("def f(x: si64) { return f(x - 1); } def g(x: f64) { return x; } print(5);", "5\n"),
         ("print(nrow([1, 2]) - 5);", "-3\n"),
+        ("x = [2]; while (x > 0) { x = x - 1; if (x) print(7); else print(8); }", "7\n8\n"),
+        ("do x = 1; while ([0]); x = 1; if (true) x = 2; print(x);", "2\n"),
+        ('f = {"a": [1, 2]}; print(f[, 0:0]);', "Frame(2x0, [])\n\n\n"),
+        ('x = {"a": [1, 2]}[, 0:0]; print(nrow(x[[[0, 1], ]]) + nrow(x[1:, ]));', "2\n"),
     ],
 )
 def test_statements(text: str, expected: str) -> None:
@@ -224,6 +252,21 @@ def test_arguments_are_literals() -> None:
         ("x = -(9223372036854775808l);", ScriptSyntaxError, "does not fit into si64"),
         ("x = -9223372036854775809;", ScriptSyntaxError, "does not fit into si64"),
         ("x = sum::fast([1]);", ScriptSyntaxError, "no kernel 'fast'"),
+        (
+            "x = sum::_ewAdd__double__double__double([1.5]);",
+            ScriptCompileError,
+            "is not for sum: that has sumAll, sumRow, sumCol, sumGrp",
+        ),
+        (
+            "x = sum::_sumAll__double__DenseMatrix_double([1]);",
+            ScriptCompileError,
+            "takes a DenseMatrix_double, not a matrix<si64> 1x1",
+        ),
+        (
+            "x = sum::CUDA_sumAll__double__DenseMatrix_double([1.5]);",
+            ScriptCompileError,
+            "is for CUDA, which is not there",
+        ),
         ("def f(x) { return x; } y = f::numpy(1);", ScriptSyntaxError, "has no kernels"),
         ('x = "a;', ScriptSyntaxError, "has no end"),
         ("x = [];", ScriptSyntaxError, "no values"),
@@ -273,13 +316,17 @@ def test_arguments_are_literals() -> None:
         ("print([1, 2][5, 0]);", ScriptCompileError, "position 5 is outside of 0 to 1"),
         ("x = 1; for (i in 1:2) { x = x + 0.5; }", ScriptCompileError, "'x' is a"),
         ("a, b = [1];", ScriptCompileError, "1 results"),
-        ('def f(x: f64) { return x; } f("a");', ScriptCompileError, "argument 'x'"),
+        ('def f(x: f64) { return x; } f("a");', ScriptSyntaxError, "argument 'x'"),
+        ("if (true) x = 3; print(x);", ScriptSyntaxError, "no variable 'x'"),
+        ("i = 0; while (i < 3) x = 3; print(x);", ScriptSyntaxError, "no variable 'x'"),
+        ("if ([1, 2]) print(1);", ScriptCompileError, "only a 1x1 matrix"),
+        ("print(1e03);", ScriptSyntaxError, "found '3'"),
         ("print(1 / 0);", ScriptRunError, "divided by zero"),
         ("print([1, 2] % [1, 0]);", ScriptRunError, "divided by zero"),
         ("i = as.scalar([5]); print([1, 2][i, 0]);", ScriptRunError, "row 5 is outside"),
         ("def f(n: si64) -> si64 { return f(n + 1); } print(f(1));", ScriptRunError, "deep"),
         ('stop("enough");', ScriptStoppedError, "system stopped: enough"),
-        ('print(readMatrix("nowhere.csv"));', ScriptCompileError, "there is no file"),
+        ('print(readMatrix("nowhere.csv"));', ScriptRunError, "there is no file"),
         ("x = [1](2, 2);", ScriptCompileError, "do not fill"),
         ("print(01.0);", ScriptSyntaxError, "expected ')'"),
         ("print(1_.0);", ScriptSyntaxError, "expected ')'"),
@@ -317,3 +364,7 @@ def test_scripts_import_scripts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
         printed('import "b.daphne"; print(b.a.x);')
     with pytest.raises(ScriptSyntaxError, match="there is no script"):
         printed('import "d.daphne";')
+    with pytest.raises(ScriptSyntaxError, match=r"a.daphne is imported twice"):
+        printed('import "a.daphne"; import "a.daphne" as "b";')
+    with pytest.raises(ScriptSyntaxError, match="the alias 'c' is there twice"):
+        printed('import "a.daphne" as "c"; import "b.daphne" as "c";')

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from freestone.errors.lang import ScriptCompileError
-from freestone.lang.front.queries import translated
+from freestone.lang.front.queries import in_input_order, translated
 from tests.lang.scripts import printed
 
 pytest.importorskip("duckdb")
@@ -29,6 +29,10 @@ def asked(query: str) -> str:
         ("SELECT f.a FROM f WHERE f.b = 'b'", "Frame(2x1, [f.a:int64_t])\n1\n1\n"),
         ('SELECT a FROM f WHERE b = "it\'s"', "Frame(1x1, [a:int64_t])\n2\n"),
         ('SELECT f."a" AS "n" FROM f WHERE a > 2', "Frame(1x1, [n:int64_t])\n3\n"),
+        ("SELECT a / 2 FROM f", "Frame(4x1, [a / 2:int64_t])\n1\n0\n1\n0\n"),
+        ("SELECT DISTINCT a FROM f", "Frame(3x1, [a:int64_t])\n1\n2\n3\n"),
+        ("SELECT g.v FROM f, g AS h WHERE f.a = g.k", "Frame(3x1, [g.v:double])\n0.5\n1.5\n0.5\n"),
+        ("SELECT f.b FROM f ORDER BY f.a", "Frame(4x1, [f.b:std::string])\nb\nb\nit's\na\n"),
         ("SELECT * FROM g", "Frame(2x2, [k:int64_t, v:double])\n1 0.5\n2 1.5\n"),
         (
             "SELECT g.*, k + 1 FROM g WHERE k=1",
@@ -63,6 +67,28 @@ def test_groups_of_a_large_frame_are_in_order() -> None:
         printed(f"{text} print(nrow(m)); print(sum(m[, 0] == seq(0, 299999)));")
         == "300000\n300000\n"
     )
+
+
+def test_rows_of_a_join_are_in_the_order_of_its_tables() -> None:
+    text = 'registerView("x", createFrame(seq(0, 4), "a")); '
+    text += 'registerView("y", createFrame(4 - seq(0, 999) % 5, seq(0, 999), "c", "d")); '
+    text += 'r = sql("SELECT x.a, y.d FROM x JOIN y ON x.a = y.c"); m = as.matrix<si64>(r); '
+    text += "o = order(m, 0, 1, true, true, false); print(sum(m != o));"
+    assert printed(text) == "0\n"
+
+
+@pytest.mark.parametrize(
+    ("query", "expected"),
+    [
+        ("SELECT a.x FROM a, b", "SELECT a.x FROM a, b ORDER BY a.rowid, b.rowid"),
+        ("SELECT x FROM a k ORDER BY x LIMIT 2", "SELECT x FROM a k ORDER BY x, k.rowid LIMIT 2"),
+        ("SELECT SUM(x) FROM a, b", "SELECT SUM(x) FROM a, b"),
+        ("SELECT x FROM (SELECT 1 AS x) k, b", "SELECT x FROM (SELECT 1 AS x) k, b"),
+        ("SELECT x, y FROM a, b GROUP BY x, y", "SELECT x, y FROM a, b GROUP BY x, y"),
+    ],
+)
+def test_the_order_of_the_input_is_that_of_row_ids(query: str, expected: str) -> None:
+    assert in_input_order(query) == expected
 
 
 @pytest.mark.parametrize(

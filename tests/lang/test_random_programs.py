@@ -7,11 +7,13 @@ import random
 import pytest
 
 from tests.lang import fuzz
+from tests.lang.mixed_programs import MixedWriter
 from tests.lang.random_programs import Writer
 
 
-def test_most_scripts_end_without_an_error() -> None:
-    texts = [Writer(seed).script() for seed in random.Random(1).sample(range(10_000), 40)]
+@pytest.mark.parametrize("writer", [Writer, MixedWriter])
+def test_most_scripts_end_without_an_error(writer: type[Writer]) -> None:
+    texts = [writer(seed).script() for seed in random.Random(1).sample(range(10_000), 40)]
     failed = [text for text in texts if "\nscript:" in fuzz.run(text, {})]
     assert len(failed) < 10
 

@@ -209,7 +209,7 @@ def test_a_view_of_before_that_is_kept_is_warned_of(tmp_path: Path) -> None:
     assert outcome.err.count("a view of 'x' from before the resize is still held") == 3
 
 
-TOUCH = "JoiningError: 'x' is used by a joining rank before it has joined"
+TOUCH = "JoiningError: 'x' is used by a joining rank, or after a restart, before it has come"
 ANEW = "called off, and begun anew at the next step: 'y' was registered meanwhile"
 DIFFER = "JoiningError: a joining rank calls between.<locals>.<lambda> once before loop 1"
 

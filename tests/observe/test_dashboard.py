@@ -267,6 +267,21 @@ def test_memory_has_its_peaks_by_function_and_executor() -> None:
         assert worker.executors == {executor["pid"]: executor["peak_nbytes"]}
 
 
+def test_blocks_that_no_call_has_made_are_counted() -> None:
+    with fs.Cluster(**OPTIONS) as cluster:
+        link = str(cluster.dashboard_link)
+        held = [cluster.submit(bytes, 1 << 20), cluster.put(bytes(1 << 21))]
+        held[0].result()
+        functions = ask(link, "data/blocks").json["functions"]
+        assert [(one["label"], one["blocks"]) for one in functions] == [
+            ("(put, or their tasks are forgotten)", 1),
+            ("bytes", 1),
+        ]
+        assert functions[0]["nbytes"] > 1 << 21
+        assert [one["label"] for one in ask(link, "data/summary").json["functions"]] == ["bytes"]
+        assert ask(link, "data/tasks").json["functions"] == ["bytes"]
+
+
 def test_the_graph_has_edges_between_functions_and_tasks(tmp_path: Path) -> None:
     with fs.Cluster(**OPTIONS) as cluster:
         link = str(cluster.dashboard_link)

@@ -78,6 +78,17 @@ def test_of_many_attempts_the_last_are_reported() -> None:
         "  attempt 7 on worker-6, sent 1 s after attempt 6, ran 1 s: raised",
     ]
     assert tell("failed") == "'mass' failed before it was tried"
+
+
+def test_why_it_failed_and_what_was_not_called_for_that() -> None:
+    failed = Explanation(stage="failed", label="mass", call="mass(1)", attempted=1)
+    own = failed.with_error(ValueError("no mass\nmore"))
+    assert str(own) == "mass(1) failed after 1 attempt: ValueError: no mass"
+    other = failed.with_error(ValueError(), "total")
+    assert str(other) == (
+        "total was not called, because an input is missing: "
+        "'mass' failed after 1 attempt: ValueError"
+    )
     assert tell("cancelled") == "'mass' was cancelled, or a task whose output it takes"
 
 

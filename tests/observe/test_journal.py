@@ -63,6 +63,8 @@ def test_a_killed_program_leaves_its_trace(
     assert main(["report", str(left), "-o", str(out)]) == 0
     assert '<th scope="row">abs</th><td>20</td>' in out.read_text("utf-8")
     assert capsys.readouterr().err == ""
+    assert main(["report", str(path)]) == 2
+    assert f"{left} has what was recorded" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("ending", ENDINGS)

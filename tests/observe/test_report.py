@@ -79,6 +79,13 @@ def test_waiting_is_distinguished_by_what_it_was_for() -> None:
     assert load([joined(0), late]).share.manager == pytest.approx(4, abs=0.1)
 
 
+@pytest.mark.parametrize(("calls", "tried"), [(2000, "let each do more"), (20, "import less")])
+def test_short_calls_are_not_taken_for_the_start_of_executors(calls: int, tried: str) -> None:
+    begin = {"ready_ns": 100 * S, "sent_ns": 100 * S}
+    short = [task(0, n * 5e-4, 1e-5, **begin) for n in range(calls)]
+    assert tried in " ".join(report.advice(load([joined(0), *short])))
+
+
 def test_what_executors_do_between_calls_is_distinguished() -> None:
     passing = {"opening_ns": S, "storing_ns": 2 * S, "ready_ns": 100 * S, "sent_ns": 100 * S}
     run = load([joined(0), task(0, 2, 4, **passing), task(0, 8, 2, label="sum", opening_ns=0)])

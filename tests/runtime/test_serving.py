@@ -409,6 +409,41 @@ def test_what_belongs_to_the_server_is_refused(connected: fs.Cluster) -> None:
         connected.resize(2)
     with pytest.raises(errors.UsageError, match="freestone retire worker-0"):
         connected.retire(0)
+    with pytest.raises(errors.UsageError, match="freestone access grant"):
+        connected.grant_access("alice", "alice.json")
+    with pytest.raises(errors.UsageError, match="freestone access revoke"):
+        connected.revoke_access("alice")
+    with pytest.raises(errors.UsageError, match="freestone access list"):
+        connected.granted_access()
+    with pytest.raises(errors.UsageError, match="freestone stop lab"):
+        connected.stop()
+
+
+def test_results_are_kept_for_ever_in_the_folder_of_the_cluster(
+    folder: Path, tmp_path: Path
+) -> None:
+    def nested() -> int:
+        cluster = fs.current()
+        return sum(cluster.submit(list, range(2000), keep="forever").result())
+
+    cache = tmp_path / "cache"
+    for ran in (3, 0):
+        with fs.Cluster(
+            executors=1, memory="64MiB", folder=str(folder), cache=str(cache)
+        ) as cluster:
+            cluster.share("keeping")
+            with fs.connect("keeping", folder=str(folder)) as program:
+                kept = program.submit(list, range(1000), keep="forever")
+                assert kept.result() == list(range(1000))
+                assert program.submit(nested, keep="forever").result() == sum(range(2000))
+            assert cluster.statistics().done == ran
+
+
+def test_what_can_not_be_published_is_refused(connected: fs.Cluster) -> None:
+    with pytest.raises(TypeError, match=r"takes a future, not 5 \(int\); cluster.put"):
+        connected.publish("five", 5)  # type: ignore[arg-type]
+    with pytest.raises(TypeError, match="the name of a block is text, not 7"):
+        connected.publish(7, connected.put(5))  # type: ignore[arg-type]
 
 
 def test_a_forked_child_has_no_part_in_it(served: fs.Cluster, folder: Path) -> None:

@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import json
 import os
 import signal
-import subprocess
-import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -16,47 +13,8 @@ import pytest
 
 import freestone as fs
 from freestone import errors
-from tests.runtime.serving import ROOT
+from tests.runtime.serving import SMALL, Server
 from tests.waiting import until
-
-SMALL = ["--executors=2", "--memory=64MiB", "--disk=64MiB"]
-
-
-class Server:
-    """`freestone serve --name lab` in a process of its own."""
-
-    def __init__(self, folder: Path, *words: str) -> None:
-        self._folder, self._words = folder, words
-        self.start()
-
-    def start(self) -> None:
-        """Serve, and wait until programs can connect."""
-        served = self.run("serve", "--json", "--background", "--name=lab", *SMALL, *self._words)
-        assert served.returncode == 0, served.stderr
-        self.pid: int = json.loads(served.stdout)["pid"]
-
-    def run(self, *words: str) -> subprocess.CompletedProcess[str]:
-        """Run a command of freestone's, and wait for its end."""
-        return subprocess.run(
-            [sys.executable, "-m", "freestone", *words],
-            capture_output=True,
-            text=True,
-            check=False,
-            cwd=ROOT,
-            env=os.environ | {"FREESTONE_FOLDER": str(self._folder)},
-        )
-
-    def kill(self, number: int = signal.SIGKILL) -> None:
-        """End the process, not its workers."""
-        os.kill(self.pid, number)
-        assert until(lambda: not os.path.exists(f"/proc/{self.pid}/cmdline") or self._is_dead())
-
-    def _is_dead(self) -> bool:
-        return Path(f"/proc/{self.pid}/stat").read_text().rpartition(")")[2].split()[0] == "Z"
-
-    def log(self) -> str:
-        """Return what the process prints that serves now."""
-        return (self._folder / "lab.log").read_text()
 
 
 @pytest.fixture
@@ -238,14 +196,38 @@ def test_the_end_in_order_leaves_nothing_and_a_killed_one_is_given_up(
 ) -> None:
     assert server.run("stop", "lab").returncode == 0
     journal = tmp_path / "journals" / "lab" / "journal"
-    assert not journal.exists()
+    assert not journal.parent.exists()
     server.start()
     server.kill(signal.SIGTERM)
     assert "'freestone serve --name lab' goes on with it" in server.run("list").stdout
     assert journal.exists()
     assert server.run("stop", "lab").returncode == 0
-    assert not journal.exists()
+    assert not journal.parent.exists()
     assert "no cluster is served" in server.run("list").stdout
+
+
+def test_the_next_process_begins_with_the_state_of_a_compacted_journal(
+    server: Server, program: fs.Cluster, tmp_path: Path
+) -> None:
+    journal = tmp_path / "journals" / "lab" / "journal"
+    program.publish("power", program.submit(pow, 2, 10))
+    counter = program.actor(Counter, restarts=5, checkpoint=1)
+    kept, sizes = [], [0]
+    while journal.stat().st_size >= sizes[-1]:
+        sizes.append(journal.stat().st_size)
+        texts = [f"{len(sizes)} {k} {'x' * 6000}" for k in range(5000)]
+        futures = program.map(len, texts)
+        assert program.gather(futures) == [len(text) for text in texts]
+        kept.append((futures[-1], len(texts[-1])))
+        assert counter.add(1).result() == len(kept)
+    assert sizes[-1] > 100_000_000
+    server.kill()
+    server.start()
+    assert [future.result() for future, _ in kept] == [size for _, size in kept]
+    assert counter.add(1).result() == len(kept) + 1
+    with fs.connect("lab", folder=str(tmp_path)) as other:
+        assert other["power"].result() == 1024
+    assert program.submit(pow, 3, 4).result() == 81
 
 
 def test_programs_elsewhere_reconnect_where_it_was(tmp_path: Path) -> None:

@@ -10,7 +10,8 @@ module freestone_events
 
   integer, parameter, public :: FSE_SELF = -1, FSE_ALL = -2, FSE_ANY = -3
   integer, parameter, public :: FSE_NONE = 0, FSE_INT = 1, FSE_LONG = 2, FSE_FLOAT = 3, &
-      FSE_DOUBLE = 4, FSE_BYTE = 5, FSE_ADDRESS = 6, FSE_BOOL = 7
+      FSE_DOUBLE = 4, FSE_BYTE = 5, FSE_ADDRESS = 6, FSE_BOOL = 7, FSE_COMPLEX_FLOAT = 8, &
+      FSE_COMPLEX_DOUBLE = 9, FSE_INT8 = 10, FSE_INT16 = 11, FSE_TEXT = 17
   integer, parameter, public :: FSE_OK = 0, FSE_TASK_FAILED = -1, FSE_RANK_LOST = -2, &
       FSE_STUCK = -3, FSE_OVER = -4, FSE_BAD_CALL = -5, FSE_IN_TASK = -6, FSE_TIMEOUT = -7, &
       FSE_NOT_HELD = -8, FSE_TRANSPORT = -9, FSE_NO_START = -10
@@ -39,6 +40,20 @@ module freestone_events
     integer(c_int) :: ranks = 0, workers = 0, progress_thread = 0, spin_us = 0
     integer(c_size_t) :: arena = 0
     real(c_double) :: stuck_s = 0, send_timeout_s = 0
+    integer(c_int) :: mapping = 0, report_mapping = 0
+  end type
+
+  ! What a rank has done since it began, and what it is doing; see the header.
+  type, bind(c), public :: fse_statistics
+    integer(c_int64_t) :: fired = 0, arrived = 0, tasks = 0, waiting = 0, ready = 0, unconsumed = 0
+    integer(c_int) :: workers = 0, busy = 0
+  end type
+
+  type, bind(c) :: options_c
+    integer(c_int) :: flags
+    type(c_ptr) :: name
+    integer(c_size_t) :: at_least
+    real(c_double) :: within_s
   end type
 
   type, bind(c) :: on_c
@@ -60,23 +75,28 @@ module freestone_events
   type :: by_name
   end type
 
-  ! Fires nothing, a number, a logical, or an array of them: fse_fire(to, id, [values]). That the
-  ! event is persistent has to be named: fse_fire(to, id, persistent=.true.).
+  ! Fires nothing, or a value of a type in the table of the documentation, or an array of them of any
+  ! rank, which is contiguous; the target is a rank, FSE_SELF, FSE_ALL, or an array of ranks:
+  ! fse_fire(to, id, [values]). That the event is persistent has to be named:
+  ! fse_fire(to, id, persistent=.true.).
   interface fse_fire
-    module procedure fire_nothing, fire_int, fire_long, fire_float, fire_double, fire_ints, &
-        fire_longs, fire_floats, fire_doubles, fire_logical, fire_bool, fire_logicals, fire_bools
+    module procedure fire_nothing, fire_int8, fire_int16, fire_int, fire_long, fire_float, &
+        fire_double, fire_complex, fire_dcomplex, fire_bool, fire_logical, fire_text
   end interface
 
-  ! Reads the number or the logical that an event carries: call fse_value(event, number). An event
-  ! with another type, or with more or fewer than one, ends the program.
+  ! Copies what an event carries to a variable, or to an array of any rank with as many elements:
+  ! call fse_value(event, number). An event with another type, or with more or fewer elements, ends the
+  ! program. Text is an allocatable character(len=:).
   interface fse_value
-    module procedure value_int, value_long, value_float, value_double, value_logical, value_bool
+    module procedure value_int8, value_int16, value_int, value_long, value_float, value_double, &
+        value_complex, value_dcomplex, value_bool, value_logical, value_text
   end interface
 
   ! Points to the numbers, or the logical(c_bool), that an event carries, for as long as the task
   ! runs.
   interface fse_values
-    module procedure values_int, values_long, values_float, values_double, values_bool
+    module procedure values_int8, values_int16, values_int, values_long, values_float, &
+        values_double, values_complex, values_dcomplex, values_bool
   end interface
 
   ! Events of lost ranks, and of those that have joined.
@@ -84,8 +104,11 @@ module freestone_events
       FSE_RANK_JOINED_EVENT = "rank_joined"
 
   public :: fse_init, fse_finalise, fse_rank, fse_ranks, fse_has_joined, fse_error, fse_on, &
-      fse_submit, fse_fire, fse_fire_address, fse_wait, fse_retrieve_any, fse_free, fse_value, fse_values, fse_id, &
-      fse_lock, fse_try_lock, fse_unlock, fse_is_submitted, fse_remove, fse_after, fse_every, &
+      fse_submit, fse_fire, fse_fire_address, fse_wait, fse_retrieve_any, fse_free, fse_value, &
+      fse_values, fse_id, fse_find, &
+      fse_lock, fse_try_lock, fse_holds_lock, fse_unlock, fse_hold_mpi, &
+      fse_release_mpi, fse_report, fse_workers, &
+      fse_busy_workers, fse_worker, fse_core, fse_get_statistics, fse_is_submitted, fse_remove, fse_after, fse_every, &
       fse_when_readable, fse_when_memory_below, fse_when_load_above, fse_stop, fse_drain, fse_fail
 
   interface
@@ -108,18 +131,47 @@ module freestone_events
     integer(c_int) function fse_drain() bind(c)
       import :: c_int
     end function
+    integer(c_int) function fse_hold_mpi() bind(c)
+      import :: c_int
+    end function
+    integer(c_int) function fse_release_mpi() bind(c)
+      import :: c_int
+    end function
+    integer(c_int) function fse_report() bind(c)
+      import :: c_int
+    end function
+    integer(c_int) function fse_workers() bind(c)
+      import :: c_int
+    end function
+    integer(c_int) function fse_busy_workers() bind(c)
+      import :: c_int
+    end function
+    integer(c_int) function fse_worker() bind(c)
+      import :: c_int
+    end function
+    integer(c_int) function fse_core(worker) bind(c)
+      import :: c_int
+      integer(c_int), value :: worker
+    end function
+    integer(c_int) function fse_get_statistics(into) bind(c)
+      import :: c_int, fse_statistics
+      type(fse_statistics), intent(out) :: into
+    end function
+    integer(c_int) function c_holds_lock(name) bind(c, name="fse_holds_lock")
+      import :: c_int, c_char
+      character(kind=c_char), intent(in) :: name(*)
+    end function
     type(c_ptr) function c_error() bind(c, name="fse_error")
       import :: c_ptr
     end function
-    integer(c_int) function c_submit(body, context, on, count, flags, name) &
-        bind(c, name="fse_submit_on")
-      import :: c_int, c_ptr, c_funptr, c_size_t, on_c
+    integer(c_int) function c_submit(body, context, on, count, options) &
+        bind(c, name="fse_submit_with")
+      import :: c_int, c_ptr, c_funptr, c_size_t, on_c, options_c
       type(c_funptr), value :: body
       type(c_ptr), value :: context
       type(on_c), intent(in) :: on(*)
       integer(c_size_t), value :: count
-      integer(c_int), value :: flags
-      type(c_ptr), value :: name
+      type(options_c), intent(in) :: options
     end function
     integer(c_int) function c_fire(data, kind, count, target, id, flags) &
         bind(c, name="fse_fire_flags")
@@ -130,6 +182,22 @@ module freestone_events
       integer(c_int), value :: target
       character(kind=c_char), intent(in) :: id(*)
       integer(c_int), value :: flags
+    end function
+    integer(c_int) function c_fire_group(data, kind, count, targets, ntargets, id) &
+        bind(c, name="fse_fire_group")
+      import :: c_int, c_ptr, c_size_t, c_char
+      type(c_ptr), value :: data
+      integer(c_int), value :: kind
+      integer(c_size_t), value :: count
+      integer(c_int), intent(in) :: targets(*)
+      integer(c_size_t), value :: ntargets
+      character(kind=c_char), intent(in) :: id(*)
+    end function
+    type(c_ptr) function c_find(events, count, source, id) bind(c, name="fse_find")
+      import :: c_int, c_ptr, c_char, fse_event
+      type(fse_event), intent(in) :: events(*)
+      integer(c_int), value :: count, source
+      character(kind=c_char), intent(in) :: id(*)
     end function
     integer(c_int) function c_fire_address(address, id) bind(c, name="fse_fire_address")
       import :: c_int, c_ptr, c_char
@@ -241,28 +309,32 @@ contains
     if (len(id) > FSE_ID_LEN) error stop "fse_on: an identifier is longer than FSE_ID_LEN"
   end function
 
-  ! Submits a task that needs these events; at once, if there are none.
-  integer function fse_submit(body, on, flags, name, context)
+  ! Submits a task that needs these events; at once, if there are none. at_least, within_s: a greedy
+  ! task takes events in batches of so many, or of fewer so many seconds after the first.
+  integer function fse_submit(body, on, flags, name, context, at_least, within_s)
     procedure(task) :: body
     type(fse_dependency), intent(in), optional :: on(:)
     integer, intent(in), optional :: flags
     character(len=*), intent(in), optional :: name
     type(c_ptr), intent(in), optional :: context
+    integer, intent(in), optional :: at_least
+    real(c_double), intent(in), optional :: within_s
     character(kind=c_char, len=:), allocatable, target :: ids, word
     type(on_c), allocatable :: list(:)
-    type(c_ptr) :: given, called
-    integer :: how
+    type(c_ptr) :: given
+    type(options_c) :: options
     call listed(list, ids, on)
     given = c_null_ptr
     if (present(context)) given = context
-    how = 0
-    if (present(flags)) how = flags
-    called = c_null_ptr
+    options = options_c(0, c_null_ptr, 0, 0)
+    if (present(flags)) options%flags = flags
+    if (present(at_least)) options%at_least = at_least
+    if (present(within_s)) options%within_s = within_s
     if (present(name)) then
       word = name // c_null_char
-      called = c_loc(word)
+      options%name = c_loc(word)
     end if
-    fse_submit = c_submit(c_funloc(body), given, list, size(list, kind=c_size_t), how, called)
+    fse_submit = c_submit(c_funloc(body), given, list, size(list, kind=c_size_t), options)
   end function
 
   ! Waits for events; to be freed by fse_free. A negative timeout_s, or none: as long as it takes.
@@ -316,6 +388,12 @@ contains
   integer function fse_try_lock(name)
     character(len=*), intent(in) :: name
     fse_try_lock = c_try_lock(trim(name) // c_null_char)
+  end function
+
+  ! Whether this task has the lock, without trying to take it.
+  integer function fse_holds_lock(name)
+    character(len=*), intent(in) :: name
+    fse_holds_lock = c_holds_lock(trim(name) // c_null_char)
   end function
 
   integer function fse_unlock(name)
@@ -374,9 +452,21 @@ contains
     fse_fail = c_fail(trim(message) // c_null_char)
   end function
 
+  ! The first event with this identifier from this source; not associated if there is none.
+  function fse_find(events, source, id) result(found)
+    type(fse_event), intent(in) :: events(:)
+    integer, intent(in) :: source
+    character(len=*), intent(in) :: id
+    type(fse_event), pointer :: found
+    type(c_ptr) :: start
+    nullify(found)
+    start = c_find(events, size(events), source, trim(id) // c_null_char)
+    if (c_associated(start)) call c_f_pointer(start, found)
+  end function
+
   ! A logical without a name would be what the event carries: `named` keeps the two apart.
   integer function fire_nothing(to, id, named, persistent)
-    integer, intent(in) :: to
+    integer, intent(in), target, contiguous :: to(..)
     character(len=*), intent(in) :: id
     type(by_name), intent(in), optional :: named
     logical, intent(in), optional :: persistent
@@ -384,211 +474,322 @@ contains
     fire_nothing = fire(c_null_ptr, FSE_NONE, 0_c_size_t, to, id, persistent)
   end function
 
-  integer function fire_int(to, id, number, persistent)
-    integer, intent(in) :: to
+  integer function fire_int8(to, id, values, persistent)
+    integer, intent(in), target, contiguous :: to(..)
     character(len=*), intent(in) :: id
-    integer(c_int32_t), intent(in), target :: number
+    integer(c_int8_t), intent(in), target, contiguous :: values(..)
     logical, intent(in), optional :: persistent
-    fire_int = fire(c_loc(number), FSE_INT, 1_c_size_t, to, id, persistent)
+    fire_int8 = fire(c_loc(values), FSE_INT8, size(values, kind=c_size_t), to, id, persistent)
   end function
 
-  integer function fire_ints(to, id, numbers, persistent)
-    integer, intent(in) :: to
-    character(len=*), intent(in) :: id
-    integer(c_int32_t), intent(in), target, contiguous :: numbers(:)
-    logical, intent(in), optional :: persistent
-    fire_ints = fire(c_loc(numbers), FSE_INT, size(numbers, kind=c_size_t), to, id, persistent)
-  end function
-
-  subroutine value_int(event, number)
+  subroutine value_int8(event, values)
     type(fse_event), intent(in) :: event
-    integer(c_int32_t), intent(out) :: number
-    integer(c_int32_t), pointer :: numbers(:)
-    call values_int(event, numbers)
-    call expect_one(event)
-    number = numbers(1)
+    integer(c_int8_t), intent(inout), target, contiguous :: values(..)
+    integer(c_int8_t), pointer :: found(:), into(:)
+    call values_int8(event, found)
+    call expect_count(event, size(values, kind=c_size_t))
+    call c_f_pointer(c_loc(values), into, [size(values)])
+    into = found
   end subroutine
 
-  subroutine values_int(event, numbers)
+  subroutine values_int8(event, values)
     type(fse_event), intent(in) :: event
-    integer(c_int32_t), pointer, intent(out) :: numbers(:)
+    integer(c_int8_t), pointer, intent(out) :: values(:)
+    call expect_type(event, FSE_INT8)
+    call c_f_pointer(event%data, values, [event%count])
+  end subroutine
+
+  integer function fire_int16(to, id, values, persistent)
+    integer, intent(in), target, contiguous :: to(..)
+    character(len=*), intent(in) :: id
+    integer(c_int16_t), intent(in), target, contiguous :: values(..)
+    logical, intent(in), optional :: persistent
+    fire_int16 = fire(c_loc(values), FSE_INT16, size(values, kind=c_size_t), to, id, persistent)
+  end function
+
+  subroutine value_int16(event, values)
+    type(fse_event), intent(in) :: event
+    integer(c_int16_t), intent(inout), target, contiguous :: values(..)
+    integer(c_int16_t), pointer :: found(:), into(:)
+    call values_int16(event, found)
+    call expect_count(event, size(values, kind=c_size_t))
+    call c_f_pointer(c_loc(values), into, [size(values)])
+    into = found
+  end subroutine
+
+  subroutine values_int16(event, values)
+    type(fse_event), intent(in) :: event
+    integer(c_int16_t), pointer, intent(out) :: values(:)
+    call expect_type(event, FSE_INT16)
+    call c_f_pointer(event%data, values, [event%count])
+  end subroutine
+
+  integer function fire_int(to, id, values, persistent)
+    integer, intent(in), target, contiguous :: to(..)
+    character(len=*), intent(in) :: id
+    integer(c_int32_t), intent(in), target, contiguous :: values(..)
+    logical, intent(in), optional :: persistent
+    fire_int = fire(c_loc(values), FSE_INT, size(values, kind=c_size_t), to, id, persistent)
+  end function
+
+  subroutine value_int(event, values)
+    type(fse_event), intent(in) :: event
+    integer(c_int32_t), intent(inout), target, contiguous :: values(..)
+    integer(c_int32_t), pointer :: found(:), into(:)
+    call values_int(event, found)
+    call expect_count(event, size(values, kind=c_size_t))
+    call c_f_pointer(c_loc(values), into, [size(values)])
+    into = found
+  end subroutine
+
+  subroutine values_int(event, values)
+    type(fse_event), intent(in) :: event
+    integer(c_int32_t), pointer, intent(out) :: values(:)
     call expect_type(event, FSE_INT)
-    call c_f_pointer(event%data, numbers, [event%count])
+    call c_f_pointer(event%data, values, [event%count])
   end subroutine
 
-  integer function fire_long(to, id, number, persistent)
-    integer, intent(in) :: to
+  integer function fire_long(to, id, values, persistent)
+    integer, intent(in), target, contiguous :: to(..)
     character(len=*), intent(in) :: id
-    integer(c_int64_t), intent(in), target :: number
+    integer(c_int64_t), intent(in), target, contiguous :: values(..)
     logical, intent(in), optional :: persistent
-    fire_long = fire(c_loc(number), FSE_LONG, 1_c_size_t, to, id, persistent)
+    fire_long = fire(c_loc(values), FSE_LONG, size(values, kind=c_size_t), to, id, persistent)
   end function
 
-  integer function fire_longs(to, id, numbers, persistent)
-    integer, intent(in) :: to
-    character(len=*), intent(in) :: id
-    integer(c_int64_t), intent(in), target, contiguous :: numbers(:)
-    logical, intent(in), optional :: persistent
-    fire_longs = fire(c_loc(numbers), FSE_LONG, size(numbers, kind=c_size_t), to, id, persistent)
-  end function
-
-  subroutine value_long(event, number)
+  subroutine value_long(event, values)
     type(fse_event), intent(in) :: event
-    integer(c_int64_t), intent(out) :: number
-    integer(c_int64_t), pointer :: numbers(:)
-    call values_long(event, numbers)
-    call expect_one(event)
-    number = numbers(1)
+    integer(c_int64_t), intent(inout), target, contiguous :: values(..)
+    integer(c_int64_t), pointer :: found(:), into(:)
+    call values_long(event, found)
+    call expect_count(event, size(values, kind=c_size_t))
+    call c_f_pointer(c_loc(values), into, [size(values)])
+    into = found
   end subroutine
 
-  subroutine values_long(event, numbers)
+  subroutine values_long(event, values)
     type(fse_event), intent(in) :: event
-    integer(c_int64_t), pointer, intent(out) :: numbers(:)
+    integer(c_int64_t), pointer, intent(out) :: values(:)
     call expect_type(event, FSE_LONG)
-    call c_f_pointer(event%data, numbers, [event%count])
+    call c_f_pointer(event%data, values, [event%count])
   end subroutine
 
-  integer function fire_float(to, id, number, persistent)
-    integer, intent(in) :: to
+  integer function fire_float(to, id, values, persistent)
+    integer, intent(in), target, contiguous :: to(..)
     character(len=*), intent(in) :: id
-    real(c_float), intent(in), target :: number
+    real(c_float), intent(in), target, contiguous :: values(..)
     logical, intent(in), optional :: persistent
-    fire_float = fire(c_loc(number), FSE_FLOAT, 1_c_size_t, to, id, persistent)
+    fire_float = fire(c_loc(values), FSE_FLOAT, size(values, kind=c_size_t), to, id, persistent)
   end function
 
-  integer function fire_floats(to, id, numbers, persistent)
-    integer, intent(in) :: to
-    character(len=*), intent(in) :: id
-    real(c_float), intent(in), target, contiguous :: numbers(:)
-    logical, intent(in), optional :: persistent
-    fire_floats = fire(c_loc(numbers), FSE_FLOAT, size(numbers, kind=c_size_t), to, id, persistent)
-  end function
-
-  subroutine value_float(event, number)
+  subroutine value_float(event, values)
     type(fse_event), intent(in) :: event
-    real(c_float), intent(out) :: number
-    real(c_float), pointer :: numbers(:)
-    call values_float(event, numbers)
-    call expect_one(event)
-    number = numbers(1)
+    real(c_float), intent(inout), target, contiguous :: values(..)
+    real(c_float), pointer :: found(:), into(:)
+    call values_float(event, found)
+    call expect_count(event, size(values, kind=c_size_t))
+    call c_f_pointer(c_loc(values), into, [size(values)])
+    into = found
   end subroutine
 
-  subroutine values_float(event, numbers)
+  subroutine values_float(event, values)
     type(fse_event), intent(in) :: event
-    real(c_float), pointer, intent(out) :: numbers(:)
+    real(c_float), pointer, intent(out) :: values(:)
     call expect_type(event, FSE_FLOAT)
-    call c_f_pointer(event%data, numbers, [event%count])
+    call c_f_pointer(event%data, values, [event%count])
   end subroutine
 
-  integer function fire_double(to, id, number, persistent)
-    integer, intent(in) :: to
+  integer function fire_double(to, id, values, persistent)
+    integer, intent(in), target, contiguous :: to(..)
     character(len=*), intent(in) :: id
-    real(c_double), intent(in), target :: number
+    real(c_double), intent(in), target, contiguous :: values(..)
     logical, intent(in), optional :: persistent
-    fire_double = fire(c_loc(number), FSE_DOUBLE, 1_c_size_t, to, id, persistent)
+    fire_double = fire(c_loc(values), FSE_DOUBLE, size(values, kind=c_size_t), to, id, persistent)
   end function
 
-  integer function fire_doubles(to, id, numbers, persistent)
-    integer, intent(in) :: to
-    character(len=*), intent(in) :: id
-    real(c_double), intent(in), target, contiguous :: numbers(:)
-    logical, intent(in), optional :: persistent
-    fire_doubles = fire(c_loc(numbers), FSE_DOUBLE, size(numbers, kind=c_size_t), to, id, persistent)
-  end function
-
-  subroutine value_double(event, number)
+  subroutine value_double(event, values)
     type(fse_event), intent(in) :: event
-    real(c_double), intent(out) :: number
-    real(c_double), pointer :: numbers(:)
-    call values_double(event, numbers)
-    call expect_one(event)
-    number = numbers(1)
+    real(c_double), intent(inout), target, contiguous :: values(..)
+    real(c_double), pointer :: found(:), into(:)
+    call values_double(event, found)
+    call expect_count(event, size(values, kind=c_size_t))
+    call c_f_pointer(c_loc(values), into, [size(values)])
+    into = found
   end subroutine
 
-  subroutine values_double(event, numbers)
+  subroutine values_double(event, values)
     type(fse_event), intent(in) :: event
-    real(c_double), pointer, intent(out) :: numbers(:)
+    real(c_double), pointer, intent(out) :: values(:)
     call expect_type(event, FSE_DOUBLE)
-    call c_f_pointer(event%data, numbers, [event%count])
+    call c_f_pointer(event%data, values, [event%count])
   end subroutine
 
-  integer function fire_bool(to, id, flag, persistent)
-    integer, intent(in) :: to
+  integer function fire_complex(to, id, values, persistent)
+    integer, intent(in), target, contiguous :: to(..)
     character(len=*), intent(in) :: id
-    logical(c_bool), intent(in), target :: flag
+    complex(c_float_complex), intent(in), target, contiguous :: values(..)
     logical, intent(in), optional :: persistent
-    fire_bool = fire(c_loc(flag), FSE_BOOL, 1_c_size_t, to, id, persistent)
+    fire_complex = fire(c_loc(values), FSE_COMPLEX_FLOAT, size(values, kind=c_size_t), to, id, persistent)
   end function
 
-  integer function fire_bools(to, id, flags, persistent)
-    integer, intent(in) :: to
-    character(len=*), intent(in) :: id
-    logical(c_bool), intent(in), target, contiguous :: flags(:)
-    logical, intent(in), optional :: persistent
-    fire_bools = fire(c_loc(flags), FSE_BOOL, size(flags, kind=c_size_t), to, id, persistent)
-  end function
-
-  integer function fire_logical(to, id, flag, persistent)
-    integer, intent(in) :: to
-    character(len=*), intent(in) :: id
-    logical, intent(in) :: flag
-    logical, intent(in), optional :: persistent
-    fire_logical = fire_bool(to, id, logical(flag, c_bool), persistent)
-  end function
-
-  integer function fire_logicals(to, id, flags, persistent)
-    integer, intent(in) :: to
-    character(len=*), intent(in) :: id
-    logical, intent(in) :: flags(:)
-    logical, intent(in), optional :: persistent
-    fire_logicals = fire_bools(to, id, logical(flags, c_bool), persistent)
-  end function
-
-  subroutine value_bool(event, flag)
+  subroutine value_complex(event, values)
     type(fse_event), intent(in) :: event
-    logical(c_bool), intent(out) :: flag
-    logical(c_bool), pointer :: flags(:)
-    call values_bool(event, flags)
-    call expect_one(event)
-    flag = flags(1)
+    complex(c_float_complex), intent(inout), target, contiguous :: values(..)
+    complex(c_float_complex), pointer :: found(:), into(:)
+    call values_complex(event, found)
+    call expect_count(event, size(values, kind=c_size_t))
+    call c_f_pointer(c_loc(values), into, [size(values)])
+    into = found
   end subroutine
 
-  subroutine value_logical(event, flag)
+  subroutine values_complex(event, values)
     type(fse_event), intent(in) :: event
-    logical, intent(out) :: flag
-    logical(c_bool) :: found
-    call value_bool(event, found)
-    flag = found
+    complex(c_float_complex), pointer, intent(out) :: values(:)
+    call expect_type(event, FSE_COMPLEX_FLOAT)
+    call c_f_pointer(event%data, values, [event%count])
   end subroutine
 
-  subroutine values_bool(event, flags)
+  integer function fire_dcomplex(to, id, values, persistent)
+    integer, intent(in), target, contiguous :: to(..)
+    character(len=*), intent(in) :: id
+    complex(c_double_complex), intent(in), target, contiguous :: values(..)
+    logical, intent(in), optional :: persistent
+    fire_dcomplex = fire(c_loc(values), FSE_COMPLEX_DOUBLE, size(values, kind=c_size_t), to, id, persistent)
+  end function
+
+  subroutine value_dcomplex(event, values)
     type(fse_event), intent(in) :: event
-    logical(c_bool), pointer, intent(out) :: flags(:)
+    complex(c_double_complex), intent(inout), target, contiguous :: values(..)
+    complex(c_double_complex), pointer :: found(:), into(:)
+    call values_dcomplex(event, found)
+    call expect_count(event, size(values, kind=c_size_t))
+    call c_f_pointer(c_loc(values), into, [size(values)])
+    into = found
+  end subroutine
+
+  subroutine values_dcomplex(event, values)
+    type(fse_event), intent(in) :: event
+    complex(c_double_complex), pointer, intent(out) :: values(:)
+    call expect_type(event, FSE_COMPLEX_DOUBLE)
+    call c_f_pointer(event%data, values, [event%count])
+  end subroutine
+
+  integer function fire_bool(to, id, values, persistent)
+    integer, intent(in), target, contiguous :: to(..)
+    character(len=*), intent(in) :: id
+    logical(c_bool), intent(in), target, contiguous :: values(..)
+    logical, intent(in), optional :: persistent
+    fire_bool = fire(c_loc(values), FSE_BOOL, size(values, kind=c_size_t), to, id, persistent)
+  end function
+
+  subroutine value_bool(event, values)
+    type(fse_event), intent(in) :: event
+    logical(c_bool), intent(inout), target, contiguous :: values(..)
+    logical(c_bool), pointer :: found(:), into(:)
+    call values_bool(event, found)
+    call expect_count(event, size(values, kind=c_size_t))
+    call c_f_pointer(c_loc(values), into, [size(values)])
+    into = found
+  end subroutine
+
+  subroutine values_bool(event, values)
+    type(fse_event), intent(in) :: event
+    logical(c_bool), pointer, intent(out) :: values(:)
     call expect_type(event, FSE_BOOL)
-    call c_f_pointer(event%data, flags, [event%count])
+    call c_f_pointer(event%data, values, [event%count])
+  end subroutine
+
+  integer function fire_logical(to, id, values, persistent)
+    integer, intent(in), target, contiguous :: to(..)
+    character(len=*), intent(in) :: id
+    logical, intent(in), target, contiguous :: values(..)
+    logical, intent(in), optional :: persistent
+    logical, pointer :: list(:)
+    call c_f_pointer(c_loc(values), list, [size(values)])
+    fire_logical = fire_bool(to, id, logical(list, c_bool), persistent)
+  end function
+
+  subroutine value_logical(event, values)
+    type(fse_event), intent(in) :: event
+    logical, intent(inout), target, contiguous :: values(..)
+    logical(c_bool), pointer :: found(:)
+    logical, pointer :: into(:)
+    call values_bool(event, found)
+    call expect_count(event, size(values, kind=c_size_t))
+    call c_f_pointer(c_loc(values), into, [size(values)])
+    into = found
+  end subroutine
+
+  integer function fire_text(to, id, text, persistent)
+    integer, intent(in), target, contiguous :: to(..)
+    character(len=*), intent(in) :: id
+    character(len=*), intent(in), target :: text
+    logical, intent(in), optional :: persistent
+    fire_text = fire(c_loc(text), FSE_TEXT, len(text, kind=c_size_t), to, id, persistent)
+  end function
+
+  subroutine value_text(event, text)
+    type(fse_event), intent(in) :: event
+    character(len=:), allocatable, intent(out) :: text
+    character(kind=c_char), pointer :: letters(:)
+    integer :: index
+    if (event%type /= FSE_BYTE) call expect_type(event, FSE_TEXT)
+    allocate(character(len=event%count) :: text)
+    call c_f_pointer(event%data, letters, [event%count])
+    do index = 1, int(event%count)
+      text(index:index) = letters(index)
+    end do
   end subroutine
 
   subroutine expect_type(event, kind)
     type(fse_event), intent(in) :: event
     integer, intent(in) :: kind
-    if (event%type /= kind) error stop "an event was read as a type that it does not carry"
+    character(len=12) :: carried, wanted
+    if (event%type == kind) return
+    write (carried, "(i0)") event%type
+    write (wanted, "(i0)") kind
+    call stop_with("the event '" // fse_id(event) // "' was read as type " // trim(wanted) // &
+        ", and carries type " // trim(carried))
   end subroutine
 
-  subroutine expect_one(event)
+  subroutine expect_count(event, count)
     type(fse_event), intent(in) :: event
-    if (event%count /= 1) error stop "fse_value: an event carries not one value; see fse_values"
+    integer(c_size_t), intent(in) :: count
+    character(len=20) :: carried, wanted
+    if (event%count == count) return
+    write (carried, "(i0)") event%count
+    write (wanted, "(i0)") count
+    call stop_with("fse_value: the event '" // fse_id(event) // "' carries " // trim(carried) // &
+        " values, and the variable has " // trim(wanted) // "; see fse_values")
+  end subroutine
+
+  subroutine stop_with(text)
+    character(len=*), intent(in) :: text
+    error stop text
   end subroutine
 
   integer function fire(data, kind, count, to, id, persistent)
     type(c_ptr), intent(in) :: data
-    integer, intent(in) :: kind, to
+    integer, intent(in) :: kind
     integer(c_size_t), intent(in) :: count
+    integer, intent(in), target, contiguous :: to(..)
     character(len=*), intent(in) :: id
     logical, intent(in), optional :: persistent
-    integer :: flags
+    integer, pointer :: targets(:)
+    integer :: flags, index
     flags = 0
     if (present(persistent)) flags = merge(FSE_PERSISTENT, 0, persistent)
-    fire = c_fire(data, kind, count, to, trim(id) // c_null_char, flags)
+    call c_f_pointer(c_loc(to), targets, [size(to)])
+    if (size(targets) > 1 .and. flags == 0) then
+      fire = c_fire_group(data, kind, count, targets, size(targets, kind=c_size_t), &
+          trim(id) // c_null_char)
+      return
+    end if
+    fire = FSE_OK
+    do index = 1, size(targets)
+      if (fire == FSE_OK) &
+          fire = c_fire(data, kind, count, targets(index), trim(id) // c_null_char, flags)
+    end do
   end function
 
   ! The dependencies as C has them, and their identifiers, to which they point.

@@ -22,7 +22,7 @@
 extern "C" {
 #endif
 
-#define FSE_VERSION 2
+#define FSE_VERSION 3
 
 /* Sources and targets besides the numbers of ranks. */
 enum {
@@ -41,9 +41,14 @@ enum {
   FSE_BYTE = 5,    /* unsigned char */
   FSE_ADDRESS = 6, /* an address in this process, from fse_fire_address */
   FSE_BOOL = 7,    /* _Bool, bool in C++, one byte */
+  FSE_COMPLEX_FLOAT = 8,
+  FSE_COMPLEX_DOUBLE = 9,
+  FSE_INT8 = 10,
+  FSE_INT16 = 11,
+  FSE_TEXT = 17, /* UTF-8, without a zero at the end; str in Python */
   /* Only fired by Python, whose arrays of the types above come as those: */
   FSE_PY_ARRAY = 16, /* an array of another type, as bytes; unpacked by Python only */
-  FSE_PY_TEXT = 17,  /* UTF-8, without a zero at the end */
+  FSE_PY_TEXT = 17,  /* FSE_TEXT */
   FSE_PY_OBJECT = 18 /* anything else, as bytes; unpacked by Python only */
 };
 
@@ -97,7 +102,9 @@ typedef struct fse_dependency {
 /* How a program runs; what is 0 is taken from the environment, else the default. */
 typedef struct fse_config {
   int ranks;           /* FREESTONE_EVENTS_RANKS; 1. Under mpiexec its ranks, always. */
-  int workers;         /* FREESTONE_EVENTS_WORKERS; tasks that run at the same time; 1 */
+  int workers;         /* FREESTONE_EVENTS_WORKERS; tasks that run at the same time; as many as the
+                          rank has cores: those to which a launcher has bound it, or else its
+                          part of those of its machine */
   int progress_thread; /* FREESTONE_EVENTS_PROGRESS=thread; 1: a thread of its own receives */
   int spin_us;         /* FREESTONE_EVENTS_SPIN_US; looks for work so long before it sleeps; 50,
                           or none if there are more ranks than processors. -1: none */
@@ -106,12 +113,16 @@ typedef struct fse_config {
                           happened for so long; never */
   double send_timeout_s; /* FREESTONE_EVENTS_SEND_TIMEOUT_S; fails with FSE_TIMEOUT when a target
                             whose workers are all busy takes nothing more for so long; no limit */
+  int mapping;        /* FREESTONE_EVENTS_MAPPING=linear; 1: each worker stays on one of the rank's
+                         cores, the first worker on the first core */
+  int report_mapping; /* FREESTONE_EVENTS_REPORT_MAPPING=1; 1: says on stderr which core that is */
 } fse_config;
 
 /* Begins the run. NULL is all defaults. Without mpiexec this process becomes the one that watches,
  * and its ranks are copies of it that go on from here: call it first, before any thread is started.
  * Under mpiexec MPI is shared with the program: if it is initialised, it must be with
- * MPI_THREAD_MULTIPLE, and the program finalises it; else this call and fse_finalise do. */
+ * MPI_THREAD_MULTIPLE, or with MPI_THREAD_SERIALIZED if the program holds MPI around its own calls
+ * (fse_hold_mpi), and the program finalises it; else this call and fse_finalise do. */
 int fse_init(const fse_config *config);
 
 /* Begins the run on the ranks of a communicator of MPI's, where only some of those that mpiexec
@@ -119,6 +130,13 @@ int fse_init(const fse_config *config);
  * other. It is duplicated: the program may free it. */
 int fse_init_on(const fse_config *config, uintptr_t comm);
 #define fse_init_comm(config, comm) fse_init_on((config), (uintptr_t)(comm))
+
+/* Keeps events out of MPI, for calls of the program's own, in any of its threads: needed between
+ * fse_init and fse_finalise where MPI is initialised with MPI_THREAD_SERIALIZED, and no harm else. Who
+ * holds it may fire events. As long as it is held no event arrives. fse_release_mpi: FSE_NOT_HELD if
+ * this thread does not hold it. */
+int fse_hold_mpi(void);
+int fse_release_mpi(void);
 
 /* Waits for the end of the run: no task that is not persistent waits or runs, and every event is
  * consumed. An error of the run is also said on stderr. Not inside of tasks. */
@@ -132,13 +150,23 @@ int fse_has_joined(void);
 /* What the last call of this thread that failed has to say. */
 const char *fse_error(void);
 
+/* How a task is submitted; what is 0 is nothing. */
+typedef struct fse_options {
+  unsigned flags;   /* FSE_PERSISTENT, FSE_GREEDY */
+  const char *name; /* by what fse_is_submitted and fse_remove find it */
+  size_t at_least;  /* a greedy task waits until so many events are there, of all dependencies
+                       together: they come in batches */
+  double within_s;  /* so many seconds after the first event of a batch, fewer are enough, if there
+                       is one for each dependency */
+} fse_options;
+
 /* Submits a task, with any number of dependencies; those with FSE_ALL give an event for each rank.
  * name: by what fse_is_submitted and fse_remove find it; NULL if nothing. Never waits. In C++ an
  * exception that leaves a task ends the run on all ranks, as fse_fail does, with its text. */
 #if defined(__cplusplus) && defined(__cpp_exceptions)
 typedef void (*fse_caller)(fse_task task, const fse_event *events, int count, void *context);
 int fse_submit_by(fse_caller caller, fse_task task, void *context, const fse_dependency *on,
-                  size_t count, unsigned flags, const char *name);
+                  size_t count, const fse_options *options);
 void fse_thrown(const char *text);
 
 static inline void fse_call(fse_task task, const fse_event *events, int count, void *context) {
@@ -155,9 +183,17 @@ static inline void fse_call(fse_task task, const fse_event *events, int count, v
 
 static inline int fse_submit_on(fse_task task, void *context, const fse_dependency *on,
                                 size_t count, unsigned flags, const char *name) {
-  return fse_submit_by(fse_call, task, context, on, count, flags, name);
+  fse_options options = {flags, name, 0, 0};
+  return fse_submit_by(fse_call, task, context, on, count, &options);
+}
+
+static inline int fse_submit_with(fse_task task, void *context, const fse_dependency *on,
+                                  size_t count, const fse_options *options) {
+  return fse_submit_by(fse_call, task, context, on, count, options);
 }
 #else
+int fse_submit_with(fse_task task, void *context, const fse_dependency *on, size_t count,
+                    const fse_options *options);
 int fse_submit_on(fse_task task, void *context, const fse_dependency *on, size_t count,
                   unsigned flags, const char *name);
 #endif
@@ -176,6 +212,11 @@ int fse_fire_group(const void *data, int type, size_t count, const int *targets,
 /* Fires at this rank an event that carries an address: its event has it as data. */
 int fse_fire_address(const void *address, const char *id);
 
+/* The same for any number of them: their array is copied, and is what the event has as data. flags: 0
+ * or FSE_PERSISTENT. */
+int fse_fire_addresses(const void *const *addresses, size_t count, const char *id,
+                       unsigned flags);
+
 /* Waits for events, in the order of the dependencies; in a task its locks are let go meanwhile, and
  * its worker runs other tasks. timeout_s < 0: for as long as it takes. To be freed by fse_free. */
 const fse_event *fse_wait_on(const fse_dependency *on, size_t count, double timeout_s, int *found);
@@ -193,6 +234,7 @@ const fse_event *fse_find(const fse_event *events, int count, int source, const 
  * fse_try_lock returns whether this task has the lock now. */
 int fse_lock(const char *name);
 int fse_try_lock(const char *name);
+int fse_holds_lock(const char *name); /* whether it has the lock, without trying to take it */
 int fse_unlock(const char *name);
 
 /* Whether tasks of this name wait; removes those that are not ready, and returns how many. */
@@ -219,8 +261,30 @@ int fse_drain(void);
 /* Ends the run on all ranks with an error, which fse_finalise returns. */
 int fse_fail(const char *message);
 
-/* Says on stderr what waits on this rank, and for what. */
+/* Says on stderr what waits on this rank, and for what: tasks with their names, files and lines, as
+ * the calls below are macros that note them (unless FSE_NO_PLACES is defined). */
 int fse_report(void);
+
+/* How many tasks of this rank run at the same time, how many run now, and the number of the worker
+ * that runs this task, from 0; one that waits may go on as another. The core on which a worker
+ * stays: FSE_BAD_CALL if workers are not mapped to cores. */
+int fse_workers(void);
+int fse_busy_workers(void);
+int fse_worker(void);
+int fse_core(int worker);
+
+/* What a rank has done since it began, and what it is doing. */
+typedef struct fse_statistics {
+  uint64_t fired;      /* events at other ranks, one for each target */
+  uint64_t arrived;    /* events from all ranks, this one and its clocks included */
+  uint64_t tasks;      /* tasks that have been called */
+  uint64_t waiting;    /* tasks and threads that wait for events */
+  uint64_t ready;      /* tasks that have their events, and wait for a worker */
+  uint64_t unconsumed; /* events that no task has taken */
+  int workers;         /* tasks that can run at the same time */
+  int busy;            /* tasks that run */
+} fse_statistics;
+int fse_get_statistics(fse_statistics *into);
 
 /* What the calls below have in common: the dependencies, as pairs of int and const char *. */
 #define FSE_LISTED 64
@@ -270,6 +334,20 @@ static inline const fse_event *fse_retrieve_any(int *found, int count, ...) {
   va_end(words);
   return fse_retrieve_any_on(count > FSE_LISTED ? NULL : on, listed, found);
 }
+
+/* Notes where the next call of this thread is, for reports: literals. */
+void fse_at(const char *file, int line, const char *text);
+
+#ifndef FSE_NO_PLACES
+#define FSE_AT(...) fse_at(__FILE__, __LINE__, #__VA_ARGS__)
+#define fse_submit(...) (FSE_AT(__VA_ARGS__), fse_submit(__VA_ARGS__))
+#define fse_submit_persistent(...) (FSE_AT(__VA_ARGS__), fse_submit_persistent(__VA_ARGS__))
+#define fse_submit_on(...) (FSE_AT(__VA_ARGS__), fse_submit_on(__VA_ARGS__))
+#define fse_submit_with(...) (FSE_AT(__VA_ARGS__), fse_submit_with(__VA_ARGS__))
+#define fse_wait(...) (FSE_AT(__VA_ARGS__), fse_wait(__VA_ARGS__))
+#define fse_wait_on(...) (FSE_AT(__VA_ARGS__), fse_wait_on(__VA_ARGS__))
+#define fse_lock(...) (FSE_AT(__VA_ARGS__), fse_lock(__VA_ARGS__))
+#endif
 
 #ifdef __cplusplus
 }

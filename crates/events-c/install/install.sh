@@ -7,8 +7,8 @@ here=$(cd "$(dirname "$0")/.." && pwd)
 
 mkdir -p "$prefix/include" "$prefix/lib/pkgconfig" "$prefix/lib/cmake/freestone_events"
 prefix=$(cd "$prefix" && pwd)
-install -m 644 "$here/include/freestone_events.h" "$here/fortran/freestone_events.f90" \
-    "$prefix/include"
+install -m 644 "$here/include/freestone_events.h" "$here/include/freestone_events.hpp" \
+    "$here/fortran/freestone_events.f90" "$prefix/include"
 install -m 755 "$built/libfreestone_events_c.so" "$prefix/lib/libfreestone_events.so.0"
 install -m 644 "$built/libfreestone_events_c.a" "$prefix/lib/libfreestone_events.a"
 ln -sf libfreestone_events.so.0 "$prefix/lib/libfreestone_events.so"

@@ -2,7 +2,7 @@
 
 use crate::error::{Refused, answer};
 use crate::runtime::rank;
-use crate::views::Address;
+use crate::views::{Address, Addresses};
 use crate::words::{self, ADDRESS, size_of_type};
 use freestone_events::{Failure, Lasting, Payload, Target};
 use std::ffi::{c_char, c_int, c_uint, c_void};
@@ -20,8 +20,8 @@ unsafe fn bytes_of<'a>(
     let known = u32::try_from(kind).ok().filter(|&kind| kind != ADDRESS);
     let Some((kind, size)) = known.and_then(|kind| Some((kind, size_of_type(kind)?))) else {
         return Err(Refused::bad_call(format!(
-            "{kind} is no type of what events carry; possible are FSE_NONE to FSE_BYTE and \
-             FSE_BOOL, and fse_fire_address for addresses"
+            "{kind} is no type of what events carry; possible are FSE_NONE to FSE_BYTE, \
+             FSE_BOOL to FSE_INT16 and FSE_TEXT, and fse_fire_address for addresses"
         )));
     };
     let nbytes = count.checked_mul(size).filter(|&nbytes| isize::try_from(nbytes).is_ok());
@@ -54,11 +54,7 @@ pub unsafe extern "C" fn fse_fire_flags(
     flags: c_uint,
 ) -> c_int {
     let fire = || -> Result<c_int, Refused> {
-        let lasting = match flags {
-            0 => Lasting::Once,
-            1 => Lasting::Persistent,
-            _ => return Err(Refused::bad_call("an event has no flag but FSE_PERSISTENT")),
-        };
+        let lasting = lasting(flags)?;
         let rank = rank()?;
         // SAFETY: as the caller says.
         let ((kind, bytes), id) = unsafe { (bytes_of(data, kind, count)?, words::id(id)?) };
@@ -138,14 +134,54 @@ pub unsafe extern "C" fn fse_fire_group(
 /// `id` ends with a zero byte.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn fse_fire_address(address: *const c_void, id: *const c_char) -> c_int {
+    // SAFETY: as the caller says.
+    answer(unsafe { fire_value(Payload::value(ADDRESS, Arc::new(Address(address))), id, 0) })
+}
+
+/// Fires an event that carries addresses at this rank, lasting as `flags` say.
+///
+/// # Safety
+/// `addresses` points to `count` of them; `id` ends with a zero byte.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn fse_fire_addresses(
+    addresses: *const *const c_void,
+    count: usize,
+    id: *const c_char,
+    flags: c_uint,
+) -> c_int {
     let fire = || -> Result<c_int, Refused> {
+        let nbytes = count.checked_mul(size_of::<usize>());
+        let fits = nbytes.is_some_and(|nbytes| isize::try_from(nbytes).is_ok());
+        if !fits || (addresses.is_null() && count > 0) {
+            return Err(Refused::bad_call(format!(
+                "the addresses are a null pointer, or too many: there are {count}"
+            )));
+        }
+        let addresses = match count {
+            0 => &[],
+            // SAFETY: as the caller says.
+            _ => unsafe { std::slice::from_raw_parts(addresses, count) },
+        };
+        let list = Addresses(addresses.into());
         // SAFETY: as the caller says.
-        let id = unsafe { words::id(id)? };
-        let payload = Payload::value(ADDRESS, Arc::new(Address(address)));
-        rank()?.fire_own(&id, Lasting::Once, payload)?;
-        Ok(0)
+        unsafe { fire_value(Payload::value(ADDRESS, Arc::new(list)), id, flags) }
     };
     answer(fire())
+}
+
+unsafe fn fire_value(payload: Payload, id: *const c_char, flags: c_uint) -> Result<c_int, Refused> {
+    // SAFETY: as the caller says.
+    let id = unsafe { words::id(id)? };
+    rank()?.fire_own(&id, lasting(flags)?, payload)?;
+    Ok(0)
+}
+
+fn lasting(flags: c_uint) -> Result<Lasting, Refused> {
+    match flags {
+        0 => Ok(Lasting::Once),
+        1 => Ok(Lasting::Persistent),
+        _ => Err(Refused::bad_call("an event has no flag but FSE_PERSISTENT")),
+    }
 }
 
 /// Ends the run on all ranks with an error.

@@ -18,6 +18,8 @@ pub struct Given {
     arena: usize,
     stuck_s: f64,
     send_timeout_s: f64,
+    mapping: c_int,
+    report_mapping: c_int,
 }
 
 /// How many ranks, how much memory for large events, and how each rank works.
@@ -27,6 +29,10 @@ pub struct Settings {
     pub arena: usize,
     pub meet_timeout: Duration,
     pub grace: Duration,
+    /// Whether each worker stays on a core, and whether to say on which.
+    pub is_mapped: bool,
+    pub report_mapping: bool,
+    /// Without the number of workers, if nobody said it: it depends on the rank's cores.
     pub config: Config,
 }
 
@@ -40,8 +46,20 @@ const GRACE: Duration = Duration::from_secs(10);
 /// # Errors
 /// If a value makes no sense.
 pub fn resolve(given: Given) -> Result<Settings, Refused> {
-    let ranks = at_least_one("RANKS", given.ranks)?;
-    let workers = at_least_one("WORKERS", given.workers)?;
+    let ranks = at_least_one("RANKS", given.ranks)?.unwrap_or(1);
+    let workers = at_least_one("WORKERS", given.workers)?.unwrap_or(0);
+    let is_mapped = match (given.mapping, variable("MAPPING").as_deref()) {
+        (0, None | Some("none")) => false,
+        (0, Some("linear")) | (1, _) => true,
+        (0, Some(other)) => return Err(bad("MAPPING", other, "must be none or linear")),
+        (other, _) => return Err(bad("MAPPING", other, "must be 0 or 1")),
+    };
+    let report_mapping = match (given.report_mapping, variable("REPORT_MAPPING").as_deref()) {
+        (0, None | Some("0" | "false")) => false,
+        (0, Some("1" | "true")) | (1, _) => true,
+        (0, Some(other)) => return Err(bad("REPORT_MAPPING", other, "must be true or false")),
+        (other, _) => return Err(bad("REPORT_MAPPING", other, "must be 0 or 1")),
+    };
     let has_thread = match (given.progress_thread, variable("PROGRESS").as_deref()) {
         (0, None | Some("worker")) => false,
         (0, Some("thread")) | (1, _) => true,
@@ -62,7 +80,7 @@ pub fn resolve(given: Given) -> Result<Settings, Refused> {
     let config = Config { spin: spin(given.spin_us, ranks)?.unwrap_or(config.spin), ..config };
     let meet_timeout = seconds("MEET_TIMEOUT_S", 0.0)?.unwrap_or(MEET_TIMEOUT);
     let grace = seconds("GRACE_S", 0.0)?.unwrap_or(GRACE);
-    Ok(Settings { ranks, arena, meet_timeout, grace, config })
+    Ok(Settings { ranks, arena, meet_timeout, grace, is_mapped, report_mapping, config })
 }
 
 /// How long to spin, if that was said or there are more ranks than processors.
@@ -90,13 +108,13 @@ fn seconds(name: &str, given: f64) -> Result<Option<Duration>, Refused> {
     period.map(Some).map_err(|_| bad(name, seconds, "must be a number of seconds"))
 }
 
-fn at_least_one(name: &str, given: c_int) -> Result<u32, Refused> {
+fn at_least_one(name: &str, given: c_int) -> Result<Option<u32>, Refused> {
     let value = match (given, variable(name)) {
         (0, Some(value)) => number::<u32>(name, &value)?,
-        (0, None) => 1,
+        (0, None) => return Ok(None),
         (given, _) => u32::try_from(given).unwrap_or(0),
     };
-    if value == 0 { Err(bad(name, given, "must be at least 1")) } else { Ok(value) }
+    if value == 0 { Err(bad(name, given, "must be at least 1")) } else { Ok(Some(value)) }
 }
 
 /// A number of bytes, as `1048576` or `1MiB`.

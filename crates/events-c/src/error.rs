@@ -17,6 +17,7 @@ pub struct Refused {
 
 pub const BAD_CALL: c_int = -5;
 pub const OVER: c_int = -4;
+pub const NOT_HELD: c_int = -8;
 pub const NO_START: c_int = -10;
 
 impl Refused {
@@ -37,12 +38,13 @@ impl From<EventsError> for Refused {
             EventsError::Stuck { .. } => -3,
             EventsError::Over | EventsError::Interrupted => OVER,
             EventsError::NoSuchRank { .. }
+            | EventsError::NotGreedy { .. }
             | EventsError::LongId { .. }
             | EventsError::TooLarge { .. }
             | EventsError::NoDescriptor { .. } => BAD_CALL,
             EventsError::InTask { .. } => -6,
             EventsError::Timeout { .. } | EventsError::NoRoom { .. } => -7,
-            EventsError::NotHeld(_) => -8,
+            EventsError::NotHeld(_) => NOT_HELD,
             EventsError::Transport(_) => -9,
             EventsError::NoThread(_) => NO_START,
         };

@@ -4,10 +4,10 @@
 
 use crate::config::Settings;
 use crate::error::Refused;
-use freestone_events::say;
-use freestone_events::transport::mpi::{Handle, Mpi, World};
+use freestone_events::transport::mpi::{Handle, Mpi, World, gate};
 use freestone_events::transport::tcp::Invitation;
 use freestone_events::transport::{Layout, Node, Region, Transport, TransportError};
+use freestone_events::{cores, say};
 use std::ffi::c_int;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -16,32 +16,39 @@ use std::time::{Duration, Instant};
 
 static INTERRUPTED: AtomicBool = AtomicBool::new(false);
 
+/// How a rank reaches the others, and the cores that it has.
+pub type Begun = (Box<dyn Transport>, Vec<usize>);
+
 /// Makes this process one of the ranks.
 ///
 /// # Errors
 /// If there is no memory or no process for them.
-pub fn ranks(settings: &Settings, comm: Option<Handle>) -> Result<Box<dyn Transport>, Refused> {
+pub fn ranks(settings: &Settings, comm: Option<Handle>) -> Result<Begun, Refused> {
     let refused = |error: TransportError| Refused::no_start(error.to_string());
     if comm.is_none()
         && let Some(invitation) = Invitation::from_environment().map_err(refused)?
     {
-        return Ok(Box::new(invitation.accept(settings.meet_timeout).map_err(refused)?));
+        let tcp = invitation.accept(settings.meet_timeout).map_err(refused)?;
+        return Ok((Box::new(tcp), cores::of_process()));
     }
     if comm.is_some() || World::is_here() {
-        return world(comm, settings.meet_timeout);
+        return Ok((world(comm, settings.meet_timeout)?, cores::of_process()));
     }
     let layout = Layout::new(settings.ranks, settings.arena);
     let region =
         Region::anonymous(layout.nbytes()).map_err(|error| Refused::no_start(error.to_string()))?;
     let rank = if settings.ranks == 1 { 0 } else { fork(&region, layout, settings)? };
     listen_to_interrupts();
-    Ok(Box::new(Node::new(&region, layout, rank)))
+    let cores = cores::of_rank(rank, settings.ranks);
+    Ok((Box::new(Node::new(&region, layout, rank)), cores))
 }
 
 /// The ranks of `mpiexec`, while a run of them goes on.
 static WORLD: Mutex<Option<Arc<World>>> = Mutex::new(None);
 
 fn world(comm: Option<Handle>, timeout: Duration) -> Result<Box<dyn Transport>, Refused> {
+    // The header has calls for it.
+    gate::offer();
     let begin = || {
         let world = Arc::new(World::begin(&[], comm, timeout)?);
         let transport = Mpi::new(Arc::clone(&world))?;

@@ -8,6 +8,7 @@ mod error;
 mod launch;
 mod locks;
 mod machine;
+mod places;
 mod runtime;
 mod tasks;
 mod views;

@@ -1,6 +1,7 @@
 //! Locks, and tasks by their names.
 
 use crate::error::{Refused, answer, counted};
+use crate::places;
 use crate::runtime::rank;
 use crate::words;
 use freestone_events::Rank;
@@ -24,7 +25,7 @@ unsafe fn named(
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn fse_lock(name: *const c_char) -> c_int {
     // SAFETY: as the caller says.
-    unsafe { named(name, |rank, name| Ok(rank.lock(name).map(|()| 0)?)) }
+    unsafe { named(name, |rank, name| Ok(rank.lock_as(places::here(), name).map(|()| 0)?)) }
 }
 
 /// Takes a lock if nobody else has it; whether this task has it now.
@@ -35,6 +36,16 @@ pub unsafe extern "C" fn fse_lock(name: *const c_char) -> c_int {
 pub unsafe extern "C" fn fse_try_lock(name: *const c_char) -> c_int {
     // SAFETY: as the caller says.
     unsafe { named(name, |rank, name| Ok(c_int::from(rank.try_lock(name)))) }
+}
+
+/// Whether this task has a lock.
+///
+/// # Safety
+/// `name` ends with a zero byte.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn fse_holds_lock(name: *const c_char) -> c_int {
+    // SAFETY: as the caller says.
+    unsafe { named(name, |rank, name| Ok(c_int::from(rank.holds_lock(name)))) }
 }
 
 /// Lets go of a lock.

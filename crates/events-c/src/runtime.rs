@@ -1,8 +1,9 @@
 //! The rank that this process is.
 
-use crate::config::{Given, resolve};
-use crate::error::{Refused, answer};
+use crate::config::{Given, Settings, resolve};
+use crate::error::{NOT_HELD, Refused, answer, counted};
 use crate::launch;
+use freestone_events::transport::mpi::gate;
 use freestone_events::{Rank, say};
 use std::ffi::c_int;
 use std::ptr::null_mut;
@@ -52,8 +53,16 @@ fn init(given: Given, comm: Option<usize>) -> Result<c_int, Refused> {
         return Err(Refused::bad_call("fse_init was called twice; a process is one rank"));
     }
     let settings = resolve(given)?;
-    let transport = launch::ranks(&settings, comm)?;
-    let rank = Rank::start(transport, settings.config)?;
+    let (transport, cores) = launch::ranks(&settings, comm)?;
+    let Settings { is_mapped, report_mapping, mut config, .. } = settings;
+    if config.workers == 0 {
+        config.workers = cores.len();
+    }
+    config.cores = if is_mapped { cores } else { Vec::new() };
+    let rank = Rank::start(transport, config)?;
+    if report_mapping {
+        say(&format!("freestone events: {}", rank.mapping()));
+    }
     RANK.store(Box::into_raw(Box::new(rank)), Ordering::Release);
     Ok(0)
 }
@@ -115,6 +124,98 @@ pub extern "C" fn fse_has_joined() -> c_int {
 #[unsafe(no_mangle)]
 pub extern "C" fn fse_drain() -> c_int {
     answer(rank().and_then(|rank| Ok(rank.drain().map(|()| 0)?)))
+}
+
+/// Keeps events out of MPI, for calls of the program's own.
+#[unsafe(no_mangle)]
+pub extern "C" fn fse_hold_mpi() -> c_int {
+    gate::hold();
+    0
+}
+
+/// Lets events into MPI again.
+#[unsafe(no_mangle)]
+pub extern "C" fn fse_release_mpi() -> c_int {
+    let refused = |error: gate::NotHeld| Refused { code: NOT_HELD, text: error.to_string() };
+    answer(gate::release().map(|()| 0).map_err(refused))
+}
+
+/// How many tasks of this rank run at the same time.
+#[unsafe(no_mangle)]
+pub extern "C" fn fse_workers() -> c_int {
+    answer(rank().map(|rank| counted(rank.workers())))
+}
+
+/// How many of its workers run tasks.
+#[unsafe(no_mangle)]
+pub extern "C" fn fse_busy_workers() -> c_int {
+    answer(rank().map(|rank| counted(rank.busy_workers())))
+}
+
+/// The worker that runs this task.
+#[unsafe(no_mangle)]
+pub extern "C" fn fse_worker() -> c_int {
+    let outside = "this is no task; ask inside of one which worker runs it";
+    let worker = |rank: &Rank| rank.worker().ok_or_else(|| Refused::bad_call(outside));
+    answer(rank().and_then(worker).map(counted))
+}
+
+/// The core on which a worker stays.
+#[unsafe(no_mangle)]
+pub extern "C" fn fse_core(worker: c_int) -> c_int {
+    let core = |rank: &Rank| {
+        let found = usize::try_from(worker).ok().and_then(|worker| rank.core(worker));
+        found.ok_or_else(|| {
+            Refused::bad_call(format!(
+                "worker {worker} stays on no core; there are {}, and they are mapped if \
+                 fse_config.mapping is 1 or FREESTONE_EVENTS_MAPPING=linear",
+                rank.workers()
+            ))
+        })
+    };
+    answer(rank().and_then(core).map(counted))
+}
+
+/// `fse_statistics` of the header.
+#[repr(C)]
+#[derive(Debug)]
+pub struct Figures {
+    fired: u64,
+    arrived: u64,
+    tasks: u64,
+    waiting: u64,
+    ready: u64,
+    unconsumed: u64,
+    workers: c_int,
+    busy: c_int,
+}
+
+/// Writes down what this rank has done and is doing.
+///
+/// # Safety
+/// `into` is null or a place for it.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn fse_get_statistics(into: *mut Figures) -> c_int {
+    let get = || -> Result<c_int, Refused> {
+        let found = rank()?.statistics();
+        if into.is_null() {
+            return Err(Refused::bad_call("there is no place for the statistics: a null pointer"));
+        }
+        let figures = Figures {
+            fired: found.fired,
+            arrived: found.arrived,
+            tasks: found.tasks,
+            waiting: found.waiting as u64,
+            ready: found.ready as u64,
+            unconsumed: found.unconsumed as u64,
+            workers: counted(found.workers),
+            busy: counted(found.busy),
+        };
+        // SAFETY: as the caller says.
+        unsafe { into.write(figures) };
+        Ok(0)
+    };
+    answer(get())
 }
 
 /// Says what waits on this rank.

@@ -1,15 +1,17 @@
 //! Submitting tasks, and waiting for events.
 
 use crate::error::{Refused, answer, remember};
+use crate::places;
 use crate::runtime::rank;
 use crate::views::{View, Views, give};
 use crate::words::{self, On};
 use freestone_events::matching::Mode;
-use freestone_events::rank::{Done, Events};
+use freestone_events::rank::{Code, Done, Events};
 use freestone_events::{Failure, Rank, Submit};
 use std::cell::RefCell;
 use std::ffi::{CStr, c_char, c_int, c_uint, c_void};
 use std::ptr::null;
+use std::sync::Arc;
 use std::time::Duration;
 
 type Task = unsafe extern "C" fn(*const View, c_int, *mut c_void);
@@ -30,6 +32,17 @@ struct Body {
     task: Task,
     caller: Option<Caller>,
     context: *mut c_void,
+    code: Code,
+}
+
+/// `fse_options` of the header.
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub struct Options {
+    flags: c_uint,
+    name: *const c_char,
+    at_least: usize,
+    within_s: f64,
 }
 
 // SAFETY: who submits a task gives it to other threads, and knows what its context is.
@@ -41,39 +54,20 @@ impl Body {
     fn call(self, events: Events, name: Option<&str>) -> Done {
         let mut views = Views::new(events);
         let (events, count) = views.look();
-        let Some(caller) = self.caller else {
-            // SAFETY: the views live as long as the call, and stay where they are.
-            unsafe { (self.task)(events, count, self.context) };
+        // SAFETY: the views live as long as the call, and stay where they are.
+        places::run(self.code, || unsafe {
+            match self.caller {
+                None => (self.task)(events, count, self.context),
+                Some(caller) => caller(self.task, events, count, self.context),
+            }
+        });
+        if self.caller.is_none() {
             return Ok(());
-        };
-        // SAFETY: as above.
-        unsafe { caller(self.task, events, count, self.context) };
-        let thrown = |text| {
-            let what = name.map_or_else(|| described(self.task), |name| format!("'{name}'"));
-            Err(Failure::text(&format!("{what} threw: {text}")))
-        };
+        }
+        let what = || places::described(&self.code, name);
+        let thrown = |text| Err(Failure::text(&format!("{} threw: {text}", what())));
         THROWN.take().map_or(Ok(()), thrown)
     }
-}
-
-/// A task without a name, as debuggers find it.
-fn described(task: Task) -> String {
-    let address = task as *const c_void;
-    // SAFETY: what is found is written there by the call, and zeros are none.
-    let (found, info) = unsafe {
-        let mut info = std::mem::zeroed::<libc::Dl_info>();
-        (libc::dladdr(address, &raw mut info) != 0, info)
-    };
-    if !found || info.dli_fname.is_null() {
-        return format!("the task at {address:p}");
-    }
-    // SAFETY: names of a program that is loaded, which end with a zero byte.
-    let name = |name| unsafe { CStr::from_ptr(name) }.to_string_lossy();
-    if info.dli_sname.is_null() {
-        let offset = address.addr() - info.dli_fbase.addr();
-        return format!("the task at {}+{offset:#x}", name(info.dli_fname));
-    }
-    format!("the task {}", name(info.dli_sname))
 }
 
 /// What the task that this thread runs has thrown: called by the header's part in C++.
@@ -100,14 +94,31 @@ pub unsafe extern "C" fn fse_submit_on(
     flags: c_uint,
     name: *const c_char,
 ) -> c_int {
+    let options = Options { flags, name, at_least: 0, within_s: 0.0 };
     // SAFETY: as the caller says.
-    unsafe { fse_submit_by(None, task, context, on, count, flags, name) }
+    unsafe { fse_submit_by(None, task, context, on, count, &raw const options) }
+}
+
+/// Submits a task, also in batches.
+///
+/// # Safety
+/// As for [`fse_submit_on`]; `options` is null or some.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn fse_submit_with(
+    task: Option<Task>,
+    context: *mut c_void,
+    on: *const On,
+    count: usize,
+    options: *const Options,
+) -> c_int {
+    // SAFETY: as the caller says.
+    unsafe { fse_submit_by(None, task, context, on, count, options) }
 }
 
 /// Submits a task that `caller` calls.
 ///
 /// # Safety
-/// As for [`fse_submit_on`].
+/// As for [`fse_submit_with`].
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn fse_submit_by(
     caller: Option<Caller>,
@@ -115,39 +126,53 @@ pub unsafe extern "C" fn fse_submit_by(
     context: *mut c_void,
     on: *const On,
     count: usize,
-    flags: c_uint,
-    name: *const c_char,
+    options: *const Options,
 ) -> c_int {
+    let code = places::task(task.map_or(null(), |task| task as *const c_void));
     let submit = || -> Result<c_int, Refused> {
         let rank = rank()?;
         let task = task.ok_or_else(|| Refused::bad_call("the task is a null pointer"))?;
         // SAFETY: as the caller says.
         let on = unsafe { words::dependencies(rank, on, count)? };
-        if flags & !(PERSISTENT | GREEDY) != 0 {
-            return Err(Refused::bad_call(format!(
-                "the flags are {flags}; possible are FSE_PERSISTENT and FSE_GREEDY"
-            )));
-        }
-        let (persistent, greedy) = (flags & PERSISTENT != 0, flags & GREEDY != 0);
-        let name = if name.is_null() {
-            None
-        } else {
+        // SAFETY: as the caller says.
+        let options = unsafe { options.as_ref() };
+        let mut submit = Submit { on, ..Submit::default() };
+        if let Some(options) = options {
             // SAFETY: as the caller says.
-            Some(unsafe { words::name(name)? }.to_owned())
-        };
-        let label = name.as_deref().map(Into::into);
-        let submit = Submit { on, mode: Mode { persistent, greedy }, name, label };
-        submit_body(rank, submit, Body { task, caller, context })
+            unsafe { apply(options, &mut submit)? };
+        }
+        let name = submit.name.as_deref().map(Into::into);
+        submit_body(rank, submit, name, Body { task, caller, context, code })
     };
     answer(submit())
 }
 
-fn submit_body(rank: &Rank, mut submit: Submit, body: Body) -> Result<c_int, Refused> {
-    let name = submit.label.clone();
-    if submit.label.is_none() && !submit.on.is_empty() {
-        // Where it was submitted would be this file.
-        submit.label = Some(format!("the task at {:p}", body.task).into());
+unsafe fn apply(options: &Options, submit: &mut Submit) -> Result<(), Refused> {
+    let Options { flags, name, at_least, within_s } = *options;
+    if flags & !(PERSISTENT | GREEDY) != 0 {
+        return Err(Refused::bad_call(format!(
+            "the flags are {flags}; possible are FSE_PERSISTENT and FSE_GREEDY"
+        )));
     }
+    let (persistent, greedy) = (flags & PERSISTENT != 0, flags & GREEDY != 0);
+    submit.mode = Mode { persistent, greedy, at_least };
+    submit.within = Duration::try_from_secs_f64(within_s).map_err(|_| {
+        Refused::bad_call(format!("within_s is {within_s}: it must be a number of seconds"))
+    })?;
+    if !name.is_null() {
+        // SAFETY: as the caller says.
+        submit.name = Some(unsafe { words::name(name)? }.to_owned());
+    }
+    Ok(())
+}
+
+fn submit_body(
+    rank: &Rank,
+    mut submit: Submit,
+    name: Option<Arc<str>>,
+    body: Body,
+) -> Result<c_int, Refused> {
+    submit.label = Some(places::label(body.code, name.clone()));
     if submit.mode.persistent {
         rank.submit_many(submit, move |_, events| body.call(events, name.as_deref()))?;
     } else {
@@ -171,7 +196,8 @@ pub unsafe extern "C" fn fse_wait_on(
         let rank = rank()?;
         // SAFETY: as the caller says.
         let on = unsafe { words::dependencies(rank, on, count)? };
-        Ok(rank.wait(on, Duration::try_from_secs_f64(timeout_s).ok())?)
+        let timeout = Duration::try_from_secs_f64(timeout_s).ok();
+        Ok(rank.wait_as(places::here(), on, timeout)?)
     };
     given(wait(), found)
 }

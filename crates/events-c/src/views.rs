@@ -1,7 +1,7 @@
 //! Events as C sees them.
 
 use crate::error::counted;
-use crate::words::{BOOL, size_of_type};
+use crate::words::{BOOL, COMPLEX_DOUBLE, COMPLEX_FLOAT, INT8, INT16, size_of_type};
 use freestone_events::payload::Data;
 use freestone_events::rank::Events;
 use smallvec::SmallVec;
@@ -23,6 +23,14 @@ pub struct View {
 
 /// An address of this process, as what an event carries.
 pub struct Address(pub *const c_void);
+
+/// Several of them.
+pub struct Addresses(pub Box<[*const c_void]>);
+
+// SAFETY: as for one address.
+unsafe impl Send for Addresses {}
+// SAFETY: as above.
+unsafe impl Sync for Addresses {}
 
 // SAFETY: an address is only a number here; what lies there is the program's business.
 unsafe impl Send for Address {}
@@ -70,6 +78,9 @@ impl Views {
 
 fn content(data: &Data, bytes: &[u8], kind: u32) -> (*const c_void, usize) {
     if let Data::Value(value) = data {
+        if let Some(Addresses(all)) = value.downcast_ref::<Addresses>() {
+            return (all.as_ptr().cast(), all.len());
+        }
         let address = value.downcast_ref::<Address>().map(|address| address.0);
         return (address.unwrap_or(null()), 1);
     }
@@ -101,6 +112,10 @@ fn elements(bytes: &[u8]) -> Option<(u32, &[u8])> {
         "<f8" => 4,
         "|u1" => 5,
         "|b1" => BOOL,
+        "<c8" => COMPLEX_FLOAT,
+        "<c16" => COMPLEX_DOUBLE,
+        "|i1" => INT8,
+        "<i2" => INT16,
         _ => return None,
     };
     Some((kind, rest.get(padding as usize..)?))

@@ -11,6 +11,12 @@ const ANY: c_int = -3;
 /// Types of payloads, as in the header.
 pub const ADDRESS: u32 = 6;
 pub const BOOL: u32 = 7;
+pub const COMPLEX_FLOAT: u32 = 8;
+pub const COMPLEX_DOUBLE: u32 = 9;
+pub const INT8: u32 = 10;
+pub const INT16: u32 = 11;
+/// UTF-8, as Python fires its text.
+const TEXT: u32 = 17;
 
 /// `fse_dependency` of the header.
 #[repr(C)]
@@ -26,7 +32,10 @@ pub fn size_of_type(kind: u32) -> Option<usize> {
         0 => Some(0),
         1 | 3 => Some(4),
         2 | 4 | ADDRESS => Some(8),
-        5 | BOOL => Some(1),
+        5 | BOOL | INT8 | TEXT => Some(1),
+        COMPLEX_FLOAT => Some(8),
+        COMPLEX_DOUBLE => Some(16),
+        INT16 => Some(2),
         _ => None,
     }
 }

@@ -74,6 +74,15 @@ pub enum EventsError {
         /// How many there are.
         ranks: u32,
     },
+    /// A task is to wait for many events, and takes one of each dependency.
+    #[error(
+        "at_least={at_least}: only a greedy task takes all events that are there; make it greedy, or \
+         leave at_least out"
+    )]
+    NotGreedy {
+        /// For how many.
+        at_least: usize,
+    },
     /// An identifier is too long to travel.
     #[error("an event's identifier has {len} bytes; at most {limit} are possible")]
     LongId {

@@ -5,6 +5,7 @@
 //! [`termination`] say what happens, as state machines without I/O; [`transport`] carries events; a
 //! [`Rank`] is all of that with threads.
 
+pub mod cores;
 pub mod error;
 pub mod event;
 pub mod locks;

@@ -219,6 +219,10 @@ impl Cluster {
         self.manager.handle(event, self.now, &mut actions);
         if is_noted {
             self.journal.note_done(&actions);
+            let after = self.options.faults.compact_after;
+            if after.is_some_and(|events| self.journal.events() >= events) {
+                self.journal.compact(self.now, &self.manager);
+            }
         }
         // A pulse upon which the manager does nothing is looked at along with the next event.
         if self.options.checked && !(pulse && actions.is_empty()) {
@@ -329,11 +333,11 @@ impl Cluster {
         }
         let dismissed = link.standing == Standing::Left;
         self.queue.plan(at_ns, Happening::Left(worker));
-        let come_back = self.options.faults.come_back;
-        if !dismissed && come_back > 0.0 && self.random.chance(come_back) {
+        let reconnect = self.options.faults.reconnect;
+        if !dismissed && reconnect > 0.0 && self.random.chance(reconnect) {
             // Maybe before its end is noticed.
             let at_ns = self.now + self.random.between(0, 2 * latency);
-            return self.queue.plan(at_ns, Happening::ComeBack(worker));
+            return self.queue.plan(at_ns, Happening::Reconnect(worker));
         }
         if self.random.chance(self.options.faults.replace) {
             let at_ns = at_ns + self.random.between(0, 2_000_000_000);

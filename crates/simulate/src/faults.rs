@@ -35,10 +35,12 @@ pub struct Faults {
     pub replace: f64,
     /// Per worker that is lost, and was not told to end: that it was only out of reach, and comes
     /// back with its cache.
-    pub come_back: f64,
+    pub reconnect: f64,
     /// Per thing that happens: that the manager's process is killed, and another one goes on. Not to
     /// be raised from 0 later, since nothing is kept for it then.
     pub take_up: f64,
+    /// After how many events the journal is compacted.
+    pub compact_after: Option<u32>,
 }
 
 /// How often each thing was done to the calls that make one block.

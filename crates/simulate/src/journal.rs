@@ -1,6 +1,6 @@
 //! What another manager needs to go on where one was killed.
 
-use freestone_core::journal::{Entry, Records, append};
+use freestone_core::journal::{Entry, Records, StateParts, append, write_state};
 use freestone_core::manager::{Action, Config, Event, Manager, Now};
 use freestone_core::wire::frame;
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -10,6 +10,8 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 pub(super) struct Journal {
     bytes: Vec<u8>,
     done: u64,
+    /// How many events stand there since it was compacted.
+    events: u32,
 }
 
 impl Journal {
@@ -29,6 +31,7 @@ impl Journal {
             Event::Tick => Entry::Tick,
             Event::TakenUp(config) => Entry::Began(config.clone()),
         };
+        self.events += 1;
         append(self.bytes.len() as u64, &mut self.bytes, |out| entry.encode(now, out));
     }
 
@@ -37,12 +40,27 @@ impl Journal {
         self.done = done(self.done, actions);
     }
 
+    /// How many events stand there.
+    pub fn events(&self) -> u32 {
+        self.events
+    }
+
+    /// The manager's state takes the place of what has led to it.
+    pub fn compact(&mut self, now: Now, manager: &Manager) {
+        *self = Self { bytes: state_of(manager, now), ..Self::default() };
+    }
+
     /// The manager to which all that came once comes again.
     pub fn replayed(&self, config: Config) -> Result<Manager, String> {
         let (mut manager, mut actions, mut done_again) = (Manager::new(config), Vec::new(), 0);
-        let mut records = Records::new(self.bytes.as_slice(), 0);
+        let (mut records, mut parts) =
+            (Records::new(self.bytes.as_slice(), 0), StateParts::default());
         while let Some(record) = records.next().map_err(|damage| damage.to_string())? {
             let (now, entry) = Entry::decode(record)?;
+            if let Entry::State { part, is_last } = entry {
+                manager = parts.take(part, is_last)?.ok_or("a state in several parts")?;
+                continue;
+            }
             manager.handle(event_of(&entry)?, now, &mut actions);
             done_again = done(done_again, &actions);
             actions.clear();
@@ -52,6 +70,22 @@ impl Journal {
         }
         Ok(manager)
     }
+}
+
+/// The state of a manager, as a journal has it.
+fn state_of(manager: &Manager, now: Now) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    write_state(manager, now, 0, &mut bytes).expect("there is memory for it");
+    bytes
+}
+
+/// The bytes of a state without their order, since sets have none.
+pub(super) fn content_of(manager: &Manager, now: Now) -> Vec<u8> {
+    let state = state_of(manager, now);
+    // Before them are their number and their checksum.
+    let mut content = state.get(8..).unwrap_or_default().to_vec();
+    content.sort_unstable();
+    content
 }
 
 /// All actions so far, in a number.

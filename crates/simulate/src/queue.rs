@@ -45,7 +45,7 @@ pub enum Happening {
     /// A worker like this one joins.
     Replace(WorkerId),
     /// A worker that was out of reach is back.
-    ComeBack(WorkerId),
+    Reconnect(WorkerId),
     /// The client wants to act.
     Wake(u64),
 }

@@ -40,7 +40,7 @@ impl Cluster {
             Happening::Pulse => self.on_pulse(),
             Happening::Lose(worker) => self.end_worker(worker, false),
             Happening::Replace(worker) => self.replace(worker),
-            Happening::ComeBack(worker) => self.come_back(worker),
+            Happening::Reconnect(worker) => self.reconnect(worker),
             Happening::Wake(token) => return Some(token),
         }
         None
@@ -92,7 +92,7 @@ impl Cluster {
     }
 
     /// A worker that was out of reach announces its whole cache.
-    fn come_back(&mut self, worker: WorkerId) {
+    fn reconnect(&mut self, worker: WorkerId) {
         let former = &self.links[worker.0 as usize].worker;
         let (resources, slots) = (former.resources.clone(), former.slots);
         let blocks = former.blocks().filter_map(HeldBlock::as_announced).collect();

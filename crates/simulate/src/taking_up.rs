@@ -1,6 +1,7 @@
 //! The manager's process is killed, and another one goes on by its journal.
 
 use super::cluster::{Cluster, Standing};
+use super::journal::content_of;
 use super::queue::Happening;
 use freestone_base::WorkerId;
 use freestone_core::manager::Event;
@@ -9,9 +10,13 @@ impl Cluster {
     /// Another manager goes on. All workers lose their connections, and those that live reconnect.
     pub(super) fn take_up(&mut self) {
         let config = self.options.config.clone();
+        let former = content_of(&self.manager, self.now);
         match self.journal.replayed(config.clone()) {
             Ok(manager) => self.manager = manager,
             Err(problem) => return self.violation(problem),
+        }
+        if content_of(&self.manager, self.now) != former {
+            return self.violation("the journal has led to another state".to_owned());
         }
         self.tell(Event::TakenUp(Box::new(config)));
         for index in 0..self.links.len() {
@@ -33,7 +38,7 @@ impl Cluster {
         self.on_left(worker);
         if lives {
             let at_ns = self.now + self.random.between(0, 2_000_000);
-            self.queue.plan(at_ns, Happening::ComeBack(worker));
+            self.queue.plan(at_ns, Happening::Reconnect(worker));
         }
     }
 }

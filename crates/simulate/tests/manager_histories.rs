@@ -3,7 +3,7 @@
 //! `FREESTONE_SEED=7 cargo test --test manager_histories` runs one of them and prints its last
 //! events if it fails. With `FREESTONE_KILLS=1` the manager's process is killed in each of them now and
 //! then, and another one goes on. `make histories COUNT=1000000 FIRST=50000 THREADS=2` runs many, and shows
-//! what fails as it comes.
+//! what fails as it comes. Of those with kills, each run of the tests has new ones.
 #![allow(missing_docs, clippy::unwrap_used)]
 
 mod histories;
@@ -12,9 +12,12 @@ mod survey;
 use std::collections::BTreeMap;
 use std::env;
 use std::ops::Range;
+use std::time::SystemTime;
 use survey::{Finding, Survey};
 
 const HISTORIES: u64 = 10_000;
+/// Histories with kills in each run of the tests.
+const WITH_KILLS: u64 = 3_000;
 const LOG: usize = 20_000;
 /// Seeds of histories that failed once.
 const MENDED: &[u64] = &[
@@ -37,39 +40,65 @@ const MENDED: &[u64] = &[
     13_000_417_670,
     20_002_324_217,
 ];
+/// Seeds of histories with kills that failed once.
+const MENDED_WITH_KILLS: &[u64] = &[10_524, 12_795, 104_377];
 
 fn number(variable: &str) -> Option<u64> {
     env::var(variable).ok().and_then(|text| text.parse().ok())
 }
+
+/// The trial of a seed.
+type Trial = fn(u64, usize) -> Result<histories::Client, String>;
 
 fn seeds() -> Range<u64> {
     let first = number("FREESTONE_FIRST").unwrap_or(0);
     first..first + number("FREESTONE_HISTORIES").unwrap_or(HISTORIES)
 }
 
+fn threads() -> usize {
+    let all = std::thread::available_parallelism().map_or(1, usize::from);
+    number("FREESTONE_THREADS").map_or(all, |threads| threads as usize)
+}
+
 /// The histories of these seeds.
-fn histories() -> Survey {
-    let threads = std::thread::available_parallelism().map_or(1, usize::from);
-    let threads = number("FREESTONE_THREADS").map_or(threads, |threads| threads as usize);
-    let trial = if number("FREESTONE_KILLS").is_some() {
+fn histories(seeds: Range<u64>, with_kills: bool) -> Survey {
+    let trial = if with_kills {
         |seed| histories::run_with_kills(seed, 0).err()
     } else {
         |seed| histories::run(seed, 0).err()
     };
-    Survey::new(seeds(), threads, trial)
+    Survey::new(seeds, threads(), trial)
 }
 
-/// The history of a seed, as `histories` runs it, with its last events.
-fn history(seed: u64) -> Result<(), String> {
-    let with_kills = number("FREESTONE_KILLS").is_some();
+fn are_with_kills() -> bool {
+    number("FREESTONE_KILLS").is_some()
+}
+
+/// Fails with the last events of the first history that does not end well.
+fn all_end_well(seeds: Range<u64>, with_kills: bool) {
+    let wrong = |finding| match finding {
+        Finding::Wrong(seed, what) => Some((seed, what)),
+        Finding::Progress(_) => None,
+    };
+    let given = number("FREESTONE_SEED").map(|seed| (seed, String::new()));
+    let Some((seed, what)) = given.or_else(|| histories(seeds, with_kills).find_map(wrong)) else {
+        return;
+    };
+    assert!(!what.contains(survey::NEVER_ENDS), "seed {seed} {what}");
     let run = if with_kills { histories::run_with_kills } else { histories::run };
-    run(seed, LOG).map(drop)
+    if let Err(what) = run(seed, LOG) {
+        panic!("{what}");
+    }
+    assert!(
+        number("FREESTONE_SEED").is_some(),
+        "seed {seed} failed, and not again: not determined by its seed: {what}"
+    );
 }
 
 #[test]
 #[ignore = "shows what fails how often, and fails never"]
 fn survey_of_histories() {
-    let mut survey = histories();
+    let mut survey = histories(seeds(), are_with_kills());
     let mut causes: BTreeMap<String, Vec<u64>> = BTreeMap::new();
     while let Some(finding) = survey.next() {
         match finding {
@@ -91,29 +120,27 @@ fn survey_of_histories() {
 
 #[test]
 fn every_history_ends_well() {
-    let wrong = |finding| match finding {
-        Finding::Wrong(seed, what) => Some((seed, what)),
-        Finding::Progress(_) => None,
-    };
-    let given = number("FREESTONE_SEED").map(|seed| (seed, String::new()));
-    let Some((seed, what)) = given.or_else(|| histories().find_map(wrong)) else { return };
-    assert!(!what.contains(survey::NEVER_ENDS), "seed {seed} {what}");
-    if let Err(what) = history(seed) {
-        panic!("{what}");
-    }
-    assert!(
-        number("FREESTONE_SEED").is_some(),
-        "seed {seed} failed, and not again: not determined by its seed: {what}"
-    );
+    all_end_well(seeds(), are_with_kills());
+}
+
+#[test]
+fn every_history_with_kills_ends_well() {
+    let since_1970 = SystemTime::UNIX_EPOCH.elapsed().unwrap_or_default();
+    let first = number("FREESTONE_FIRST").unwrap_or(since_1970.as_secs() * WITH_KILLS);
+    all_end_well(first..first + WITH_KILLS, true);
 }
 
 #[test]
 fn histories_that_failed_once_end_well() {
-    for seed in MENDED {
-        if let Err(what) = histories::run(*seed, LOG) {
-            panic!("{what}");
+    let trial = |run: Trial, seeds: &[u64]| {
+        for seed in seeds {
+            if let Err(what) = run(*seed, LOG) {
+                panic!("{what}");
+            }
         }
-    }
+    };
+    trial(histories::run, MENDED);
+    trial(histories::run_with_kills, MENDED_WITH_KILLS);
 }
 
 #[test]

@@ -6,7 +6,7 @@ use rustls::pki_types::{CertificateDer, ServerName, UnixTime};
 use rustls::server::danger::{ClientCertVerified, ClientCertVerifier};
 use rustls::{CertificateError, DigitallySignedStruct, DistinguishedName, Error, SignatureScheme};
 use std::collections::BTreeSet;
-use std::sync::{Arc, PoisonError, RwLock};
+use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard};
 
 /// A certificate, in DER.
 pub type Certificate = Vec<u8>;
@@ -16,22 +16,29 @@ pub type Certificate = Vec<u8>;
 pub struct Revoked(Arc<RwLock<BTreeSet<Certificate>>>);
 
 impl Revoked {
-    /// Trusts these no longer; whether one of them was trusted before.
-    pub fn add(&self, certificates: impl IntoIterator<Item = Certificate>) -> bool {
-        let mut revoked = self.0.write().unwrap_or_else(PoisonError::into_inner);
-        let before = revoked.len();
-        revoked.extend(certificates);
-        revoked.len() > before
+    /// Trusts these no longer.
+    pub fn add(&self, certificates: impl IntoIterator<Item = Certificate>) {
+        self.0.write().unwrap_or_else(PoisonError::into_inner).extend(certificates);
     }
 
     /// All of them.
     pub fn all(&self) -> Vec<Certificate> {
-        self.0.read().unwrap_or_else(PoisonError::into_inner).iter().cloned().collect()
+        self.read().iter().cloned().collect()
+    }
+
+    /// How many there are.
+    #[must_use]
+    pub fn count(&self) -> usize {
+        self.read().len()
     }
 
     /// Whether this one is among them.
     pub fn contains(&self, certificate: &[u8]) -> bool {
-        self.0.read().unwrap_or_else(PoisonError::into_inner).contains(certificate)
+        self.read().contains(certificate)
+    }
+
+    fn read(&self) -> RwLockReadGuard<'_, BTreeSet<Certificate>> {
+        self.0.read().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn check(&self, certificate: &[u8]) -> Result<(), Error> {

@@ -8,6 +8,7 @@ from typing import Any
 
 from freestone.cli.clusters import chosen_cluster
 from freestone.cli.output import Output, add_form
+from freestone.errors import UsageError
 
 __all__ = ["configure", "execute"]
 
@@ -45,7 +46,11 @@ def _grant(arguments: argparse.Namespace, ask: Ask, output: Output) -> None:
     from freestone.hosts.access import Access
 
     member, text = arguments.member, ask("grant", member=arguments.member)["access"]
-    path = Access.parse(text).write(arguments.file)
+    try:
+        path = Access.parse(text).write(arguments.file)
+    except UsageError:
+        ask("revoke", member=member)
+        raise
     data = {"member": member, "file": str(path)}
     output.show(data, lambda: f"{member} has access with {path}, until it is revoked or expires")
 

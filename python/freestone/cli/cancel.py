@@ -1,8 +1,9 @@
-"""Cancel all calls of a running cluster that were submitted with a tag."""
+"""Cancel all calls that the program of a cluster has submitted with a tag."""
 
 from __future__ import annotations
 
 import argparse
+from typing import Any
 
 from freestone.cli.clusters import chosen_cluster
 from freestone.cli.output import Output
@@ -21,7 +22,15 @@ def execute(arguments: argparse.Namespace, output: Output) -> int:
     from freestone.observe.control import ask
 
     cluster = chosen_cluster(arguments.cluster)
-    count = ask(cluster["folder"], {"ask": "cancel", "tag": arguments.tag})["cancelled"]
-    data = {"tag": arguments.tag, "cancelled": count}
-    output.show(data, lambda: f"{count} calls had the tag {arguments.tag!r} and are cancelled")
+    answer = ask(cluster["folder"], {"ask": "cancel", "tag": arguments.tag})
+    data = {"tag": arguments.tag, "cancelled": answer["cancelled"]}
+    output.show(data, lambda: _text(arguments.tag, answer))
     return 0
+
+
+def _text(tag: str, answer: dict[str, Any]) -> str:
+    text = f"{answer['cancelled']} calls had the tag {tag!r} and are cancelled"
+    if not answer["programs"]:
+        return text
+    # Tags are not sent with calls.
+    return f"{text}; programs that are connected cancel theirs by cluster.cancel(tag={tag!r})"

@@ -33,6 +33,9 @@ RENAMED = {
     "max_distributed_serialization_chunk_size": "max_distr_chunk_size",
     "enable_statistics": "statistics",
     "debugMultiThreading": "debug_mt",
+    "use_mlir_codegen": "codegen",
+    "use_columnar": "columnar",
+    "use_optimistic_splitting": "optimistic_splitting",
 }
 """What DAPHNE's files call an option."""
 OPPOSITE = {
@@ -55,13 +58,11 @@ REFUSED = {
     "use_cuda": "cuda",
     "force_cuda": "cuda",
     "use_fpgaopencl": "fpgaopencl",
-    "use_mlir_codegen": "codegen",
 }
 """What is refused like an option where DAPHNE's file turns it on."""
 PASSED_OVER = frozenset({"logging", "libdir", "library_paths", "cuda_devices", "cuda_fuse_any"})
-PASSED_OVER |= {"vectorized_single_queue", "debug_llvm", "explain_llvm", "explain_kernels"}
-PASSED_OVER |= {"explain_sql", "explain_type_adaptation", "explain_mlir_codegen"}
-"""What DAPHNE's file has, and nothing here corresponds to, besides ``matmul_*``."""
+PASSED_OVER |= {"vectorized_single_queue", "debug_llvm", "use_mlir_hybrid_codegen"}
+"""What DAPHNE's file has, and nothing here corresponds to, besides stages of its compiler."""
 
 
 def load(path: str, options: Collection[str], flags: Collection[str]) -> dict[str, Any]:
@@ -87,7 +88,7 @@ def load(path: str, options: Collection[str], flags: Collection[str]) -> dict[st
     found: dict[str, Any] = {}
     stages: list[str] = []
     for key, value in _read(path).items():
-        if key in PASSED_OVER or key.startswith("matmul_"):
+        if key in PASSED_OVER or (key.startswith("explain_") and key not in STAGES):
             continue
         name = RENAMED.get(key) or OPPOSITE.get(key) or REFUSED.get(key, key)
         known = name in options or name in OTHERS or key in STAGES or key in REFUSED
@@ -123,6 +124,8 @@ def _checked(path: str, name: str, value: Any) -> Any:
         if empty:
             _fail(path, name, f"{path}: the library {empty[0]!r} of {name} has no folder")
         return value
+    if name == "matmul_fixed_tile_sizes" and isinstance(value, list):
+        return ",".join(map(str, value))
     if isinstance(value, bool) or not isinstance(value, str | int | float):
         _fail(path, name, f"{path}: {name} has to be text or a number, not {json.dumps(value)}")
     if name == "sparsity_threshold":

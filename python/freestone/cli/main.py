@@ -24,6 +24,7 @@ COMMANDS = (
     "status",
     "top",
     "info",
+    "doctor",
     "worker",
     "factory",
     "retire",

@@ -50,7 +50,7 @@ def execute(arguments: argparse.Namespace, output: Output) -> int:
     """Read the trace, say what it says first, and show it or write the page."""
     for path in filter(None, (arguments.trace, arguments.compare)):
         if not os.path.exists(path):
-            raise FileMissingError(path)
+            raise _missing(path)
     if arguments.out and arguments.serve:
         raise UsageError("-o writes a page, and --serve shows one: give one of them")
     if arguments.out:
@@ -64,6 +64,16 @@ def execute(arguments: argparse.Namespace, output: Output) -> int:
     lines = [*report.data["says"], f"The figures are in {out}"]
     output.show({"page": str(out), **report.data}, lambda: "\n".join(lines))
     return 0
+
+
+def _missing(path: str) -> FileMissingError:
+    partial = f"{path}.partial"
+    if os.path.exists(partial):
+        return FileMissingError(
+            path,
+            f"does not exist, as its run goes on or was killed; {partial} has what was recorded",
+        )
+    return FileMissingError(path)
 
 
 def _is_watched(output: Output) -> bool:

@@ -14,6 +14,9 @@ from freestone.errors import ConfigurationError, FileMissingError
 
 __all__ = ["configure", "execute"]
 
+BAD_DEFAULTS = 1
+"""What a script ends with whose ``--config`` is wrong, as with other errors that parsing finds."""
+
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Describe the words of this command."""
@@ -41,7 +44,12 @@ def execute(arguments: argparse.Namespace, output: Output) -> int:
     if not os.path.isfile(arguments.script):
         raise FileMissingError(arguments.script)
     if arguments.script.endswith(script.SUFFIXES):
-        data = script.options_of(arguments)
+        try:
+            defaults = script.defaults_of(arguments)
+        except ConfigurationError as error:
+            output.fail(error.slug, str(error))
+            return BAD_DEFAULTS
+        data = script.options_of(arguments, defaults)
         if data.get("distributed"):
             _apply(arguments.settings)
         return script.run_script(arguments, data)

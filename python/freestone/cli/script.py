@@ -6,7 +6,7 @@ import argparse
 import io
 import os
 import sys
-from collections.abc import Iterable
+from collections.abc import Container, Iterable
 from pathlib import Path
 from typing import Any
 
@@ -45,6 +45,11 @@ _FLAGS = {
     "pre-partition": "first share the rows out evenly over the queues",
     "select-matrix-repr": "hold matrices with few non-zeros as CSR",
     "columnar": "SQL works on columns, as it always does here",
+    "codegen": "compile operations: here it fuses them into pipelines, as --vec does",
+    "optimistic-splitting": "cut matrices whose shapes are not known, as --vec always does here",
+    "matmul-tile": "nothing: matrix products choose their tiles",
+    "matmul-use-fixed-tile-sizes": "nothing",
+    "matmul-invert-loops": "nothing",
     "no-obj-ref-mgnt": "keep every value until the end",
     "no-ipa-const-propa": "keep constants out of the functions that are called with them",
     "no-phy-op-selection": "keep operations as they are written, without syrk, gemv and the like",
@@ -86,22 +91,15 @@ _HDFS = ("enable-hdfs", "hdfs-ip", "hdfs-username")
 _ABSENT = {
     "cuda": "there is no CUDA device that freestone can use",
     "fpgaopencl": "there is no FPGA that freestone can use",
-    "optimistic-splitting": "use --pre-partition",
-    "codegen": "use --vec",
 }
-_MATMUL_FLAGS = ("tile", "use-fixed-tile-sizes", "invert-loops")
-_MATMUL_VALUES = (
-    "fixed-tile-sizes",
-    "vec-size-bits",
-    "unroll-factor",
-    "unroll-jam-factor",
-    "num-vec-registers",
+_TILES = (
+    "matmul-fixed-tile-sizes",
+    "matmul-vec-size-bits",
+    "matmul-unroll-factor",
+    "matmul-unroll-jam-factor",
+    "matmul-num-vec-registers",
 )
-_ABSENT |= {
-    f"matmul-{name}": "matrix products choose their tiles by themselves"
-    for name in (*_MATMUL_FLAGS, *_MATMUL_VALUES)
-}
-_ABSENT_VALUES = frozenset(f"matmul-{name}" for name in _MATMUL_VALUES)
+_VALUES |= {name: ("N,...", "nothing: matrix products choose their tiles") for name in _TILES}
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -121,10 +119,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
             help=argparse.SUPPRESS,
         )
     for name in _ABSENT:
-        if name in _ABSENT_VALUES:
-            group.add_argument(f"--{name}", help=argparse.SUPPRESS)
-        else:
-            group.add_argument(f"--{name}", action="store_const", const="", help=argparse.SUPPRESS)
+        group.add_argument(f"--{name}", action="store_const", const="", help=argparse.SUPPRESS)
     hdfs.add_flags(parser)
 
 
@@ -145,18 +140,34 @@ def run_script(arguments: argparse.Namespace, data: dict[str, Any]) -> int:
     return distributed.run_script(arguments, settings)
 
 
-def options_of(arguments: argparse.Namespace) -> dict[str, Any]:
-    """Return what the options say, over what the file of their defaults says."""
-    data: dict[str, Any] = {}
-    if arguments.config is not None:
-        names = [name.replace("-", "_") for name in (*_FLAGS, *_VALUES, *_HDFS) if name != "config"]
-        flags = [name.replace("-", "_") for name in (*_FLAGS, "enable-hdfs")]
-        data = defaults.load(arguments.config, names, flags)
+def defaults_of(arguments: argparse.Namespace) -> dict[str, Any]:
+    """Return what the file of ``--config`` says of the options.
+
+    Raises
+    ------
+    ConfigurationError
+        If it can't be read, or what it says can't be done.
+    """
+    if arguments.config is None:
+        return {}
+    names = [name.replace("-", "_") for name in (*_FLAGS, *_VALUES, *_HDFS) if name != "config"]
+    flags = [name.replace("-", "_") for name in (*_FLAGS, "enable-hdfs")]
+    data = defaults.load(arguments.config, names, flags)
+    _refuse(data, arguments.config)
+    settings_of(data)
+    return data
+
+
+def _refuse(data: Container[str], origin: str) -> None:
     for name, reason in _ABSENT.items():
-        key = name.replace("-", "_")
-        if getattr(arguments, key) is not None or key in data:
+        if name in data:
             problem = f"--{name} is not there: {reason}"
-            raise ConfigurationError(problem, key=name, origin="the options")
+            raise ConfigurationError(problem, key=name, origin=origin)
+
+
+def options_of(arguments: argparse.Namespace, data: dict[str, Any]) -> dict[str, Any]:
+    """Return what the options say, over their defaults, which are completed in place."""
+    _refuse([name for name in _ABSENT if getattr(arguments, name) is not None], "the options")
     for name in (*_FLAGS, *_VALUES, *_HDFS):
         key, value = name.replace("-", "_"), getattr(arguments, _field(name))
         if value is not None:
@@ -173,13 +184,14 @@ def _apply_hdfs(data: dict[str, Any]) -> None:
 
 def settings_of(data: dict[str, Any]) -> Settings:
     """Make the settings from what the options say."""
+    _check_tiles(data)
     paths = data.get("daphnedsl_import_paths", {})
     distributed = bool(data.get("distributed", False))
     policy, node = _placed(data)
     restricted = bool(data.get("vec_restricted", False))
     return Settings(
         # Blocks are worked on by pipelines.
-        vec=distributed or restricted or bool(data.get("vec", False)),
+        vec=distributed or any(map(data.get, ("vec", "vec_restricted", "codegen"))),
         distributed=distributed,
         memory_bytes=_nbytes(data, "memory", 0),
         distributed_bytes=_nbytes(data, "min_distr_size", 1 << 20),
@@ -212,6 +224,14 @@ def settings_of(data: dict[str, Any]) -> Settings:
         folders=tuple(Path(path) for path in paths.get("default_dirs", ())),
         libraries={name: Path(found[0]) for name, found in paths.items() if name != "default_dirs"},
     )
+
+
+def _check_tiles(data: dict[str, Any]) -> None:
+    for name in _TILES:
+        text = str(data.get(name.replace("-", "_"), ""))
+        if not all(word.strip().isdigit() for word in listed(text)):
+            problem = f"--{name}={text} has to be numbers, with commas between them"
+            raise ConfigurationError(problem, key=name, origin="the options")
 
 
 def _field(name: str) -> str:

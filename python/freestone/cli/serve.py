@@ -60,9 +60,9 @@ def execute(arguments: argparse.Namespace, output: Output) -> int:
     journal = _journal(arguments)
     if journal is not None:
         os.environ["FREESTONE__JOURNAL"] = str(journal)
+        # Before the cluster opens: to end it in order removes the journal that it takes up.
+        _leave_with_sigterm()
     with _opened(arguments) as cluster:
-        if journal is not None:
-            _leave_with_sigterm()
         cluster.share(arguments.name or "default", stop=stop.set)
         output.show(_data(cluster), lambda: _text(cluster))
         ready = os.environ.pop(_READY, None)
@@ -83,10 +83,10 @@ def _end_with_signals(stop: threading.Event) -> None:
 def _require_free(name: str) -> None:
     """Refuse a name that a running cluster has, or that none can have."""
     from freestone.config import Config
-    from freestone.hosts.folders import runtime_dir
+    from freestone.hosts.folders import made_runtime_dir
     from freestone.hosts.naming import HeldName
 
-    HeldName(runtime_dir(Config.load()), name).release()
+    HeldName(made_runtime_dir(Config.load()), name).release()
 
 
 def _leave_with_sigterm() -> None:
@@ -166,6 +166,8 @@ def _text(cluster: Cluster) -> str:
 def _start(arguments: argparse.Namespace, output: Output) -> int:
     """Serve in a process of its own, and wait until programs can connect."""
     name = arguments.name or "default"
+    # Before the log is emptied, which may be that of the cluster that has the name.
+    _require_free(name)
     log = _log(name)
     reading, writing = os.pipe()
     with open(os.open(log, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "wb") as printed:
@@ -204,6 +206,4 @@ def _log(name: str) -> Path:
     from freestone.config import Config
     from freestone.hosts.folders import runtime_dir
 
-    folder = runtime_dir(Config.load())
-    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-    return folder / f"{os.path.basename(name)}.log"
+    return runtime_dir(Config.load()) / f"{name}.log"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import time
 
-from freestone.cli.clusters import chosen_cluster, killed_clusters
+from freestone.cli.clusters import chosen_cluster, killed_clusters, running_clusters
 from freestone.cli.output import Output
 from freestone.errors import UsageError
 
@@ -30,7 +30,9 @@ def execute(arguments: argparse.Namespace, output: Output) -> int:
     from freestone.observe.control import ask
 
     killed = killed_clusters().get(arguments.name)
-    if killed is not None:
+    # One that was killed may have left its name to one without a journal, which is ended first.
+    runs = any(cluster.label == arguments.name for cluster in running_clusters())
+    if killed is not None and not runs:
         # Its workers end when they have waited for long enough.
         Folders.take(runtime_dir(Config.load()), killed).remove()
         _native.folders.OwnedFolder.take(str(killed)).remove()

@@ -7,6 +7,7 @@ import inspect
 import os
 import pickle
 import sys
+import time
 from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -28,6 +29,10 @@ _AHEAD: Final = 64
 """So many calls are asked for before they can begin."""
 _UNCONFIRMED: Final = 32
 """So many calls may be done of which the manager has not heard."""
+_LOOK_INTERVAL_S: Final = 0.02
+"""How often to look whether a second worker has a state."""
+_REPLICATION_TIMEOUT_S: Final = 10.0
+"""How long to wait for that, where no other worker may have room."""
 
 
 @dataclass(frozen=True)
@@ -62,6 +67,20 @@ class Life:
     def state(self) -> Variable[tuple[int, bytes] | None]:
         """Return the variable with its state: that after a call, and which call."""
         return Variable(None, f"{self.title}, state", None)
+
+    def next_state(self) -> Variable[tuple[int, bytes] | None]:
+        """Return the variable that has the next state until a second worker has it, too."""
+        return Variable(None, f"{self.title}, next state", None)
+
+
+@dataclass(frozen=True)
+class _Checkpoint:
+    """A state that is being saved."""
+
+    state: Future
+    calls: int
+    """How many of those that were done since the last one it covers."""
+    begun_s: float
 
 
 @dataclass(frozen=True)
@@ -149,6 +168,7 @@ def _forget(life: Life) -> None:
     _native.manager.close_queue(client.manager, life.title, 0)
     life.starts().delete()
     life.state().delete()
+    life.next_state().delete()
 
 
 class _Acting:
@@ -177,6 +197,8 @@ class _Acting:
         self._calls: deque[_Call] = deque()
         self._seen = 0
         self._done: list[_native.manager.SharedItem] = []
+        self._saving: _Checkpoint | None = None
+        self._looked_s = 0.0
         self._moves = True
         self._loop: asyncio.Runner | None = None
 
@@ -218,6 +240,8 @@ class _Acting:
         if first.state[0] == "waiting":
             if self._life.checkpoint is None:
                 self._confirm(all_of_them=True)
+            while self._saving is not None and not first.wait(_LOOK_INTERVAL_S):
+                self._complete_save()
             if not first.wait(PAUSE_AFTER_S):
                 with paused(f"calls of the actor {self._life.label!r}"):
                     first.wait()
@@ -307,17 +331,43 @@ class _Acting:
 
     def _confirm(self, *, all_of_them: bool = False) -> None:
         """Say of calls that they are done, so that they do not come again after a restart."""
-        if not all_of_them:
-            if len(self._done) < (self._life.checkpoint or _UNCONFIRMED):
-                return
-            if self._life.checkpoint is not None:
-                self._save(functions.dumps(self._object))
-        for entry in self._done:
-            entry.finish(waits=False)
-        self._done.clear()
+        if not all_of_them and self._life.checkpoint is not None:
+            if self._saving is not None:
+                self._complete_save()
+            elif len(self._done) >= self._life.checkpoint:
+                self._save()
+        elif all_of_them or len(self._done) >= _UNCONFIRMED:
+            self._finish(len(self._done))
 
-    def _save(self, state: bytes) -> None:
-        self._life.state().set((self._turn, state))
+    def _finish(self, calls: int) -> None:
+        for entry in self._done[:calls]:
+            entry.finish(waits=False)
+        del self._done[:calls]
+
+    def _save(self) -> None:
+        """Begin to save the state: until that is over, a restart begins with the one before."""
+        state = self._client.put((self._turn, functions.dumps(self._object)))
+        self._looked_s = time.monotonic()
+        self._saving = _Checkpoint(state, len(self._done), self._looked_s)
+        if not state._is_inline():
+            # What a variable has gets a second replica.
+            self._life.next_state().set(state)
+        self._complete_save()
+
+    def _complete_save(self) -> None:
+        """Have restarts begin with the next state, once it outlives the loss of a worker."""
+        saving, now = self._saving, time.monotonic()
+        assert saving is not None
+        if not saving.state._is_inline() and now < saving.begun_s + _REPLICATION_TIMEOUT_S:
+            if now < self._looked_s + _LOOK_INTERVAL_S:
+                return
+            self._looked_s = now
+            [holders] = self._client.who_has([saving.state])
+            if len(holders) < 2 and len(self._client.workers()) > 1:
+                return
+        self._life.state().set(saving.state)
+        self._saving = None
+        self._finish(saving.calls)
 
     def _move(self) -> None:
         """Leave for another worker, with the state; stay if that can't be sent."""
@@ -329,7 +379,7 @@ class _Acting:
             print(f"{text}; the worker stays until the actor is closed", file=sys.stderr)
             self._moves = False
             return
-        self._save(state)
+        self._life.state().set((self._turn, state))
         for entry in self._done:
             entry.finish()
         self._life.starts().update(lambda number: number - 1)

@@ -12,11 +12,12 @@ import weakref
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pickle import PicklingError
-from typing import TYPE_CHECKING, Any, Final, Generic, Never, TypeVar
+from typing import TYPE_CHECKING, Any, Final, Generic, Never
 
 from freestone import _native
 from freestone.client.acting import Input, Life, call_name, ended, replaced, serve
 from freestone.client.future import Future
+from freestone.client.generic import T
 from freestone.client.named import Named, check_timeout
 from freestone.client.variables import Variable
 from freestone.errors import (
@@ -30,13 +31,7 @@ from freestone.errors import (
 from freestone.functions.serializing import not_serializable
 
 if TYPE_CHECKING:
-    import typing_extensions
-
     from freestone.client.local import LocalClient
-
-    T = typing_extensions.TypeVar("T", default=Any)
-else:
-    T = TypeVar("T")
 
 __all__ = ["Actor", "ActorMethod", "find", "make"]
 

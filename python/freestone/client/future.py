@@ -5,9 +5,10 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Callable, Generator
-from typing import TYPE_CHECKING, Any, Generic, Never, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, Never
 
 from freestone import _native
+from freestone.client.generic import T
 from freestone.client.pausing import IN_TASK, paused, until_resolved
 from freestone.client.usage import NotAValue, check_keywords
 from freestone.errors import ClosedError, FreestoneError, WaitTimeoutError
@@ -15,13 +16,7 @@ from freestone.errors.failures import error_of
 from freestone.observe.reprs import FutureView, view_html, view_text
 
 if TYPE_CHECKING:
-    import typing_extensions
-
     from freestone.client.interface import Client
-
-    T = typing_extensions.TypeVar("T", default=Any)
-else:
-    T = TypeVar("T")
 
 __all__ = ["Future"]
 

@@ -367,6 +367,11 @@ class LocalClient:
     def publish(self, name: str, future: Future, *, replace: bool = False) -> None:
         """Have a block outlive this program under a name; see `Session.publish`."""
         self.require_open("publish a block")
+        if not isinstance(name, str):
+            raise TypeError(f"the name of a block is text, not {name!r:.80}")
+        if not isinstance(future, Future):
+            problem = f"publish() takes a future, not {future!r:.80} ({type(future).__name__})"
+            raise TypeError(f"{problem}; cluster.put(value) gives one of a value")
         if self.manager.publish(name, future, replace):
             return
         if any(name == title for title, _, _ in self.manager.published()):
@@ -432,7 +437,12 @@ class LocalClient:
             kind = type(future).__name__
             raise TypeError(f"explain() takes a future, not {future!r:.80} ({kind})")
         found = self.explain_named(future.name, future._arguments())
-        return replace(found, stage="cancelled") if future.cancelled() else found
+        if future.cancelled():
+            return replace(found, stage="cancelled")
+        failure, error = future._failure(), future.exception() if future.done() else None
+        if found.stage != "failed" or failure is None or error is None:
+            return found
+        return found.with_error(error, "" if failure["name"] == future.name else future.label)
 
     def explain_named(self, name: str, encoded: bytes | None = None) -> Explanation:
         """Tell it of a block by its name, which the program need not refer to.

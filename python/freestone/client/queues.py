@@ -3,21 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, Generic
 
 from freestone import _native
 from freestone.client.future import Future
+from freestone.client.generic import T
 from freestone.client.named import Named, as_future, check_timeout, end_of, leaving, queue_of
 from freestone.errors import QueueClosedError
 
 if TYPE_CHECKING:
-    import typing_extensions
-
     from freestone.client.local import LocalClient
-
-    T = typing_extensions.TypeVar("T", default=Any)
-else:
-    T = TypeVar("T")
 
 __all__ = ["Queue"]
 

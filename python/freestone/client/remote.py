@@ -62,3 +62,6 @@ class RemoteClient(LocalClient):
         if lost is not None:
             raise ConnectError(cluster=self.cluster, reason=lost)
         super().require_open(action)
+
+    def _require_cache(self, keep: str | None) -> None:
+        """Leave it to the workers, which have that setting of who opened the cluster."""

@@ -20,9 +20,10 @@ from collections.abc import (
     Sequence,
 )
 from contextlib import closing, contextmanager
-from typing import TYPE_CHECKING, Any, Generic, NoReturn, Self, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, NoReturn, Self
 
 from freestone import _native, functions
+from freestone.client.generic import T
 from freestone.client.named import Named, as_future, has_answer, leaving
 from freestone.client.pausing import awaited, until_resolved
 from freestone.client.queues import MAX_ITEMS
@@ -36,14 +37,8 @@ from freestone.errors import (
 )
 
 if TYPE_CHECKING:
-    import typing_extensions
-
     from freestone.client.future import Future
     from freestone.client.local import LocalClient
-
-    T = typing_extensions.TypeVar("T", default=Any)
-else:
-    T = TypeVar("T")
 
 __all__ = ["Stream", "stream"]
 
@@ -223,7 +218,8 @@ def stream(
     client.require_open("open a stream")
     title = f"stream {secrets.token_hex(16)}"
     label = options.get("name") or functions.label_of(function)
-    call_options = {**options, "name": label, "pure": False}
+    # Whether its elements may come from two runs, who reads them sees.
+    call_options = {**options, "name": label, "pure": False, "rerun": True}
     entry = _native.manager.SharedItem.open(client.manager, title, look_ahead, client.task_worker)
     try:
         call = client.submit(_Generator(function, label), (title, *args), {}, call_options)

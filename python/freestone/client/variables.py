@@ -4,20 +4,15 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, Final, Generic
 
 from freestone import _native
 from freestone.client.future import Future
+from freestone.client.generic import T
 from freestone.client.named import Named, as_future, check_timeout, end_of
 
 if TYPE_CHECKING:
-    import typing_extensions
-
     from freestone.client.local import LocalClient
-
-    T = typing_extensions.TypeVar("T", default=Any)
-else:
-    T = TypeVar("T")
 
 __all__ = ["UNSET", "Unset", "Variable"]
 

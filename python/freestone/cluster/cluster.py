@@ -20,6 +20,7 @@ from freestone.cluster.members import Members
 from freestone.cluster.session import Session
 from freestone.compat import offer_joblib
 from freestone.config import Config, Settings
+from freestone.errors import ClusterStartError, UsageError
 from freestone.errors.habits import OF_WAITING
 from freestone.observe import trace
 from freestone.observe.spans import Spans
@@ -83,14 +84,20 @@ class Cluster(Session):
         journal = os.environ.pop("FREESTONE__JOURNAL", None)
         kept = None if journal is None else Path(journal)
         self._site = hosts.local.LocalWorkers.create(home, kept)
-        client = LocalClient(
-            config,
-            socket=self._site.socket,
-            key=self._site.access.key,
-            listen=self._site.listening,
-            trace=trace.check(config.trace),
-            journal=journal,
-        )
+        try:
+            client = LocalClient(
+                config,
+                socket=self._site.socket,
+                key=self._site.access.key,
+                listen=self._site.listening,
+                trace=trace.check(config.trace),
+                journal=journal,
+            )
+        except OSError as error:
+            # With a journal its folders have blocks of workers that wait for the next process.
+            if journal is None:
+                self._site.close()
+            raise ClusterStartError(str(error)) from error
         super().__init__(client)
         for certificate in self._site.revoked:
             _native.manager.revoke_certificate(client.manager, certificate)
@@ -109,7 +116,7 @@ class Cluster(Session):
             self._site.serve(lambda question: answer(self, question))
             self._members.start_host()
         except BaseException:
-            self._abandon()
+            self._end(in_order=False)
             raise
         open_clusters.enter(self)
         atexit.register(self.close)
@@ -365,7 +372,8 @@ class Cluster(Session):
         Raises
         ------
         UsageError
-            When the member has access, or the cluster does not listen for other machines.
+            When the member has access, the cluster does not listen for other machines, or the
+            file can't be written; then nobody has gained access.
 
         Examples
         --------
@@ -375,7 +383,12 @@ class Cluster(Session):
         ...     cluster.granted_access()
         ['alice']
         """
-        self.access_for(member).write(path)
+        access = self.access_for(member)
+        try:
+            access.write(path)
+        except UsageError:
+            self.revoke_access(member)
+            raise
 
     def access_for(self, member: str) -> Access:
         """Return what stands in a member's access file; see `grant_access`."""
@@ -473,10 +486,9 @@ class Cluster(Session):
             if journal is not None:
                 journal.close()
         finally:
-            self._abandon()
-            self._site.forget_journal()
+            self._end(in_order=True)
 
-    def _abandon(self) -> None:
+    def _end(self, *, in_order: bool) -> None:
         spans, self.client.spans = self.client.spans, None
         if spans is not None:
             spans.close()
@@ -486,7 +498,7 @@ class Cluster(Session):
         self.client.close()
         if self._host is not None:
             self._host.close()
-        self._site.close()
+        self._site.close(in_order=in_order)
 
     def forget(self) -> None:
         """In a child of this process, which has no manager: the cluster is closed there."""

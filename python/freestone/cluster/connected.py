@@ -103,6 +103,22 @@ class Connected(Cluster):
         """Refuse: the cluster is shared already."""
         raise self._elsewhere("share it", f"other programs connect as this one did: {self.name!r}")
 
+    def access_for(self, member: str) -> Access:
+        """Refuse: members are let in and shut out by the process that serves the cluster."""
+        raise self._elsewhere(f"grant access to {member!r}", "run 'freestone access grant' there")
+
+    def revoke_access(self, member: str) -> None:
+        """Refuse: members are let in and shut out by the process that serves the cluster."""
+        raise self._elsewhere(f"shut {member!r} out", "run 'freestone access revoke' there")
+
+    def granted_access(self) -> list[str]:
+        """Refuse: the process that serves the cluster knows them."""
+        raise self._elsewhere("ask who has access", "run 'freestone access list' there")
+
+    def stop(self) -> bool:
+        """Refuse: only the process that serves the cluster ends it."""
+        raise self._elsewhere("end it", f"run 'freestone stop {self.name}' there")
+
     def _elsewhere(self, action: str, cure: str) -> UsageError:
         problem = f"can't {action}: another process serves the cluster {self.name!r}"
         return UsageError(f"{problem}; {cure}")

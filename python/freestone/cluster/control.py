@@ -46,7 +46,7 @@ def _retire(cluster: Cluster, question: Question) -> dict[str, Any]:
 def _cancel(cluster: Cluster, question: Question) -> dict[str, Any]:
     tagged = cluster.client.tagged(question["tag"])
     cluster.cancel(tagged)
-    return {"cancelled": len(tagged)}
+    return {"cancelled": len(tagged), "programs": cluster.client.manager.clients}
 
 
 def _grant(cluster: Cluster, question: Question) -> dict[str, Any]:

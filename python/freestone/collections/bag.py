@@ -355,7 +355,10 @@ def _schema_of_both(one: Any, other: Any) -> Any:
     """Return the columns of two tables, with types that hold the values of both."""
     import pyarrow as pa
 
-    return pa.unify_schemas([one, other], promote_options="permissive")
+    try:
+        return pa.unify_schemas([one, other], promote_options="permissive")
+    except pa.ArrowTypeError as error:
+        raise TypeError(f"items do not make one frame: {error}; convert the values first") from None
 
 
 def _conformed(table: Any, schema: Any) -> Any:

@@ -365,12 +365,20 @@ def require_same_blocking(ours: Collection, theirs: Collection) -> None:
     )
     if same_grid and np.array_equal(ours.offsets, theirs.offsets):
         return
-    shown = [
-        f"{len(each.offsets) - 1:,} blocks of {len(each):,} rows in all, at most "
-        f"{each.block_rows:,} each"
-        for each in (ours, theirs)
-    ]
-    raise BlockingError(ours.name, theirs.name, ours=shown[0], theirs=shown[1])
+    like = "chunks" if ours.grid and theirs.grid else "offsets"
+    shown = _blocks_of(ours), _blocks_of(theirs)
+    raise BlockingError(ours.name, theirs.name, ours=shown[0], theirs=shown[1], like=like)
+
+
+def _blocks_of(collection: Collection) -> str:
+    """Say how a collection is cut."""
+    if collection.grid:
+        counts = " x ".join(f"{len(axis) - 1:,}" for axis in collection.grid)
+        sides = tuple(int(np.diff(axis).max(initial=0)) for axis in collection.grid)
+        return f"{counts} blocks of at most {sides}"
+    count = len(collection.offsets) - 1
+    rows = f"{len(collection):,} rows in all, at most {collection.block_rows:,} each"
+    return f"{count:,} blocks of {rows}"
 
 
 def _same(block: Any) -> Any:

@@ -34,9 +34,22 @@ def concatenated(blocks: Sequence[Any]) -> Any:
     xarray's go along the first dimension.
     """
     library = _library_of(blocks[0])
+    _require_one_library(blocks)
     function = getattr(import_module(library), _CONCATENATE[library])
     options = {"dim": _dimension(blocks[0])} if library == "xarray" else {}
     return function(list(blocks), **options)
+
+
+def _require_one_library(blocks: Sequence[Any]) -> None:
+    """Raise `TypeError` for blocks of which no function makes one."""
+    first = _library_of(blocks[0])
+    for index, block in enumerate(blocks):
+        if _library_of(block) != first:
+            raise TypeError(
+                f"block {index} is a {type(block).__name__} of {_library_of(block)}, and block 0 a "
+                f"{type(blocks[0]).__name__} of {first}: blocks of two libraries do not become "
+                "one; convert them by map_blocks"
+            )
 
 
 def rows_of_opaque(block: Any) -> int:

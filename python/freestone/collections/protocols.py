@@ -55,6 +55,20 @@ class ArrayMethods(NDArrayOperatorsMixin):
         """Yield the arrays in blocks that it is made of."""
         raise NotImplementedError
 
+    # Blocks are not written into: `x += 1` makes another array and calls it x, as Dask's does.
+    __iadd__ = NDArrayOperatorsMixin.__add__
+    __isub__ = NDArrayOperatorsMixin.__sub__
+    __imul__ = NDArrayOperatorsMixin.__mul__
+    __imatmul__ = NDArrayOperatorsMixin.__matmul__
+    __itruediv__ = NDArrayOperatorsMixin.__truediv__
+    __ifloordiv__ = NDArrayOperatorsMixin.__floordiv__
+    __imod__ = NDArrayOperatorsMixin.__mod__
+    __ilshift__ = NDArrayOperatorsMixin.__lshift__
+    __irshift__ = NDArrayOperatorsMixin.__rshift__
+    __iand__ = NDArrayOperatorsMixin.__and__
+    __ixor__ = NDArrayOperatorsMixin.__xor__
+    __ior__ = NDArrayOperatorsMixin.__or__
+
     # Equality is elementwise; arrays are still told apart as objects.
     __hash__ = object.__hash__
 
@@ -77,6 +91,8 @@ class ArrayMethods(NDArrayOperatorsMixin):
         if (kind == "i" and exponent == 2) or (kind and is_real and exponent in _POWERS):
             return _POWERS[exponent](self)
         return np.power(self, exponent)  # type: ignore[call-overload]
+
+    __ipow__ = __pow__
 
     def sum(self, axis: int | None = None, **options: Any) -> Any:
         """Sum all cells, or along an axis; see `numpy.sum`."""
@@ -151,6 +167,19 @@ class ArrayMethods(NDArrayOperatorsMixin):
         """Permute the axes: a tuple, or numbers one by one; see `numpy.transpose`."""
         given = axes[0] if len(axes) == 1 else axes
         return np.transpose(self, given or None)  # type: ignore[call-overload]
+
+    def item(self) -> Any:
+        """Return the only element as a number of Python's; of several, raise `ValueError`."""
+        return np.asarray(self).item()
+
+    def tolist(self) -> Any:
+        """Return all elements here, as nested lists of numbers of Python's."""
+        return np.asarray(self).tolist()
+
+    @property
+    def itemsize(self) -> int:
+        """The bytes of an element."""
+        return int(self.dtype.itemsize)  # type: ignore[attr-defined]
 
     @property
     def size(self) -> int:

@@ -78,6 +78,7 @@
     │   ├── NoSpawnError (RuntimeError)         no process can be started in mid-run
     │   ├── NoThreadsError (RuntimeError)       this MPI is not for several threads
     │   ├── RegistrationError (ValueError)      data is registered differently on two ranks
+    │   ├── SavedStateError (ValueError)        a job's saved state is damaged
     │   ├── CheckpointSkippedError (RuntimeError)  a rank has skipped the head of a step
     │   ├── ResizeTimeoutError (TimeoutError)   other ranks did not answer in time
     │   ├── JoiningError (RuntimeError)         a joining rank can't take part in this yet
@@ -167,6 +168,7 @@ from freestone.errors.malleable import (
     NoThreadsError,
     RegistrationError,
     ResizeTimeoutError,
+    SavedStateError,
     SpawnFailedError,
 )
 from freestone.errors.service import ConnectError, NameTakenError, NotPublishedError
@@ -281,6 +283,7 @@ __all__ = [
     "RunOverError",
     "RunStuckError",
     "SamplesMissingError",
+    "SavedStateError",
     "SchemaError",
     "ScriptCompileError",
     "ScriptError",

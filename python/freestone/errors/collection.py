@@ -35,10 +35,12 @@ class BlockingError(CollectionError, ValueError):
     slug = "blocking"
     other: str
 
-    def __init__(self, collection: str, other: str, *, ours: str, theirs: str) -> None:
+    def __init__(
+        self, collection: str, other: str, *, ours: str, theirs: str, like: str = "offsets"
+    ) -> None:
         super().__init__(
             f"{collection!r} and {other!r} are cut differently: {ours} against {theirs}; give both "
-            "the same blocking, for instance with rechunk(other.offsets)",
+            f"the same blocking, for instance with rechunk(other.{like})",
             collection=collection,
             other=other,
         )

@@ -62,6 +62,19 @@ class ResizeTimeoutError(MalleableError, TimeoutError):
     timeout_s: float
 
 
+class SavedStateError(MalleableError, ValueError):
+    """A file is not the state of a job, or damaged.
+
+    Attributes
+    ----------
+    path : str
+        The file.
+    """
+
+    slug = "saved-state"
+    path: str
+
+
 class SpawnFailedError(MalleableError, RuntimeError):
     """New processes were refused, or ended before they had joined."""
 

@@ -174,8 +174,9 @@ class ClosedError(UsageError, RuntimeError):
 
     def __init__(self, action: str) -> None:
         super().__init__(
-            f"can't {action}: the cluster is closed; do it inside 'with freestone.Cluster():', or "
-            "keep what must outlive the cluster with keep='forever'",
+            f"can't {action}: the cluster is closed, or was stopped, or this program has closed "
+            "its connection; do it inside 'with freestone.Cluster():' or 'with "
+            "freestone.connect():', and keep what must outlive a cluster with keep='forever'",
             action=action,
         )
 

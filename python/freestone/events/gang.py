@@ -11,7 +11,7 @@ import pickle
 import socket
 import threading
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from freestone import _native
@@ -100,6 +100,8 @@ def spmd(
     own = each or [()] * ranks
     with open(os.memfd_create("begun"), "r+b", buffering=0) as begun:
         resolved = resolve(settings, ranks)
+        # An executor has one core.
+        resolved = replace(resolved, workers=resolved.workers or 1)
         place, watch = _place(workers, ranks, resolved, begun.fileno())
         futures = [
             client.submit(

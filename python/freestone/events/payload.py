@@ -1,7 +1,7 @@
 """What events carry, as bytes: arrays without a copy on the way in, all else by pickle.
 
 Called by the native half for what it does not do itself (numbers, booleans, text, bytes). The kinds
-up to 7 are those of the C header, which also knows how arrays begin: C gets those of its types as
+up to 11 are those of the C header, which also knows how arrays begin: C gets those of its types as
 such.
 """
 
@@ -17,9 +17,20 @@ from freestone import functions
 from freestone.errors import BadEventError
 
 INT, LONG, FLOAT, DOUBLE, BOOL = 1, 2, 3, 4, 7
+COMPLEX_FLOAT, COMPLEX_DOUBLE, INT8, INT16 = 8, 9, 10, 11
 ARRAY, PICKLE = 16, 18
 ALIGNMENT = 64
-_TYPES = {INT: np.int32, LONG: np.int64, FLOAT: np.float32, DOUBLE: np.float64, BOOL: np.bool_}
+_TYPES: dict[int, type[np.generic]] = {
+    INT: np.int32,
+    LONG: np.int64,
+    FLOAT: np.float32,
+    DOUBLE: np.float64,
+    BOOL: np.bool_,
+    COMPLEX_FLOAT: np.complex64,
+    COMPLEX_DOUBLE: np.complex128,
+    INT8: np.int8,
+    INT16: np.int16,
+}
 _HEAD = struct.Struct("<II")
 _LENGTH = struct.Struct("<Q")
 

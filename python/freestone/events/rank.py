@@ -10,6 +10,7 @@ from typing import Any, Final
 
 from freestone import _native
 from freestone._native.events import Event, TaskFuture
+from freestone.errors import BadEventError
 from freestone.events.coroutines import Arrival
 from freestone.events.tasks import Function, label_of
 from freestone.events.tracing import Recording
@@ -86,6 +87,8 @@ class Rank:
         greedy: bool = False,
         name: str | None = None,
         then: str | None = None,
+        at_least: int | None = None,
+        within_s: float | None = None,
     ) -> TaskFuture:
         """Submit a task, to run here when its events are there. Never waits.
 
@@ -108,6 +111,12 @@ class Rank:
             By what `is_submitted` and `remove` find it.
         then : str, optional
             The event that is fired at this rank when a call ends, with what it returned.
+        at_least : int, optional
+            A greedy task waits until so many events are there, of all dependencies together: events
+            come in batches.
+        within_s : float, optional
+            For how many seconds the first event of a batch waits at most; needed with `at_least`. A
+            batch still has an event for each dependency.
 
         Returns
         -------
@@ -117,7 +126,8 @@ class Rank:
         Raises
         ------
         ValueError
-            If a source is no rank of the run.
+            If a source is no rank of the run, or only one of `at_least` and `within_s` is given, or
+            they are and the task is not greedy.
         RunOverError
             If the run is over.
 
@@ -133,7 +143,13 @@ class Rank:
         if self._recording is not None:
             called = self._recording.traced(called, label)
         return self._native.submit(
-            called, list(on), persistent=persistent, greedy=greedy, name=name, label=label
+            called,
+            list(on),
+            persistent=persistent,
+            greedy=greedy,
+            name=name,
+            label=label,
+            batch=_batch(at_least, within_s),
         )
 
     def submit_rest(self, rest: Function, on: Dependencies, label: str) -> None:
@@ -283,6 +299,10 @@ class Rank:
         """Take a lock if no other task has it; whether this one has it now."""
         return self._native.try_lock(name)
 
+    def holds_lock(self, name: str) -> bool:
+        """Tell whether this task, or the program, has a lock."""
+        return self._native.holds_lock(name)
+
     def unlock(self, name: str) -> None:
         """Let go of a lock."""
         self._native.unlock(name)
@@ -347,6 +367,38 @@ class Rank:
         """
         self._native.drain()
 
+    @property
+    def workers(self) -> int:
+        """How many tasks of this rank run at the same time."""
+        return self._native.workers
+
+    @property
+    def worker(self) -> int | None:
+        """The number of the worker that runs this task, from 0; None outside of tasks.
+
+        A task that waits may go on as another worker.
+        """
+        return self._native.worker
+
+    @property
+    def cores(self) -> list[int] | None:
+        """The core on which each worker stays; None if they are not mapped."""
+        cores = [self._native.core(worker) for worker in range(self.workers)]
+        return [core for core in cores if core is not None] or None
+
+    def statistics(self) -> dict[str, int]:
+        """Return what this rank has done and is doing.
+
+        Returns
+        -------
+        dict of str to int
+            ``fired``, events at other ranks, one for each target; ``arrived``, events from all
+            ranks, this one included; ``tasks`` that have been called; tasks ``waiting`` for events,
+            and ``ready`` for a worker; events ``unconsumed``; ``workers``, and how many are
+            ``busy``.
+        """
+        return self._native.statistics()
+
     def report(self) -> str:
         """Say what waits on this rank, and for what."""
         return self._native.report()
@@ -365,6 +417,17 @@ def current() -> Rank:
         raise RuntimeError("no rank runs here: call this in the program or a task of ev.run()")
     found: Rank = rank
     return found
+
+
+def _batch(at_least: int | None, within_s: float | None) -> tuple[int, float] | None:
+    if at_least is None and within_s is None:
+        return None
+    if at_least is None or within_s is None or at_least < 1 or within_s < 0:
+        raise BadEventError(
+            f"at_least={at_least}, within_s={within_s}: a batch has a number of events, 1 or more, "
+            "and a time in seconds after which fewer are enough; give both"
+        )
+    return at_least, within_s
 
 
 def _call_then(rank: Rank, function: Function, then: str, *events: Event) -> Any:

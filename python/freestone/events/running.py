@@ -27,6 +27,8 @@ def run(
     args: Sequence[Any] = (),
     threads: bool = False,
     workers: int | None = None,
+    mapping: str | None = None,
+    report_mapping: bool | None = None,
     progress: str | None = None,
     spin_us: int | None = None,
     arena: int | str | None = None,
@@ -54,7 +56,13 @@ def run(
         have to call this, and events are messages of the MPI that the program uses itself, by
         mpi4py or otherwise.
     workers : int, optional
-        How many tasks of a rank run at the same time; 1 by default.
+        How many tasks of a rank run at the same time; by default as many as it has cores: those to
+        which a launcher has bound it, else its part of those of its machine.
+    mapping : {"none", "linear"}, optional
+        Where workers run: on any core of the rank (the default), or each on one of its cores, the
+        first worker on the first.
+    report_mapping : bool, optional
+        Each rank says on stderr on which cores its workers are.
     progress : {"worker", "thread"}, optional
         Who looks for what arrives: a worker that has nothing else to do (the default), or a thread
         of its own.
@@ -103,8 +111,9 @@ def run(
     `main` returned on this rank, and None for the others. Such a run, and no other, can be joined
     while it is on.
 
-    What is not given is taken from the environment: ``FREESTONE_EVENTS_WORKERS``, ``..._PROGRESS``,
-    ``..._SPIN_US``, ``..._ARENA``, ``..._STUCK_S``, ``..._SEND_TIMEOUT_S`` and ``..._TRACE``.
+    What is not given is taken from the environment: ``FREESTONE_EVENTS_WORKERS``, ``..._MAPPING``,
+    ``..._REPORT_MAPPING``, ``..._PROGRESS``, ``..._SPIN_US``, ``..._ARENA``, ``..._STUCK_S``,
+    ``..._SEND_TIMEOUT_S`` and ``..._TRACE``.
 
     Examples
     --------
@@ -124,6 +133,8 @@ def run(
         raise ConfigurationError(text, key="comm", origin="comm")
     given = {
         "workers": workers,
+        "mapping": mapping,
+        "report_mapping": report_mapping,
         "progress": progress,
         "spin_us": spin_us,
         "arena": arena,

@@ -12,13 +12,17 @@ from freestone.units import parse_nbytes
 
 PREFIX = "FREESTONE_EVENTS_"
 PROGRESS = ("worker", "thread")
+MAPPINGS = ("none", "linear")
+_FLAGS = {"1": True, "true": True, "True": True, "0": False, "false": False, "False": False}
 
 
 @dataclass(frozen=True)
 class Settings:
     """How ranks run; see `freestone.events.run`."""
 
-    workers: int = 1
+    workers: int | None = None
+    mapping: str = "none"
+    report_mapping: bool = False
     progress: str = "worker"
     spin_us: int = 50
     arena: int = 1 << 30
@@ -31,6 +35,8 @@ class Settings:
         """Return them as the native half wants them."""
         return {
             "workers": self.workers,
+            "is_mapped": self.mapping == "linear",
+            "report_mapping": self.report_mapping,
             "thread": self.progress == "thread",
             "spin_us": self.spin_us,
             "stuck_s": self.stuck_s,
@@ -81,10 +87,19 @@ def _at_least(least: float, kind: Any) -> Any:
     return parse
 
 
-def _progress(value: str) -> str:
-    if value not in PROGRESS:
-        raise ValueError(f"must be one of {', '.join(PROGRESS)}")
-    return value
+def _one_of(words: tuple[str, ...]) -> Any:
+    def parse(value: str) -> str:
+        if value not in words:
+            raise ValueError(f"must be one of {', '.join(words)}")
+        return value
+
+    return parse
+
+
+def _flag(value: Any) -> bool:
+    if str(value) not in _FLAGS:
+        raise ValueError("must be true or false")
+    return _FLAGS[str(value)]
 
 
 def _trace(value: Any) -> str:
@@ -96,7 +111,9 @@ def _trace(value: Any) -> str:
 
 _PARSERS: dict[str, Any] = {
     "workers": _at_least(1, int),
-    "progress": _progress,
+    "mapping": _one_of(MAPPINGS),
+    "report_mapping": _flag,
+    "progress": _one_of(PROGRESS),
     "spin_us": _at_least(0, int),
     "arena": parse_nbytes,
     "stuck_s": _at_least(0.01, float),

@@ -154,8 +154,18 @@ class Access:
         return json.dumps(about, indent=1)
 
     def write(self, path: str | os.PathLike[str]) -> Path:
-        """Write a file that only this user can read."""
-        return _write_private(Path(path), self.text())
+        """Write a file that only this user can read.
+
+        Raises
+        ------
+        UsageError
+            If it can't be written.
+        """
+        try:
+            return _write_private(Path(path), self.text())
+        except OSError as error:
+            problem = f"the access file {path} can't be written: {error.strerror}"
+            raise UsageError(f"{problem}; choose another path") from error
 
     @classmethod
     def read(cls, path: str | os.PathLike[str]) -> Access:

@@ -13,7 +13,7 @@ from freestone.config import Config
 from freestone.errors import ClusterStartError
 from freestone.observe.control import JOURNALED
 
-__all__ = ["JOURNAL", "Folders", "disk_dir_of", "journal_dir", "runtime_dir"]
+__all__ = ["JOURNAL", "Folders", "disk_dir_of", "journal_dir", "made_runtime_dir", "runtime_dir"]
 
 _SHARED_MEMORY = Path("/dev/shm")
 JOURNAL = "journal"
@@ -27,6 +27,17 @@ def runtime_dir(config: Config | None = None) -> Path:
         return Path(config.folder).resolve()
     base = os.environ.get("XDG_RUNTIME_DIR") or tempfile.gettempdir()
     return Path(base) / f"freestone-{os.getuid()}"
+
+
+def made_runtime_dir(config: Config | None = None) -> Path:
+    """Return the folder of `runtime_dir`, which is made if it is not there, as after a reboot.
+
+    Raises
+    ------
+    ClusterStartError
+        When it is a link, or others may write to it.
+    """
+    return _private(runtime_dir(config))
 
 
 def journal_dir(config: Config, name: str) -> Path:

@@ -16,12 +16,13 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+from freestone import _native
 from freestone.config import Config
 from freestone.errors import ClosedError, ClusterStartError, ConfigurationError, UsageError
 from freestone.hosts import node as nodes
 from freestone.hosts.access import Access, Authority
 from freestone.hosts.engine import Host
-from freestone.hosts.folders import JOURNAL, Folders, runtime_dir
+from freestone.hosts.folders import Folders, runtime_dir
 from freestone.hosts.naming import HeldName
 from freestone.hosts.node import (
     Node,
@@ -363,8 +364,14 @@ class LocalWorkers:
         with self.starting:
             self.closing.set()
 
-    def close(self) -> None:
-        """Wait for the workers, kill those that stay, remove what they left."""
+    def close(self, *, in_order: bool = False) -> None:
+        """Wait for the workers, kill those that stay, remove what they left.
+
+        Parameters
+        ----------
+        in_order
+            Nobody is to go on with this cluster: its journal goes, too.
+        """
         self.start_closing()
         if self.control is not None:
             self.control.close()
@@ -378,13 +385,15 @@ class LocalWorkers:
             except subprocess.TimeoutExpired:
                 process.kill()
                 process.wait()
+        if in_order:
+            self._remove_journal()
         self.folders.remove()
 
-    def forget_journal(self) -> None:
-        """Have nobody go on with this cluster, which has ended in order."""
+    def _remove_journal(self) -> None:
+        # The next process that serves by this name may have it already.
         if self.journal is not None:
-            for name in (JOURNAL, _ACCESS, _AUTHORITY):
-                (self.journal / name).unlink(missing_ok=True)
+            with contextlib.suppress(OSError):
+                _native.folders.OwnedFolder.take(str(self.journal)).remove()
 
 
 @contextlib.contextmanager

@@ -9,7 +9,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from freestone import plugins
-from freestone.errors import FormatError, UsageError, did_you_mean
+from freestone.errors import FileMissingError, FormatError, UsageError, did_you_mean
 from freestone.io.compressed import CompressedLocation
 from freestone.io.dataset import Dataset
 from freestone.io.formats import Format, format_of
@@ -54,7 +54,13 @@ def open_dataset(
         Those of the format.
     """
     location = locate(url)
-    found = format_of(location.name, format)
+    try:
+        found = format_of(location.name, format)
+    except UsageError:
+        # A name that says no format may be a mistake: then there is no such file.
+        if location.path is not None and not os.path.lexists(location.path):
+            raise FileMissingError(location.url) from None
+        raise
     _check(found.open_dataset, options, f"read {location.url}")
     kind = options.get("kind")
     if kind not in (None, *KINDS):

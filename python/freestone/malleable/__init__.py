@@ -20,6 +20,7 @@ from freestone.malleable.arrays import Array
 from freestone.malleable.config import Config
 from freestone.malleable.method import METHODS, Method
 from freestone.malleable.record import Replicated, Resized
+from freestone.malleable.states import Saved
 from freestone.malleable.targets import (
     Deadline,
     Efficiency,
@@ -43,6 +44,7 @@ __all__ = [
     "Replicated",
     "Request",
     "Resized",
+    "Saved",
     "Schedule",
     "Signals",
     "Source",

@@ -124,6 +124,14 @@ class Array:
         self._given_before = [root for root in given if root() is not None]
         self._given = []
 
+    def part(self, index: int) -> Any:
+        """Return the bytes of a part that this rank has, of dtype uint8, in place."""
+        return self.storages[index].view(*self.held(index))
+
+    def edges(self) -> dict[int, int]:
+        """Return the elements before this rank's first row and behind its last, of a matrix."""
+        return dict(zip((self._start, self._stop), self._elements, strict=True))
+
     def fill(self, local: Any) -> None:
         """Put this rank's rows into the storages."""
         for index, values in enumerate(pieces(local)):
@@ -199,7 +207,7 @@ class Array:
             raise not_joined(f"{self.name!r}")
 
     def _view(self, index: int) -> Any:
-        return self.storages[index].view(*self.held(index)).view(self.form.parts[index].dtype)
+        return self.part(index).view(self.form.parts[index].dtype)
 
     def _assemble(self) -> Any:
         roots = [storage.apart(*self.held(index)) for index, storage in enumerate(self.storages)]

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from pathlib import Path
 
 from freestone.errors import ConfigurationError
 from freestone.malleable.config import Config
 from freestone.malleable.method import Method
+from freestone.malleable.resize import has_threads
 
 __all__ = ["Chooser"]
 
@@ -23,10 +25,16 @@ class Chooser:
     """
 
     def __init__(self, config: Config) -> None:
-        self._share = config.share
+        self._method, self._share = config.method, config.share
         self._table: dict[str, list[tuple[int, int, Method]]] = {}
         if config.measurements is not None:
             self._table = _read(Path(config.measurements))
+
+    def method(self, before: int, after: int, hosts: Sequence[str]) -> Method:
+        """Return the settings' method, or else the one that fits sizes, hosts and MPI."""
+        if isinstance(self._method, Method):
+            return self._method
+        return self.choose(before, after, len(set(hosts)), has_threads())
 
     def choose(self, before: int, after: int, hosts: int, has_threads: bool) -> Method:
         """Return the method for a pair of sizes.

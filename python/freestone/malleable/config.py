@@ -62,6 +62,14 @@ class Config:
         The table of preferred methods that ``freestone malleable analyse`` writes.
     on_resize : callable, optional
         Called on rank 0 with the record of each resize, done or failed.
+    saves : path, optional
+        The file of the job's state, on a file system that all ranks see. If it is there, the job
+        goes on from it; `World.save` and `save_every` replace it; it is removed when the job ends
+        in order.
+    save_every : int, optional
+        Save the state at the head of a step, every so many steps.
+    load : path, optional
+        A saved state to go on from where `saves` is not there; it is read only.
     trace : path, optional
         Write a timeline of the resizes to this file on rank 0, for Perfetto: when processes were
         spawned, data moved, and the job switched. Its name ends in ``.json``.
@@ -85,10 +93,13 @@ class Config:
     spawn_timeout_s: float = 60.0
     measurements: str | os.PathLike[str] | None = None
     on_resize: Callable[[Any], None] | None = None
+    saves: str | os.PathLike[str] | None = None
+    save_every: int | None = None
+    load: str | os.PathLike[str] | None = None
     trace: str | os.PathLike[str] | None = None
 
     def __post_init__(self) -> None:
-        for key in ("rows", "check_every"):
+        for key in ("rows", "check_every", "save_every"):
             value = getattr(self, key)
             if value is not None and not is_whole(value, 1):
                 raise _wrong(key, value, "a whole number of at least 1")
@@ -111,10 +122,27 @@ class Config:
         is_path = isinstance(self.measurements, str | os.PathLike)
         if self.measurements is not None and not (is_path and Path(self.measurements).is_file()):
             raise _wrong("measurements", self.measurements, "a file that exists")
+        self._check_states()
         is_path = isinstance(self.trace, str | os.PathLike)
         if self.trace is not None and not (is_path and Path(self.trace).suffix == ".json"):
             raise _wrong("trace", self.trace, "a file whose name ends in .json")
         object.__setattr__(self, "targets", self._sources())
+
+    def _check_states(self) -> None:
+        if self.saves is None and self.save_every is not None:
+            raise _wrong("save_every", self.save_every, "with saves=, which names the file")
+        for key in ("saves", "load"):
+            value = getattr(self, key)
+            if value is None:
+                continue
+            if not isinstance(value, str | os.PathLike):
+                raise _wrong(key, value, "a file")
+            path = Path(value).resolve()
+            if key == "load" and not path.is_file():
+                raise _wrong(key, value, "a file that exists")
+            if path.is_dir() or not path.parent.is_dir():
+                raise _wrong(key, value, "a file in a folder that exists")
+            object.__setattr__(self, key, path)
 
     def _check_slots(self) -> None:
         counts = list(self.slots.values()) if isinstance(self.slots, Mapping) else [self.slots]
@@ -151,6 +179,11 @@ class Config:
         if self.places is not None and largest > self.places:
             raise _wrong("targets", largest, f"at most the {self.places} slots there are")
         return sources
+
+    @property
+    def states(self) -> tuple[Path | None, ...]:
+        """The files that the job may go on from, the first before the second."""
+        return self.saves, self.load  # type: ignore[return-value]
 
     @property
     def sources(self) -> tuple[Source, ...]:

@@ -2,22 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
-from freestone.errors import JoiningError, RegistrationError
+from freestone.errors import JoiningError
 from freestone.malleable import spawning, together
-from freestone.malleable.arrays import Array, Kind
+from freestone.malleable.entering import Entering
 from freestone.malleable.joining_rank import JoiningRank
-from freestone.malleable.path import Path, label_of
+from freestone.malleable.path import Path
 from freestone.malleable.planning import Blueprint
-from freestone.malleable.registering import again
 from freestone.malleable.transfer import Transfer, make_arrays
 
 __all__ = ["Joining"]
 
 
-class Joining:
+class Joining(Entering):
     """What a program gets in a process that has not joined yet.
 
     Parameters
@@ -37,40 +35,15 @@ class Joining:
         The plan, and the groups of the sources, from then on.
     """
 
+    who = "a joining rank"
+    others = "the others"
     blueprint: Blueprint
     groups: list[int]
 
     def __init__(self, joining_rank: JoiningRank, timeout_s: float) -> None:
+        super().__init__(*joining_rank.prepare())
         self._joining_rank, self._timeout_s = joining_rank, timeout_s
-        self.arrays, self._path = joining_rank.prepare()
-        self._registered: set[str] = set()
-        self._calls = 0
         self.bridge: Any = None
-
-    def once(self, function: Callable[[], Any], loop: int) -> Any:
-        """Return what the others got from a call before a loop."""
-        call, self._calls = self._calls, self._calls + 1
-        return self._path.result(call, loop, label_of(function))
-
-    def register(self, name: str, kind: Kind, rows: int | None) -> Array:
-        """Return the array of a name, as the others have registered it."""
-        if name not in self.arrays:
-            self._require(name)
-        self._registered.add(name)
-        return again(self.arrays[name], kind, rows)
-
-    def replicate(self, name: str) -> None:
-        """See that the others have registered a value of a name."""
-        if name not in self._path.names:
-            self._require(name)
-        self._registered.add(name)
-
-    def _require(self, name: str) -> None:
-        problem = (
-            f"a joining rank registers {name!r}, which the others have not registered when they "
-            "came here; register the same on all ranks, in the same order"
-        )
-        raise RegistrationError(problem, name=name)
 
     def is_due_at(self, loop: int) -> bool:
         """Wait at the head of a loop; tell whether this process joins here, or goes on.
@@ -80,15 +53,8 @@ class Joining:
         RegistrationError
             If the program has not registered what the others have.
         """
-        if loop < self._path.loop:
+        if not self._is_at(loop):
             return False
-        for name in self._path.names:
-            if name not in self._registered:
-                raise RegistrationError(
-                    f"a joining rank came to loop {loop} without registering {name!r}, as the "
-                    "others did; register the same on all ranks, before the loop",
-                    name=name,
-                )
         self._joining_rank.arrive()
         while True:
             word = self._joining_rank.listen()
@@ -125,10 +91,3 @@ class Joining:
         transfer.finish_constants()
         transfer.move_variables()
         return transfer
-
-    def end_of_program(self) -> JoiningError:
-        """Return the error for a program that does not come to the loop of the others."""
-        return JoiningError(
-            f"a joining rank came to the end of its World and not to loop {self._path.loop}, which "
-            "the others are in; let every rank take the same way through the program"
-        )

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import math
 import pickle
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
 from freestone.errors import JoiningError
+from freestone.malleable import together
 
-__all__ = ["Once", "Path", "label_of", "not_joined", "packed"]
+__all__ = ["Once", "Path", "call_once", "label_of", "not_joined"]
 
 
 @dataclass(frozen=True)
@@ -49,7 +51,7 @@ class Path:
     names: tuple[str, ...]
     results: tuple[Once, ...]
 
-    def result(self, call: int, loop: int, label: str) -> Any:
+    def result(self, call: int, loop: int, label: str, who: str, others: str) -> Any:
         """Return what the others got from a call.
 
         Parameters
@@ -60,6 +62,8 @@ class Path:
             The loop that comes next.
         label : str
             The function's name.
+        who, others : str
+            Who calls, and who has called before, for the error.
 
         Raises
         ------
@@ -70,7 +74,7 @@ class Path:
         if done is None or (done.loop, done.label) != (loop, label):
             theirs = f"{done.label} before loop {done.loop}" if done else "no further one"
             raise JoiningError(
-                f"a joining rank calls {label} once before loop {loop}, where the others have "
+                f"{who} calls {label} once before loop {loop}, where {others} have "
                 f"called {theirs}; let every rank take the same way through the program"
             )
         return pickle.loads(done.packed)
@@ -81,7 +85,7 @@ def label_of(function: Callable[..., Any]) -> str:
     return getattr(function, "__qualname__", type(function).__qualname__)
 
 
-def packed(value: Any, label: str) -> tuple[bytes, str]:
+def _packed(value: Any, label: str) -> tuple[bytes, str]:
     """Return a result as joining ranks get it, and why it can't be had, if it can't."""
     try:
         return pickle.dumps(value), ""
@@ -93,10 +97,28 @@ def packed(value: Any, label: str) -> tuple[bytes, str]:
         )
 
 
+def call_once(comm: Any, loop: int, function: Callable[[], Any]) -> tuple[Once, Any]:
+    """Call a function on all ranks; return what is kept of it, and rank 0's result.
+
+    Raises
+    ------
+    JoiningError
+        On all ranks, if that can't be pickled.
+    """
+    label = label_of(function)
+    value = function()
+    mine = _packed(value, label) if comm.rank == 0 else None
+    data, problem = together.tell(comm, mine, math.inf, f"the result of {label}")
+    if problem:
+        raise JoiningError(problem)
+    return Once(loop, label, data), value if comm.rank == 0 else pickle.loads(data)
+
+
 def not_joined(what: str) -> JoiningError:
     """Return the error for what a joining rank can't know or have yet."""
     return JoiningError(
-        f"{what} is used by a joining rank before it has joined, at the head of the loop that the "
-        "others are in; up to there it has neither rows, values nor ranks: make what it needs by "
+        f"{what} is used by a joining rank, or after a restart, before it has come to the loop "
+        "that the others are, or were, in; up to there it has neither rows, values nor ranks: make "
+        "what it needs by "
         "world.once(f), whose result it gets, and put the rest under 'if not world.is_joining:'"
     )

@@ -6,6 +6,8 @@ import math
 import time
 from dataclasses import dataclass, field
 
+from freestone.malleable.targets import Status
+
 __all__ = ["Progress"]
 
 
@@ -43,6 +45,11 @@ class Progress:
         """Go on to the next loop from the middle of a step, which counts as done."""
         self.done += 1
         self.loop_over()
+
+    def status(self, due: int, total: int, size: int, slots: int | None, resizes: int) -> Status:
+        """Return what is known when `due` steps will be done, of `total`."""
+        elapsed_s, means_s = time.time() - self.began, self.means_s()
+        return Status(due, total, size, slots, elapsed_s, means_s, self.asked, resizes, self.since)
 
     def means_s(self) -> dict[int, float]:
         """Return how long a step took, by number of ranks."""

@@ -17,7 +17,7 @@ from freestone.malleable.plans import Rows
 from freestone.malleable.storage import reserve
 from freestone.malleable.transfer import make_arrays
 
-__all__ = ["Load", "again", "register", "unmovable"]
+__all__ = ["Load", "again", "dealt", "register", "unmovable"]
 
 Load = Callable[[int, int], Any]
 # What is an array of numbers and no more, by whatever name.
@@ -50,7 +50,7 @@ def register(
     RegistrationError
         On all ranks, if one has something else.
     """
-    layout = layouts.get(rows or 0) or _layout(rows or 0, membership.size, config)
+    layout = layouts.get(rows or 0) or dealt(rows or 0, membership.size, config)
     start, stop = layout.of(membership.rank)
     local, problem = _load(name, load, start, stop, rows)
     description = _agree(membership, config, name, kind, local, rows, problem)
@@ -96,7 +96,8 @@ def unmovable(membership: Membership, config: Config, arrays: Iterable[Array]) -
     )
 
 
-def _layout(rows: int, size: int, config: Config) -> Rows:
+def dealt(rows: int, size: int, config: Config) -> Rows:
+    """Return how rows are dealt to the ranks that a job begins with."""
     if isinstance(config.balance, str):
         return plans.even(rows, size)
     return plans.weighted(rows, list(config.balance)[:size])

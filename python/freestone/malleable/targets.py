@@ -7,7 +7,7 @@ import math
 import os
 import signal
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -16,7 +16,17 @@ import numpy as np
 from freestone.errors import ConfigurationError
 from freestone.malleable.method import Method
 
-__all__ = ["Deadline", "Efficiency", "File", "Request", "Schedule", "Signals", "Source", "Status"]
+__all__ = [
+    "Deadline",
+    "Efficiency",
+    "File",
+    "Request",
+    "Schedule",
+    "Signals",
+    "Source",
+    "Status",
+    "first_request",
+]
 
 
 def is_whole(value: Any, least: int) -> bool:
@@ -306,3 +316,14 @@ class Deadline(Source):
         if status.size > 1 and 2.2 * needed < left:
             return Request(status.size // 2)
         return None
+
+
+def first_request(sources: Iterable[Source], rank: int, status: Status) -> Request | None:
+    """Return what the first source wants that wants something, of those that are asked here."""
+    for source in sources:
+        if rank > 0 and not source.asks_everywhere:
+            continue
+        request = source.ask(status)
+        if request is not None:
+            return request
+    return None

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import math
-import pickle
+import os
 import time
 from collections.abc import Callable, Iterator, Mapping
 from types import TracebackType
@@ -11,11 +10,7 @@ from typing import Any, TypeVar, cast
 
 from freestone.errors import (
     CheckpointSkippedError,
-    ConfigurationError,
-    EngineMissingError,
-    JoiningError,
     MalleableError,
-    NoThreadsError,
     RegistrationError,
 )
 from freestone.malleable import misuse, plans, registering, timeline, together
@@ -27,18 +22,20 @@ from freestone.malleable.joining import Joining
 from freestone.malleable.joining_rank import end, pending
 from freestone.malleable.membership import Membership, next_membership, own_host
 from freestone.malleable.method import METHODS, Method
-from freestone.malleable.path import Once, Path, label_of, not_joined, packed
+from freestone.malleable.path import Once, Path, call_once, label_of, not_joined
 from freestone.malleable.progress import Progress
 from freestone.malleable.record import Replicated, Resized
 from freestone.malleable.registering import Load
-from freestone.malleable.resize import Resize, has_threads
-from freestone.malleable.targets import Request, Status
+from freestone.malleable.resize import Resize
+from freestone.malleable.restoring import Restoring, find
+from freestone.malleable.saving import Saver, Snapshot
+from freestone.malleable.starting import check_threads, first_membership
+from freestone.malleable.targets import Request, first_request
 from freestone.malleable.transfer import Transfer
 
 __all__ = ["World"]
 
 T = TypeVar("T")
-_CURE = "pip install mpi4py mpich, and start the program by mpiexec -n 2 python -m mpi4py ..."
 
 
 class _Leave(BaseException):
@@ -73,11 +70,15 @@ class World:
         after a resize. Rebuild then what is derived from ``local`` and not registered.
     resizes : list of Resized
         Resizes that were carried out, or failed.
+    saved : list of Saved
+        States that were saved, or could not be, since this process takes part.
 
     Raises
     ------
     ConfigurationError
         If a setting makes no sense.
+    SavedStateError
+        If the file that the job is to go on from is damaged.
     EngineMissingError
         Without mpi4py.
     NoThreadsError
@@ -108,15 +109,21 @@ class World:
         self._resize: Resize | None = None
         self._again: Request | None = None
         self._results: list[Once] = []
+        self._saver = Saver(self._config, self._snapshot)
+        self.saved = self._saver.saved
         self._is_entered = self._is_in_loop = self._has_to_leave = self._closed = False
         joining_rank = pending()
-        self._check_threads()
+        check_threads(self._config)
         self._chooser = Chooser(self._config)
-        self._joining: Joining | None = None
+        self._joining: Joining | Restoring | None = None
         if joining_rank is None:
-            self._take_part(self._first(comm), is_primed=False)
+            membership = first_membership(comm, self._config, self._host)
+            self._joining = find(self._config.states, membership, self._config.timeout_s)
+            if self._joining is None:
+                self._take_part(membership, is_primed=False)
         else:
             self._joining = Joining(joining_rank, self._config.timeout_s)
+        if self._joining is not None:
             self._arrays = self._joining.arrays
         for source in self._config.sources:
             source.open()
@@ -130,7 +137,7 @@ class World:
 
     @property
     def is_joining(self) -> bool:
-        """Whether this process was spawned for a resize and has not joined the others' loop yet."""
+        """Whether this process was spawned, or goes on from a saved state, and is not there yet."""
         return self._joining is not None
 
     @property
@@ -228,20 +235,14 @@ class World:
 
         Notes
         -----
-        A broadcast of the result, which is kept for as long as the job lives.
+        A broadcast of the result, which is kept while the job lives.
         """
-        label = label_of(function)
-        self._require_no_loop(f"{label} is called once")
+        self._require_no_loop(f"{label_of(function)} is called once")
         if self._joining is not None:
             return cast(T, self._joining.once(function, self._seen))
-        value = function()
-        mine = packed(value, label) if self.rank == 0 else None
-        what = f"the result of {label}"
-        data, problem = together.tell(self._membership.data, mine, math.inf, what)
-        if problem:
-            raise JoiningError(problem)
-        self._results.append(Once(self._seen, label, data))
-        return value if self.rank == 0 else cast(T, pickle.loads(data))
+        made, value = call_once(self._membership.data, self._seen, function)
+        self._results.append(made)
+        return cast(T, value)
 
     def _require_no_loop(self, what: str) -> None:
         if self._is_in_loop:
@@ -274,14 +275,19 @@ class World:
         if self._joining is not None:
             if not self._joining.is_due_at(loop):
                 return
-            self._join(self._joining)
+            if isinstance(self._joining, Restoring):
+                self._restore(self._joining)
+            else:
+                self._join(self._joining)
         # The one before may not be closed yet, if it was left by break.
         self._leave_loop(loop - 1)
         self._is_in_loop = True
         self._total = self._progress.done - self._progress.index + total
         try:
             while self._progress.index < total:
+                self._saver.save_if_asked()
                 self._checkpoint()
+                self._saver.save_if_due(self._progress.done)
                 head = time.perf_counter()
                 yield self._progress.index
                 self._require_loop(loop)
@@ -289,6 +295,7 @@ class World:
                 if self.changed:
                     misuse.warn_of_stale(self._arrays.values())
                 self.changed = False
+            self._saver.save_if_asked()
             self._progress.loop_over()
         finally:
             self._leave_loop(loop)
@@ -296,6 +303,7 @@ class World:
     def _leave_loop(self, loop: int) -> None:
         """Go on to the next loop, if this one was left in the middle of a step."""
         self._is_in_loop = False
+        self._saver.forget()
         if self._progress.loop == loop and not self._has_to_leave:
             self._progress.break_off()
 
@@ -305,27 +313,6 @@ class World:
             raise CheckpointSkippedError(problem, steps=(self._progress.done, self._progress.done))
 
     # The start.
-
-    def _first(self, comm: Any) -> Membership:
-        try:
-            from mpi4py import MPI
-        except ImportError as error:
-            raise EngineMissingError(engine="MPI", missing=str(error), cure=_CURE) from error
-        ranks = MPI.COMM_WORLD if comm is None else comm
-        places = self._config.places
-        if places is not None and ranks.size > places:
-            problem = f"the job begins with {ranks.size} ranks, and there is room for {places}"
-            raise ConfigurationError(f"{problem} (see slots and balance)", key="slots", origin="")
-        return Membership.first(ranks, self._host)
-
-    def _check_threads(self) -> None:
-        method = self._config.method
-        if isinstance(method, Method) and method.is_overlapped and not has_threads():
-            problem = (
-                f"{method} needs MPI_THREAD_MULTIPLE, and MPI was started with less; set "
-                "mpi4py.rc.thread_level = 'multiple', or take a method that ends in 'sync'"
-            )
-            raise NoThreadsError(problem)
 
     def _join(self, joining: Joining) -> None:
         """Take part in the resize that this process was spawned for."""
@@ -341,6 +328,42 @@ class World:
             raise MalleableError("a joining rank got no rank (a bug; please report it)")
         self._joining = None
         self._take_part(membership, is_primed=True)
+
+    def _restore(self, restoring: Restoring) -> None:
+        """Have the rows and values of a saved state, and go on at its step."""
+        contents = restoring.contents
+        self._layouts = restoring.read(self._config)
+        self._progress, self._results = contents.progress, list(contents.way.results)
+        for name, item in self._replicated.items():
+            item.adopt(contents.values[name])
+        self._joining = None
+        self._take_part(restoring.membership, is_primed=False)
+
+    def save(self, path: str | os.PathLike[str] | None = None) -> None:
+        """Save all registered data and the step, at the head of the next step or the loop's end.
+
+        Parameters
+        ----------
+        path : path, optional
+            By default that of the setting ``saves``; replaced once the new one is on the disk.
+
+        Raises
+        ------
+        MalleableError
+            Outside of a loop.
+        ConfigurationError
+            Without a file.
+
+        Notes
+        -----
+        All ranks call it in the same step, and wait until each has written its rows. If that fails,
+        the job goes on with a message, and the file that was there stays. See `saved`.
+        """
+        self._saver.ask(path, is_in_loop=self._is_in_loop)
+
+    def _snapshot(self) -> Snapshot:
+        values = {name: item.value for name, item in self._replicated.items()}
+        return Snapshot(self._membership, self._arrays, self._path(), self._progress, values)
 
     def _register(self, name: str, kind: Kind, load: Load, rows: int | None) -> Array:
         if self._joining is not None:
@@ -387,36 +410,14 @@ class World:
         request = self._again or self._ask(due)
         if request is None or request.size == self.size:
             return Word(self._progress.done)
-        method = request.method or self._method_for(request.size)
+        chosen = self._chooser.method(self.size, request.size, self._membership.hosts)
+        method = request.method or chosen
         return Word(self._progress.done, request.size, METHODS.index(method))
 
     def _ask(self, due: int) -> Request | None:
-        progress = self._progress
-        status = Status(
-            due,
-            self._total,
-            self.size,
-            self._config.places,
-            time.time() - progress.began,
-            progress.means_s(),
-            progress.asked,
-            len(self.resizes),
-            progress.since,
-        )
-        for source in self._config.sources:
-            if self.rank > 0 and not source.asks_everywhere:
-                continue
-            request = source.ask(status)
-            if request is not None:
-                return request
-        return None
-
-    def _method_for(self, size: int) -> Method:
-        method = self._config.method
-        if isinstance(method, Method):
-            return method
-        hosts = len(set(self._membership.hosts))
-        return self._chooser.choose(self.size, size, hosts, has_threads())
+        given = (self._total, self.size, self._config.places, len(self.resizes))
+        status = self._progress.status(due, *given)
+        return first_request(self._config.sources, self.rank, status)
 
     def _act(self, word: Word) -> None:
         """Do what all ranks have agreed on, once all of them have come to this step."""
@@ -590,6 +591,7 @@ class World:
         if self.rank == 0:
             for source in self._config.sources:
                 source.finish()
+            self._saver.remove()
 
     def __repr__(self) -> str:
         if self._joining is not None:

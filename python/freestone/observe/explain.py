@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from freestone.observe import html
@@ -12,6 +12,9 @@ from freestone.observe.calls import call_text
 from freestone.units import format_nbytes, format_seconds
 
 __all__ = ["Attempt", "Awaited", "Explanation", "Pause"]
+
+# Of an exception's message, so many characters are shown.
+_SHOWN_OF_ERROR = 200
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -154,6 +157,10 @@ class Explanation:
         Bytes of its output, if known.
     slots : int or None
         Calls that the cluster's workers run at once, if known; with none, it waits for a worker.
+    error : str
+        How it failed, in a line.
+    dependent : str
+        The function that was asked about, if it was not called because the task failed.
     """
 
     stage: str
@@ -170,6 +177,8 @@ class Explanation:
     replicas: tuple[str, ...] = ()
     nbytes: int | None = None
     slots: int | None = None
+    error: str = ""
+    dependent: str = ""
 
     @classmethod
     def from_dict(cls, figures: Mapping[str, Any]) -> Explanation:
@@ -180,6 +189,22 @@ class Explanation:
         awaited = tuple(Awaited.from_dict(task, now_ns) for task in figures.get("awaited", ()))
         given = {**_readable(figures, now_ns), **lists}
         return cls(**{**given, "attempts": attempts, "awaited": awaited})
+
+    def with_error(self, error: BaseException, dependent: str = "") -> Explanation:
+        """Return it with what the program knows of the failure.
+
+        Parameters
+        ----------
+        error
+            What the future's `exception` returns.
+        dependent
+            The function that was asked about, if the task that failed makes an input of it.
+        """
+        first = (str(error).splitlines() or [""])[0]
+        text = f"{type(error).__name__}: {first:.{_SHOWN_OF_ERROR}}".removesuffix(": ")
+        # The arguments that the program knows are those of the call that was asked about.
+        call = "" if dependent else self.call
+        return replace(self, error=text, dependent=dependent, call=call)
 
     def __str__(self) -> str:
         """Tell it in sentences: its state, a line for each attempt that is known, its output."""
@@ -225,13 +250,19 @@ def _state(explanation: Explanation) -> str:
         "ready": f"{who} is ready and waits for {_room(explanation)}",
         "assigned": f"{who} is at {_last_worker(explanation)}",
         "done": f"{who} is done" if runs else f"{who} is done: a retained block answered it",
-        "failed": f"{who} failed after {_count(runs, 'attempt')}"
-        if runs
-        else f"{who} failed before it was tried",
+        "failed": _failure(explanation, who, runs),
         "cancelled": f"{who} was cancelled, or a task whose output it takes",
         "released": f"{who} is done and its output was released: nothing needed it any more",
         "block": f"{who} is there: it was put, or the task that made it has been forgotten",
     }.get(explanation.stage, f"{who} is {explanation.stage}")
+
+
+def _failure(explanation: Explanation, who: str, runs: int) -> str:
+    when = f"after {_count(runs, 'attempt')}" if runs else "before it was tried"
+    error = f": {explanation.error}" if explanation.error else ""
+    dependent = explanation.dependent
+    asked = f"{dependent} was not called, because an input is missing: " if dependent else ""
+    return f"{asked}{who} failed {when}{error}"
 
 
 def _inputs(explanation: Explanation) -> str:

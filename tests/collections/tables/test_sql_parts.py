@@ -56,14 +56,24 @@ BY_PARTS = [
     "select u.n, m.n as c from m join u on u.s = m.p order by all",
     "with k as (select s, sum(a) a from t group by s) "
     "select t.s, k.a, typeof(k.a), sum(x) from t join k using (s) group by all order by all",
+    "select max(c), sum(h) // 2 from (select s, count(*) c, sum(a) h from t group by s)",
+    "select k.q, u.n from (select s, max(a) from t group by all) k(p, q) join u on u.s = k.p "
+    "order by all",
+    "select b, sum(m) v from (select b, max(c) m "
+    "from (select b, s, count(*) c from t group by b, s) group by b) group by b order by b",
+    "select count(*) from (select distinct s, b from t)",
+    "with k as (select s, b, sum(a) a from t group by s, b) "
+    "select count(*), max(v) from (select b, sum(a)::bigint v from k group by b)",
+    "select b, count(r) from (select b, row_number() over (partition by a) r from t) group by b "
+    "order by b",
+    "select string_agg(s, '') from (select s from t order by s)",
+    "select x.n, y.n as m from (select count(*) n from t) x, (select count(distinct a) n from t) y",
 ]
 AT_ONCE = [
     "select count(*) from u join u z using (s) where u.w in (select a from t)",
     "select median(x), count(distinct a) from t",
     "select count(distinct x) from t",
     "select x, median(a) from t group by x order by x",
-    "select b, count(r) from (select b, row_number() over (partition by a) r from t) group by b "
-    "order by b",
     "select s, median(x) from t group by s order by max(a), s",
     "select a, sum(a) over (order by a, x) c from t order by all",
     "select sum(a) over (partition by s), max(a) over (partition by b) c from t order by all",
@@ -73,7 +83,6 @@ AT_ONCE = [
     "select s as a, a as s from t order by t.a, t.s",
     "select geomean(a + 3) from t",
     "select a, b, sum(x) from t group by rollup (a, b) order by all",
-    "select string_agg(s, '') from (select s from t order by s)",
     "select a from t union all select w from u order by 1",
     "with recursive k as (select 1 a union all select k.a + 1 from k, u where k.a < 3) "
     "select count(*) from k, t",

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import itertools
+import pickle
+import re
 from pathlib import Path
 from typing import Any
 
@@ -11,11 +14,77 @@ import uproot
 from skhep_testdata import data_path
 
 import freestone as fs
-from freestone.errors import MissingColumnError, UsageError
+from freestone.errors import FormatError, MissingColumnError, UsageError
+from freestone.io.formats import root
 from freestone.io.formats.root import Entries
 from freestone.io.many import Piece, Request, as_expression, describe, find_files, join_parts
+from freestone.io.opening import open_dataset
 
 HZZ = data_path("uproot-HZZ.root")
+REAL = [
+    ("uproot-HZZ.root", "events"),
+    ("uproot-Zmumu.root", "events"),
+    ("uproot-issue30.root", "tree"),
+    *(
+        (f"uproot-sample-6.20.04-{codec}.root", "sample")
+        for codec in ("uncompressed", "zlib", "lzma", "lz4")
+    ),
+]
+
+
+@pytest.mark.parametrize(("name", "tree"), REAL)
+def test_numbers_are_read_without_the_tree(
+    name: str, tree: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    whole = open_dataset(data_path(name), tree=tree)
+    assert isinstance(whole, Entries)
+    assert {*whole.places} == {
+        column for column, kind in zip(whole.columns, whole.dtypes, strict=True) if kind
+    }
+    some = pickle.loads(pickle.dumps(whole.select(tuple(whole.places))))
+    monkeypatch.setattr(uproot, "open", None)
+    rows = whole.rows
+    parts = {
+        range_: some.read(*range_)
+        for range_ in [(0, rows), (rows // 3, rows // 2), (rows - 1, rows), (2, 2)]
+    }
+    monkeypatch.undo()
+    for (start, stop), found in parts.items():
+        table = some._read_tree(start, stop)
+        assert found.schema == table.schema.remove_metadata()
+        # NaN is equal to NaN here.
+        assert found.to_pandas().equals(table.to_pandas())
+
+
+def test_places_of_many_baskets_are_not_sent(monkeypatch: pytest.MonkeyPatch) -> None:
+    some = open_dataset(HZZ, tree="events").select(("NMuon", "MET_px"))
+    monkeypatch.setattr(root, "MAX_SENT", 1)
+    sent = pickle.loads(pickle.dumps(some))
+    assert isinstance(sent, Entries)
+    assert (len(sent.places), sent.read(0, 9).to_pydict()) == (0, some.read(0, 9).to_pydict())
+
+
+def test_damaged_baskets_are_refused(tmp_path: Path) -> None:
+    path = tmp_path / "a.root"
+    with uproot.recreate(path, compression=None) as file:
+        file.mktree("t", {"x": np.dtype(np.int32)})
+        file["t"].extend({"x": np.arange(50, dtype=np.int32)})
+    good, seek = path.read_bytes(), int(open_dataset(path).places["x"].seeks[0])
+    messages = set()
+    header = range(seek, seek + int(open_dataset(path).places["x"].sizes[0]) - 50 * 4)
+    for at, flipped in itertools.product(header, (1, 64)):
+        damaged = bytearray(good)
+        damaged[at] ^= flipped
+        path.write_bytes(damaged)
+        try:
+            assert open_dataset(path).read(0, 50)["x"].to_pylist() == [*range(50)]
+        except FormatError as error:
+            messages.add(re.sub(r"\d[\d,]*", "N", str(error).partition("byte ")[2]))
+    assert messages >= {
+        "N: basket N of 'x' has another size than its branch says (damaged)",
+        "N: basket N of 'x' says that its values end elsewhere (damaged)",
+        "N: basket N of 'x' has N bytes of values, where N entries have N (damaged)",
+    }
 
 
 def test_branches_of_a_real_file(two_workers: fs.Cluster) -> None:

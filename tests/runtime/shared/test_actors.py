@@ -279,3 +279,21 @@ def test_an_actor_outlives_its_worker() -> None:
         [there] = [one for one in cluster.statistics().workers if one.assigned]
         os.kill(there.pid, 9)
         assert actor.add().result() == 4
+
+
+class Large(Counter):
+    """A counter whose state is no value that the manager keeps."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.ballast = bytearray(1_000_000)
+
+
+def test_a_large_state_outlives_the_worker_that_has_just_saved_it() -> None:
+    with fs.Cluster(workers=3, executors=1, memory="64MiB", disk="64MiB") as cluster:
+        actor = cluster.actor(Large, restarts=3, checkpoint=2)
+        for count in range(0, 12, 4):
+            assert [actor.add().result() for _ in range(4)] == list(range(count + 1, count + 5))
+            [there] = [one for one in cluster.statistics().workers if one.assigned]
+            os.kill(there.pid, 9)
+        assert actor.add().result() == 13

@@ -35,6 +35,15 @@ pub enum Entry<'a> {
     Answered,
     /// A client is sent frames that are no answers.
     Sent(ClientId, #[serde(borrow, with = "serde_bytes")] &'a [u8]),
+    /// A part of a state that takes the place of all that came before:
+    /// [`write_state`](super::write_state).
+    State {
+        /// Its bytes.
+        #[serde(borrow, with = "serde_bytes")]
+        part: &'a [u8],
+        /// Whether the state is whole with it.
+        is_last: bool,
+    },
 }
 
 impl<'a> Entry<'a> {
@@ -78,6 +87,7 @@ mod tests {
             Entry::Client(client, b""),
             Entry::Sent(client, b"frames"),
             Entry::Answered,
+            Entry::State { part: b"part", is_last: true },
         ] {
             let mut bytes = Vec::new();
             entry.encode(u64::MAX, &mut bytes);

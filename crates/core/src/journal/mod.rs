@@ -6,6 +6,8 @@
 
 mod entry;
 mod records;
+mod state;
 
 pub use entry::Entry;
 pub use records::{Damage, Records, VERSION, append, header, is_header};
+pub use state::{StateParts, write_state};

@@ -78,7 +78,7 @@ impl<R: Read> Records<R> {
     ///
     /// # Errors
     /// [`Damage`]: nothing after it can be used.
-    // Not an `Iterator`: the record is lent.
+    // Not an `Iterator`: the record is borrowed.
     #[allow(clippy::should_implement_trait)]
     pub fn next(&mut self) -> Result<Option<&[u8]>, Damage> {
         let head = match self.read(HEAD)? {

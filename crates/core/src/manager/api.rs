@@ -22,9 +22,9 @@ pub struct Config {
     /// The most transfers that one worker sends at once.
     pub transfers_out: u32,
     /// How many executors a call may kill before it is refused.
-    pub most_kills: u32,
+    pub max_kills: u32,
     /// How often the inputs of a task may be lost and made again before it fails.
-    pub most_recoveries: u32,
+    pub max_recoveries: u32,
     /// The bandwidth between workers that is assumed before any was seen, in bytes per second.
     pub bandwidth: f64,
     /// A worker that says nothing for this long is lost.
@@ -46,8 +46,8 @@ impl Default for Config {
         Self {
             transfers_in: 4,
             transfers_out: 4,
-            most_kills: 3,
-            most_recoveries: 20,
+            max_kills: 3,
+            max_recoveries: 20,
             bandwidth: 1e9,
             silence_ns: 60_000_000_000,
             key: String::new(),

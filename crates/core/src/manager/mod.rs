@@ -32,6 +32,7 @@ use client::Clients;
 use graph::Graph;
 use members::Members;
 use schedule::Schedule;
+use serde::{Deserialize, Serialize};
 use shared::Shared;
 use transfer::Transfer;
 
@@ -39,9 +40,12 @@ use transfer::Transfer;
 ///
 /// It knows every task, every replica and every worker, and does nothing by itself: a shell
 /// feeds it events and carries its actions out.
+#[derive(Serialize, Deserialize)]
 pub struct Manager {
     config: Config,
     now: Now,
+    /// Empty between events.
+    #[serde(skip)]
     out: Vec<Action>,
     counts: Counts,
     graph: Graph,
@@ -56,7 +60,7 @@ pub struct Manager {
 }
 
 /// What is counted along the way; the rest of [`Statistics`] is derived.
-#[derive(Default)]
+#[derive(Default, Serialize, Deserialize)]
 struct Counts {
     done: u64,
     failed: u64,

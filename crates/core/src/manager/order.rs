@@ -1,11 +1,12 @@
 //! Workers by load, so that one changes its place in a few steps however many there are.
 
 use freestone_base::WorkerId;
+use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
 /// Workers, the least loaded first; equals in an order that follows from the events and means
 /// nothing. Only the loads are searched, and they are few.
-#[derive(Default)]
+#[derive(Default, Serialize, Deserialize)]
 pub(super) struct Order {
     /// Those of each load; none is empty.
     levels: BTreeMap<u32, Vec<WorkerId>>,

@@ -48,7 +48,7 @@ pub struct Query {
 pub struct Overview {
     /// The manager's clock.
     pub now_ns: Now,
-    /// Each function that was defined.
+    /// Each function that was defined; then, without a label, blocks of which none is known.
     pub functions: Vec<FunctionFigures>,
     /// Unfinished tasks, those at workers first.
     pub tasks: Vec<TaskFigures>,

@@ -3,6 +3,7 @@
 
 use super::order::Order;
 use freestone_base::{Resources, WorkerId};
+use serde::{Deserialize, Serialize};
 
 /// Rounds an amount down to three significant bits: amounts of a kind differ by less than a
 /// quarter.
@@ -21,6 +22,7 @@ pub(super) fn coarse(resources: &Resources) -> Resources {
 }
 
 /// Workers with about the same resources that take work, the least loaded first.
+#[derive(Serialize, Deserialize)]
 pub(super) struct Shape {
     slots: u32,
     /// What each of them has, at least.

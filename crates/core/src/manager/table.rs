@@ -1,5 +1,6 @@
 //! A table of slots that are used again, each with the generation of its occupant.
 
+use serde::{Deserialize, Serialize};
 use std::marker::PhantomData;
 use std::ops::{Index, IndexMut};
 
@@ -12,7 +13,9 @@ pub(super) trait Slot: Copy {
 macro_rules! slot {
     ($(#[$doc:meta])* $name:ident) => {
         $(#[$doc])*
-        #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+        #[derive(
+            Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize,
+        )]
         pub(super) struct $name(pub u32);
 
         impl Slot for $name {
@@ -41,6 +44,7 @@ slot!(
     ReductionSlot
 );
 
+#[derive(Serialize, Deserialize)]
 struct Entry<T> {
     generation: u32,
     value: Option<T>,
@@ -52,6 +56,7 @@ const PAGE_BITS: usize = 8;
 /// Values in slots, in pages, so that growing copies nothing and keeps no reserve. Generations are
 /// counted over the whole table, so that its memory can be given back when it is empty, and no old
 /// id is taken for a new one.
+#[derive(Serialize, Deserialize)]
 pub(super) struct Table<S, T> {
     pages: Vec<Vec<Entry<T>>>,
     free: Vec<u32>,

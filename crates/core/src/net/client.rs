@@ -75,6 +75,11 @@ impl Client {
         FunctionId(self.shared.functions.fetch_add(1, Ordering::Relaxed))
     }
 
+    /// The number that the next function has.
+    pub(super) fn functions(&self) -> FunctionId {
+        FunctionId(self.shared.functions.load(Ordering::Relaxed))
+    }
+
     /// Functions are numbered from here on, at least.
     pub(super) fn skip_functions(&self, next: FunctionId) {
         self.shared.functions.fetch_max(next.0, Ordering::Relaxed);

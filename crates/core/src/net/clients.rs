@@ -8,6 +8,7 @@ use crate::wire::{Attach, OTHER_KEY, PROTOCOL, encode_parts, frame, is_same_key,
 use freestone_base::{Name, Ticket};
 use freestone_tls::{Certificate, Revoked};
 use mio::{Registry, Token};
+use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::time::{Duration, Instant};
 
@@ -16,22 +17,27 @@ const UNKNOWN: &str = "it knows nothing of what this program has asked before: t
                        of reach for longer than its 'reconnect_s', or another process serves the \
                        cluster now, without the journal of the one before";
 
-/// A client that may reconnect.
+/// A client that may reconnect. Its connection is no part of a state.
+#[derive(Serialize, Deserialize)]
 pub(super) struct Lasting {
     /// By which it names itself then.
     session: Name,
     /// Whether the network may break its connection, and not only its own end or the manager's.
+    #[serde(skip)]
     is_remote: bool,
     /// How many messages the former process may have sent to it, as far as this one knows: the
     /// journal of one that is damaged lacks some.
+    #[serde(skip)]
     limit: Option<u64>,
     /// What was sent to it, and what came.
     pub resumable: Resumable,
     /// By which it is trusted.
+    #[serde(skip)]
     certificate: Option<Certificate>,
     /// How long it is waited for.
     reconnect: Duration,
     /// Since when its connection is broken.
+    #[serde(skip)]
     away: Option<Instant>,
 }
 

@@ -199,7 +199,7 @@ impl Connection {
 
     /// Whether the other side has shown a certificate that is revoked.
     pub fn is_revoked(&self, revoked: &Revoked) -> bool {
-        self.certificate().is_some_and(|shown| revoked.contains(shown))
+        self.stream.is_revoked(revoked)
     }
 
     /// Where the other side is, for people.

@@ -4,18 +4,24 @@
 //! it. Written means given to the operating system: it outlives this process, however that ends, and not
 //! a machine that loses its power, which may lose the last half minute.
 
-use crate::journal::{Damage, Entry, Records, append, header, is_header};
+use crate::journal::{Damage, Entry, Records, append, header, is_header, write_state};
 use crate::manager::Now;
 use crate::store::{OwnedFolder, StoreError};
+use serde::Serialize;
 use std::fs::{File, OpenOptions};
-use std::io::{self, BufReader, Read, Write};
+use std::io::{self, BufReader, BufWriter, Read, Write};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
 const FILE: &str = "journal";
 /// What could not be read is kept under this name.
 const DAMAGED: &str = "journal.damaged";
-const READ: usize = 1 << 20;
+/// One that is being written in place of the other.
+const NEW: &str = "journal.new";
+const BUFFER: usize = 1 << 20;
+/// A journal is compacted when it has grown by as much as the state at its beginning takes, and by so
+/// many bytes.
+const MIN_GROWTH: u64 = 256 << 20;
 /// A journal of so many bytes is written no further: it would fill the disk of its user.
 const MAX_NBYTES: u64 = 8 << 30;
 /// A buffer that grew beyond this for a large message is given back.
@@ -63,6 +69,8 @@ pub struct Journal {
     nbytes: u64,
     /// How many there may be.
     max_nbytes: u64,
+    /// From how many on it is compacted.
+    compact_nbytes: u64,
     /// What is noted and not written yet.
     noted: Vec<u8>,
     _folder: OwnedFolder,
@@ -82,6 +90,8 @@ impl Replay {
     pub fn open(folder: &Path) -> Result<Self, JournalError> {
         let owned = OwnedFolder::take(folder)?;
         let path = folder.join(FILE);
+        // Whoever has begun one was killed before it was whole.
+        let _ = std::fs::remove_file(folder.join(NEW));
         let failed = |source| JournalError::Io { path: path.clone(), source };
         let mut options = OpenOptions::new();
         let options = options.read(true).append(true).create(true).mode(0o600);
@@ -90,15 +100,16 @@ impl Replay {
         if file.metadata().map_err(failed)?.len() == 0 {
             file.write_all(&header).map_err(failed)?;
         }
-        let mut source = BufReader::with_capacity(READ, File::open(&path).map_err(failed)?);
+        let mut source = BufReader::with_capacity(BUFFER, File::open(&path).map_err(failed)?);
         let mut found = vec![0; header.len()];
         if source.read_exact(&mut found).is_err() || !is_header(&found) {
             return Err(JournalError::Version { path });
         }
         let nbytes = header.len() as u64;
         let records = Records::new(source, nbytes);
-        let (max_nbytes, noted) = (MAX_NBYTES, Vec::new());
-        let journal = Journal { path, file, nbytes, max_nbytes, noted, _folder: owned };
+        let (max_nbytes, compact_nbytes, noted) = (MAX_NBYTES, MIN_GROWTH, Vec::new());
+        let journal =
+            Journal { path, file, nbytes, max_nbytes, compact_nbytes, noted, _folder: owned };
         Ok(Self { journal, records })
     }
 
@@ -169,6 +180,45 @@ impl Journal {
         })
     }
 
+    /// Whether the journal has grown by so much that it is to be compacted.
+    pub fn is_large(&self) -> bool {
+        self.nbytes >= self.compact_nbytes
+    }
+
+    /// Replaces the journal by one that has this state, to which it leads. Whenever the process is
+    /// killed, one of both is there as a whole.
+    ///
+    /// # Errors
+    /// [`JournalError::Io`]: the journal stays as it is, and goes on.
+    pub fn compact(&mut self, now: Now, state: &impl Serialize) -> Result<(), JournalError> {
+        self.commit()?;
+        let path = self.path.with_file_name(NEW);
+        let written = self.write_new(&path, now, state);
+        let nbytes = written.as_ref().map_or(0, |(_, nbytes)| *nbytes);
+        let written = written.map(|(file, nbytes)| (self.file, self.nbytes) = (file, nbytes));
+        self.compact_nbytes = self.nbytes + nbytes.max(MIN_GROWTH);
+        written.map_err(|source| {
+            let _ = std::fs::remove_file(&path);
+            JournalError::Io { path, source }
+        })
+    }
+
+    /// Writes a journal with this state, which takes the place of this one; its file and size.
+    fn write_new(&self, path: &Path, now: Now, state: &impl Serialize) -> io::Result<(File, u64)> {
+        // Another one is only there if it could not be removed.
+        let mut options = OpenOptions::new();
+        let options = options.append(true).create_new(true).mode(0o600);
+        let file = options.open(path)?;
+        let mut sink = BufWriter::with_capacity(BUFFER, &file);
+        let header = header();
+        sink.write_all(&header)?;
+        let nbytes = write_state(state, now, header.len() as u64, sink)?;
+        // What it replaces may be on the disk for long: a loss of power is to leave one of both.
+        file.sync_data()?;
+        std::fs::rename(path, &self.path)?;
+        Ok((file, nbytes))
+    }
+
     fn remove(&self) {
         // One that can't be removed is emptied at least.
         if std::fs::remove_file(&self.path).is_err() {
@@ -180,6 +230,7 @@ impl Journal {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::journal::StateParts;
 
     fn write(folder: &Path, count: u32) {
         let mut replay = Replay::open(folder).unwrap();
@@ -233,6 +284,90 @@ mod tests {
         commit().unwrap();
         assert!(matches!(commit(), Err(JournalError::Full { .. })));
         assert!(!folder.join(FILE).exists());
+    }
+
+    /// What the journal of a folder has, as the messages of one client.
+    fn entries(folder: &Path) -> Vec<Vec<u8>> {
+        let (mut replay, mut parts) = (Replay::open(folder).unwrap(), StateParts::default());
+        let mut entries = Vec::new();
+        while let Some(record) = replay.next().unwrap() {
+            match Entry::decode(record).unwrap() {
+                (_, Entry::Client(_, body)) => entries.push(body.to_vec()),
+                (7, Entry::State { part, is_last }) => {
+                    entries = parts.take(part, is_last).unwrap().unwrap_or_default();
+                }
+                (_, other) => panic!("{other:?}"),
+            }
+        }
+        entries
+    }
+
+    #[test]
+    fn a_state_takes_the_place_of_what_has_led_to_it() {
+        let folder = tempfile::tempdir().unwrap();
+        let folder = folder.path().join("lab");
+        let mut journal = Replay::open(&folder).unwrap().into_journal(None).unwrap();
+        let mut noted = Vec::new();
+        for round in 0..20_u8 {
+            journal.compact_nbytes = journal.nbytes + 1000;
+            while !journal.is_large() {
+                journal.note(7, &Entry::Client(1, &[round; 100]));
+                noted.push(vec![round; 100]);
+                journal.commit().unwrap();
+            }
+            journal.note(7, &Entry::Client(1, b"noted before"));
+            noted.push(b"noted before".to_vec());
+            journal.compact(7, &noted).unwrap();
+            journal.note(7, &Entry::Client(1, b"and after"));
+            noted.push(b"and after".to_vec());
+            journal.commit().unwrap();
+            noted.drain(..noted.len() - 5);
+            journal.compact(7, &noted).unwrap();
+        }
+        assert!(journal.nbytes < 3000 && !folder.join(NEW).exists());
+        drop(journal);
+        assert_eq!(entries(&folder), noted);
+    }
+
+    #[test]
+    fn a_kill_while_it_is_compacted_leaves_what_was_there() {
+        let folder = tempfile::tempdir().unwrap();
+        let folder = folder.path().join("lab");
+        write(&folder, 3);
+        let before = entries(&folder);
+        let mut replay = Replay::open(&folder).unwrap();
+        while replay.next().unwrap().is_some() {}
+        let mut journal = replay.into_journal(None).unwrap();
+        let whole = std::fs::read(&journal.path).unwrap();
+        journal.compact(7, &vec![b"state".to_vec()]).unwrap();
+        let new = std::fs::read(&journal.path).unwrap();
+        let path = journal.path.clone();
+        drop(journal);
+        for cut in 0..=new.len() {
+            std::fs::write(&path, &whole).unwrap();
+            std::fs::write(folder.join(NEW), &new[..cut]).unwrap();
+            assert_eq!(entries(&folder), before);
+            assert!(!folder.join(NEW).exists());
+        }
+        std::fs::write(&path, &new).unwrap();
+        assert_eq!(entries(&folder), [b"state".to_vec()]);
+    }
+
+    #[test]
+    fn one_that_can_not_be_compacted_goes_on() {
+        let folder = tempfile::tempdir().unwrap();
+        let folder = folder.path().join("lab");
+        let mut journal = Replay::open(&folder).unwrap().into_journal(None).unwrap();
+        std::fs::create_dir(folder.join(NEW)).unwrap();
+        journal.compact_nbytes = 0;
+        journal.note(7, &Entry::Client(1, b"before"));
+        let error = journal.compact(7, &vec![b"state".to_vec()]).unwrap_err();
+        assert!(error.to_string().contains(NEW), "{error}");
+        assert!(!journal.is_large());
+        journal.note(7, &Entry::Client(1, b"after"));
+        journal.commit().unwrap();
+        drop(journal);
+        assert_eq!(entries(&folder), [b"before".to_vec(), b"after".to_vec()]);
     }
 
     #[test]

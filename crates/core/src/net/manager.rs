@@ -16,6 +16,7 @@ use crate::wire::{Address, Assignment, FromWorker, Report, Spent, TaskFailure, T
 use freestone_base::{Ticket, WorkerId};
 use freestone_tls::{Access, Revoked};
 use mio::Token;
+use serde::Serialize;
 use std::collections::{BTreeMap, HashMap};
 use std::io;
 use std::path::PathBuf;
@@ -31,7 +32,7 @@ const REQUESTS_PER_TURN: usize = 1024;
 /// How long workers may take to leave once they were told to.
 const LEAVE_TIMEOUT: Duration = Duration::from_secs(2);
 
-/// What one is told whose access was revoked.
+/// Why one is refused whose access was revoked.
 const REVOKED: &str = "its access to the cluster was revoked";
 
 /// How to start a manager.
@@ -180,7 +181,7 @@ pub(super) struct Shell {
     pub(super) arrivals: Arrivals,
     /// Whose a token is.
     workers: HashMap<Token, WorkerId>,
-    connections: BTreeMap<WorkerId, Connection>,
+    pub(super) connections: BTreeMap<WorkerId, Connection>,
     pub(super) clients: Clients,
     pub(super) joined: u32,
     /// How many certificates were revoked when it was last looked.
@@ -222,6 +223,7 @@ impl Shell {
                 self.handle(Event::Tick);
             }
             self.carry_out();
+            self.compact();
             if self.is_over() {
                 self.close_clients();
                 return;
@@ -287,12 +289,18 @@ impl Shell {
     }
 
     fn note_own(&mut self, request: &Request) {
+        let body = self.body_for_journal(request);
+        self.note(&Entry::Own(&body));
+    }
+
+    /// How the journal holds it; empty where there is none.
+    fn body_for_journal(&self, message: &impl Serialize) -> Vec<u8> {
         let mut body = Vec::new();
         if self.journal.is_some() {
-            // What no frame can carry is not sent to workers either.
-            let _ = frame::encode_body(request, &mut body);
+            // What no frame can carry came in none, and is sent in none.
+            let _ = frame::encode_body(message, &mut body);
         }
-        self.note(&Entry::Own(&body));
+        body
     }
 
     fn wait(&mut self) -> Vec<mio::event::Event> {
@@ -380,11 +388,7 @@ impl Shell {
     }
 
     fn note_worker(&mut self, worker: WorkerId, message: &FromWorker) {
-        let mut body = Vec::new();
-        if self.journal.is_some() {
-            // It came in a frame, or is shorter.
-            let _ = frame::encode_body(message, &mut body);
-        }
+        let body = self.body_for_journal(message);
         self.note(&Entry::Worker(worker, &body));
     }
 
@@ -450,10 +454,11 @@ impl Shell {
     /// Ends the connections of members that are trusted no longer, and informs the workers.
     fn shut_out_revoked(&mut self) {
         let Some(revoked) = self.listener.revoked().cloned() else { return };
-        let all = revoked.all();
-        if all.len() == std::mem::replace(&mut self.revoked, all.len()) {
+        let count = revoked.count();
+        if count == std::mem::replace(&mut self.revoked, count) {
             return;
         }
+        let all = revoked.all();
         for client in self.clients.shut_out(&revoked) {
             self.refuse_client(client, REVOKED);
         }

@@ -1,13 +1,19 @@
 //! A manager whose process was killed goes on in another one.
 
+use super::clients::{Clients, Lasting};
 use super::clock::monotonic_ns;
-use super::journal::{JournalError, Replay};
+use super::journal::{Journal, JournalError, Replay};
 use super::manager::Shell;
-use crate::journal::{Damage, Entry};
-use crate::manager::{Action, Config, Event, Now, Request};
+use crate::journal::{Damage, Entry, StateParts};
+use crate::manager::{Action, Config, Event, Manager, Now, Request};
+use crate::session::{ClientId, Sessions};
 use crate::wire::{FrameError, frame};
 use freestone_base::{FunctionId, WorkerId};
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
+
+/// What the journal leads to: the manager and its clients, who is connected, and the numbers of the
+/// next worker and the next function.
+type State = (Manager, Sessions, BTreeMap<ClientId, Lasting>, BTreeSet<WorkerId>, u32, FunctionId);
 
 /// What the journal says of those that were connected.
 #[derive(Default)]
@@ -15,6 +21,7 @@ struct Former {
     /// Whether it says anything.
     has_begun: bool,
     workers: BTreeSet<WorkerId>,
+    parts: StateParts,
 }
 
 impl Shell {
@@ -48,6 +55,7 @@ impl Shell {
 
     /// The connections of the former process have ended.
     fn go_on(&mut self, former: &Former, config: Config) {
+        self.clients.sessions.limit(config.max_calls);
         self.handle(Event::TakenUp(Box::new(config)));
         for worker in &former.workers {
             self.note(&Entry::Left(*worker));
@@ -57,6 +65,34 @@ impl Shell {
             self.end_client(client);
         }
         self.client.count_clients(self.clients.sessions.len());
+    }
+
+    /// Has the journal begin with the state that it leads to, if it has grown by enough.
+    pub(super) fn compact(&mut self) {
+        let is_large = self.journal.as_ref().is_some_and(Journal::is_large);
+        // Between turns nothing else is on its way.
+        if !is_large || !self.actions.is_empty() || self.clients.have_answers() {
+            return;
+        }
+        self.commit();
+        let Some(journal) = &mut self.journal else { return };
+        let Clients { sessions, lasting, .. } = &self.clients;
+        let workers: BTreeSet<WorkerId> = self.connections.keys().copied().collect();
+        let state =
+            (&self.manager, sessions, lasting, workers, self.joined, self.client.functions());
+        if let Err(error) = journal.compact(self.now, &state) {
+            eprintln!(
+                "freestone: the journal can't be compacted, and grows until there is room: {error}"
+            );
+        }
+    }
+
+    fn restore(&mut self, state: State, former: &mut Former) {
+        let (manager, sessions, lasting, workers, joined, functions) = state;
+        (self.manager, self.joined) = (manager, joined);
+        (self.clients.sessions, self.clients.lasting) = (sessions, lasting);
+        self.client.skip_functions(functions);
+        (former.has_begun, former.workers) = (true, workers);
     }
 
     fn replay_all(&mut self, replay: &mut Replay, former: &mut Former) -> Result<(), Damage> {
@@ -80,8 +116,11 @@ impl Shell {
         self.now = now;
         match *entry {
             Entry::Began(ref config) => {
+                self.clients.sessions.limit(config.max_calls);
                 if former.has_begun {
                     self.handle(Event::TakenUp(config.clone()));
+                } else {
+                    self.manager = Manager::new((**config).clone());
                 }
                 former.has_begun = true;
             }
@@ -127,6 +166,12 @@ impl Shell {
                 self.answer_clients();
             }
             Entry::Sent(client, frames) => self.clients.append(client, frames),
+            Entry::State { part, is_last } => {
+                let malformed = |reason| FrameError::Malformed { nbytes: part.len(), reason };
+                if let Some(state) = former.parts.take(part, is_last).map_err(malformed)? {
+                    self.restore(state, former);
+                }
+            }
         }
         Ok(())
     }

@@ -3,8 +3,7 @@
 //! See docs/decisions/007-no-plaintext-tcp.md
 
 use crate::wire::Address;
-use freestone_tls::Access;
-use freestone_tls::Tls;
+use freestone_tls::{Access, Revoked, Tls};
 use mio::event::Source;
 use mio::net::{TcpStream, UnixStream};
 use std::io::{self, ErrorKind, Read, Write};
@@ -94,6 +93,11 @@ impl Stream {
             Self::Unix(_) => None,
             Self::Tls(tls) => tls.peer(),
         }
+    }
+
+    /// Whether the other side has shown a certificate that is revoked.
+    pub(super) fn is_revoked(&self, revoked: &Revoked) -> bool {
+        self.certificate().is_some_and(|shown| revoked.contains(shown))
     }
 
     /// Where the other side is, for people.

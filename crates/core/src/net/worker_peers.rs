@@ -89,8 +89,7 @@ impl Shell {
 
     fn is_shut_out(&self, stream: &Stream) -> bool {
         let access = self.link.seek.access.as_ref();
-        let shown = access.and_then(|access| Some((access, stream.certificate()?)));
-        shown.is_some_and(|(access, shown)| access.revoked.contains(shown))
+        access.is_some_and(|access| stream.is_revoked(&access.revoked))
     }
 
     fn drop_silent_peers(&mut self) {

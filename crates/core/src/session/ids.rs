@@ -3,6 +3,7 @@
 use super::Violation;
 use crate::wire::CallOptions;
 use freestone_base::FunctionId;
+use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -12,7 +13,7 @@ const FIRST_COLLECTION: u64 = 1 << 63;
 const FIRST_HOLD: u64 = 1 << 63;
 
 /// Numbers that were given to all clients together.
-#[derive(Default)]
+#[derive(Default, Serialize, Deserialize)]
 pub(super) struct Counters {
     categories: u32,
     collections: u64,
@@ -20,7 +21,7 @@ pub(super) struct Counters {
 }
 
 /// What one client's numbers stand for.
-#[derive(Default)]
+#[derive(Default, Serialize, Deserialize)]
 pub(super) struct Ids {
     functions: Vec<FunctionId>,
     categories: BTreeMap<u32, u32>,

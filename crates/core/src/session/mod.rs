@@ -14,6 +14,7 @@ pub use resume::{Resumable, Unsent};
 use crate::manager::{Failure, Outcome, Request, SharedRequest, Submission, Why};
 use freestone_base::{FunctionId, Name, Ticket, WorkerId};
 use ids::Ids;
+use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
 
@@ -24,6 +25,7 @@ pub type ClientId = u32;
 const SERIAL_BITS: u32 = 38;
 
 /// What a client waits for.
+#[derive(Serialize, Deserialize)]
 struct Pending {
     /// The ticket that it chose.
     ticket: Ticket,
@@ -50,7 +52,7 @@ impl Pending {
 }
 
 /// References to a block.
-#[derive(Clone, Copy, Default)]
+#[derive(Clone, Copy, Default, Serialize, Deserialize)]
 struct Held {
     /// Those that count at the manager.
     live: u32,
@@ -60,7 +62,7 @@ struct Held {
 }
 
 /// What a manager keeps of one client.
-#[derive(Default)]
+#[derive(Default, Serialize, Deserialize)]
 struct Session {
     ids: Ids,
     held: HashMap<Name, Held>,
@@ -74,7 +76,7 @@ struct Session {
 ///
 /// It does nothing by itself: a shell gives it the requests of clients and the manager's outcomes,
 /// and passes on what it returns.
-#[derive(Default)]
+#[derive(Default, Serialize, Deserialize)]
 pub struct Sessions {
     by_client: BTreeMap<ClientId, Session>,
     opened: ClientId,
@@ -117,6 +119,11 @@ impl Sessions {
     /// None yet; each may wait for so much before calls that it submits are refused.
     pub fn new(max_pending: u64) -> Self {
         Self { max_pending: usize::try_from(max_pending).ok(), ..Self::default() }
+    }
+
+    /// Each may wait for so much from now on.
+    pub fn limit(&mut self, max_pending: u64) {
+        self.max_pending = usize::try_from(max_pending).ok();
     }
 
     /// How many clients there are.

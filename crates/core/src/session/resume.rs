@@ -5,13 +5,14 @@
 //! they are connected again, each says how many it has, and is sent the rest.
 
 use crate::wire::frame;
+use serde::{Deserialize, Serialize};
 use std::collections::VecDeque;
 
 /// How many messages come until the other side is informed, if no time passes meanwhile.
 const REPORT_INTERVAL: u64 = 64;
 
 /// One side of a conversation that outlives its connections.
-#[derive(Debug, Default)]
+#[derive(Debug, Default, Serialize, Deserialize)]
 pub struct Resumable {
     /// Frames that the other side may not have, in order.
     sent: VecDeque<Box<[u8]>>,

@@ -14,7 +14,7 @@ pub use request::{Mode, Submission};
 
 use crate::event::{Dependency, Event, EventId, Lasting, Rank};
 use queues::{Arrived, Need, Queues};
-use request::{Request, all_persistent};
+use request::{Batch, Request, all_persistent};
 use slab::{NONE, Slab};
 use std::collections::{BTreeMap, HashMap};
 
@@ -41,6 +41,9 @@ pub enum Given<P> {
     Events(Vec<Event<P>>),
     /// It is greedy: what [`Matcher::gather`] gives when it starts.
     All(RequestId),
+    /// Nothing yet, it is not to run: it holds the first events of a batch, and runs with the last
+    /// or after [`Matcher::flush`].
+    Begun(RequestId),
 }
 
 /// Brings events and tasks together. Every event has one consumer at most; which, does not depend
@@ -131,6 +134,14 @@ impl<T: Clone, P: Clone> Matcher<T, P> {
             self.forget(id.number);
         }
         events
+    }
+
+    /// A batch has waited long enough: its task runs once it has an event for each dependency.
+    pub fn flush(&mut self, id: RequestId, ready: &mut Vec<Ready<T, P>>) {
+        if let Some(request) = self.find(id).filter(|request| !request.called) {
+            request.batch = Batch::Due;
+            self.advance(id.number, ready);
+        }
     }
 
     /// Whether a task of this name waits.
@@ -252,7 +263,14 @@ impl<T: Clone, P: Clone> Matcher<T, P> {
             if request.missing > 0 && request.mode.collects() {
                 fill_with_persistent(request, queues);
             }
-            if request.missing > 0 {
+            if request.mode.at_least > 0 && request.count > 0 && request.batch == Batch::Empty {
+                request.batch = Batch::Filling;
+                if request.is_filling() {
+                    let id = RequestId { number, order: request.order };
+                    ready.push(Ready { task: request.task.clone(), given: Given::Begun(id) });
+                }
+            }
+            if request.missing > 0 || request.is_filling() {
                 return;
             }
             if request.mode.greedy {

@@ -62,6 +62,21 @@ impl<T: Clone, P: Clone> Matcher<T, P> {
         count(held.filter(|event| event.lasting == Lasting::Once && counts(&event.payload)))
     }
 
+    /// How many tasks wait.
+    pub fn len(&self) -> usize {
+        self.requests.len()
+    }
+
+    /// Whether no task waits.
+    pub fn is_empty(&self) -> bool {
+        self.requests.len() == 0
+    }
+
+    /// How many events no task has taken.
+    pub fn stored(&self) -> usize {
+        self.queues.events().count()
+    }
+
     /// How many records are kept: 0, when nothing waits for anything.
     pub fn kept(&self) -> usize {
         self.queues.kept() + self.requests.len() + self.names.len()

@@ -12,6 +12,8 @@ pub struct Mode {
     pub persistent: bool,
     /// One run takes all events that are there when it starts, at least one for each dependency.
     pub greedy: bool,
+    /// Greedy, and it waits for so many events, or for [`Matcher::flush`](super::Matcher::flush).
+    pub at_least: usize,
 }
 
 /// A task to be submitted.
@@ -43,6 +45,18 @@ pub(super) struct Slot<P> {
     pub held: VecDeque<Arrived<P>>,
 }
 
+/// How far the batch of a task is that waits for a certain number of events.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) enum Batch {
+    /// It holds nothing.
+    #[default]
+    Empty,
+    /// It has begun, and fills.
+    Filling,
+    /// It is to run with what there is.
+    Due,
+}
+
 /// A task that waits.
 #[derive(Debug)]
 pub(super) struct Request<T, P> {
@@ -53,8 +67,12 @@ pub(super) struct Request<T, P> {
     pub slots: Vec<Slot<P>>,
     /// Slots that hold nothing.
     pub missing: usize,
+    /// How many events the slots hold.
+    pub count: usize,
     /// Greedy, and to be run: it takes what it holds when it starts.
     pub called: bool,
+    /// How far its batch is, if it waits for one.
+    pub batch: Batch,
     /// Whether an event could go to more than one slot.
     pub overlapping: bool,
 }
@@ -66,7 +84,8 @@ impl<T, P: Clone> Request<T, P> {
         let missing = on.len();
         let overlapping = mode.collects() && overlap(&on);
         let slots = on.into_iter().map(slot).collect();
-        Self { task, name, mode, order, slots, missing, called: false, overlapping }
+        let (count, called, batch) = (0, false, Batch::default());
+        Self { task, name, mode, order, slots, missing, count, called, batch, overlapping }
     }
 
     /// Whether each event is a run of its own: there is nothing to hold it for.
@@ -78,7 +97,13 @@ impl<T, P: Clone> Request<T, P> {
     pub fn hold(&mut self, slot: usize, arrived: Arrived<P>) {
         let held = &mut self.slots[slot].held;
         self.missing -= usize::from(held.is_empty());
+        self.count += 1;
         held.push_back(arrived);
+    }
+
+    /// Whether it waits for more events than one for each dependency.
+    pub fn is_filling(&self) -> bool {
+        self.count < self.mode.at_least && self.batch != Batch::Due
     }
 
     /// One event of each slot, in the order of the dependencies.
@@ -89,12 +114,14 @@ impl<T, P: Clone> Request<T, P> {
             events.extend(slot.held.pop_front().map(|arrived| arrived.event));
             self.missing += usize::from(slot.held.is_empty());
         }
+        self.count -= events.len();
         events
     }
 
     /// All events, by dependency, then by arrival.
     pub fn take_all(&mut self) -> Vec<Event<P>> {
         self.missing = self.slots.len();
+        (self.count, self.batch) = (0, Batch::Empty);
         let held = self.slots.iter_mut().flat_map(|slot| std::mem::take(&mut slot.held));
         held.map(|arrived| arrived.event).collect()
     }

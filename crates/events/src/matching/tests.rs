@@ -18,12 +18,12 @@ fn event(source: Rank, id: &str, payload: u32) -> Event<u32> {
 }
 
 fn persistent(task: &'static str, on: Vec<Dependency>) -> Submission<&'static str> {
-    let mode = Mode { persistent: true, greedy: false };
+    let mode = Mode { persistent: true, ..Mode::default() };
     Submission { task, on, mode, name: Some(task.to_owned()) }
 }
 
 fn greedy(task: &'static str, on: Vec<Dependency>) -> Submission<&'static str> {
-    let mode = Mode { persistent: true, greedy: true };
+    let mode = Mode { persistent: true, greedy: true, ..Mode::default() };
     Submission { task, on, mode, name: None }
 }
 
@@ -60,6 +60,7 @@ impl Harness {
             let events = match given {
                 Given::Events(events) => events,
                 Given::All(id) => self.matcher.gather(id, &mut self.ready),
+                Given::Begun(_) => continue,
             };
             ran.push((task, events.iter().map(|event| event.payload).collect()));
         }
@@ -209,7 +210,7 @@ fn a_greedy_task_takes_all_that_is_there_when_it_starts() {
 #[test]
 fn a_greedy_task_that_does_not_persist_runs_once() {
     let mut harness = Harness::default();
-    let mode = Mode { persistent: false, greedy: true };
+    let mode = Mode { greedy: true, ..Mode::default() };
     harness.fire(0, "e", 1);
     harness.fire(0, "e", 2);
     harness.submit(Submission { task: "t", on: vec![any("e")], mode, name: None });
@@ -218,6 +219,31 @@ fn a_greedy_task_that_does_not_persist_runs_once() {
     harness.fire(0, "e", 3);
     assert_eq!(harness.ran(), []);
     assert_eq!(harness.matcher.unconsumed().len(), 1);
+}
+
+#[test]
+fn a_batch_runs_with_its_last_event_or_when_it_is_flushed() {
+    let mut harness = Harness::default();
+    let mode = Mode { persistent: true, greedy: true, at_least: 3 };
+    let on = vec![any("a"), from(1, "b")];
+    let id = harness.submit(Submission { task: "t", on, mode, name: None });
+    harness.fire(0, "a", 1);
+    assert!(matches!(harness.ready[..], [Ready { given: Given::Begun(begun), .. }] if begun == id));
+    harness.fire(2, "a", 2);
+    harness.fire(0, "a", 3);
+    // Three events, and none for a dependency.
+    assert_eq!(harness.ran(), []);
+    harness.fire(1, "b", 4);
+    assert_eq!(harness.ran(), [("t", vec![1, 2, 3, 4])]);
+    harness.fire(1, "b", 5);
+    harness.matcher.flush(id, &mut harness.ready);
+    assert_eq!(harness.ran(), []);
+    harness.fire(0, "a", 6);
+    assert_eq!(harness.ran(), [("t", vec![6, 5])]);
+    // The next batch waits again.
+    harness.fire(0, "a", 7);
+    harness.fire(1, "b", 8);
+    assert_eq!(harness.ran(), []);
 }
 
 #[test]

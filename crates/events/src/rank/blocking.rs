@@ -43,12 +43,12 @@ impl Rank {
     /// Those of [`wait`](Self::wait).
     pub fn wait_as(
         &self,
-        label: Arc<str>,
+        label: Label,
         on: Vec<Dependency>,
         timeout: Option<Duration>,
     ) -> Result<Events, EventsError> {
         self.check(&on)?;
-        self.inner.wait(on, timeout, Label::Name(label))
+        self.inner.wait(on, timeout, label)
     }
 
     /// Takes at most one event for each dependency, of those that are there: with the index of
@@ -81,8 +81,8 @@ impl Rank {
     /// # Errors
     ///
     /// Those of [`lock`](Self::lock).
-    pub fn lock_as(&self, label: Arc<str>, name: &str) -> Result<(), EventsError> {
-        self.inner.lock(name, Label::Name(label))
+    pub fn lock_as(&self, label: Label, name: &str) -> Result<(), EventsError> {
+        self.inner.lock(name, label)
     }
 
     /// Takes a lock if nobody else has it; whether this task has it now.
@@ -122,7 +122,8 @@ impl Inner {
         let waiter = Arc::new(Waiter::new(in_task));
         let mut state = self.state();
         self.check_over()?;
-        let task = Task { label: label.clone(), work: Work::Wake(Arc::clone(&waiter)) };
+        let work = Work::Wake(Arc::clone(&waiter));
+        let task = Task { label: label.clone(), work, within: Duration::ZERO };
         let mut ready = Vec::new();
         let request = state.matcher.submit(Submission::once(Arc::new(task), on), &mut ready);
         if let Some(ready) = ready.pop()
@@ -227,6 +228,7 @@ impl Inner {
                 Next::Job(job) => {
                     if self.give_place(waiter, job) {
                         waiter.sleep(None);
+                        self.take_place(waiter.place());
                         return;
                     }
                 }

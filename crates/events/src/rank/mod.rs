@@ -10,6 +10,7 @@ mod ending;
 mod firing;
 mod progress;
 mod state;
+mod statistics;
 mod submitting;
 mod task;
 mod timers;
@@ -21,8 +22,9 @@ pub use crate::payload::Events;
 pub use condition::Condition;
 pub use ending::Summary;
 pub use firing::Target;
+pub use statistics::Statistics;
 pub use submitting::Submit;
-pub use task::{Done, Label};
+pub use task::{Code, Done, Label};
 
 use crate::event::Rank as RankNumber;
 use crate::sync::{Apart, lock};
@@ -74,6 +76,8 @@ pub trait Host: Send + Sync {
 pub struct Config {
     /// How many tasks run at the same time, at least 1.
     pub workers: usize,
+    /// The core on which each worker stays, by its number; any, if there are none.
+    pub cores: Vec<usize>,
     /// Who looks for what arrives.
     pub progress: Progress,
     /// How long to look for something to do before sleeping.
@@ -100,6 +104,7 @@ impl Default for Config {
     fn default() -> Self {
         Self {
             workers: 1,
+            cores: Vec::new(),
             progress: Progress::default(),
             spin: Duration::from_micros(50),
             backlog: 10_000,
@@ -166,6 +171,8 @@ struct Inner {
 thread_local! {
     /// The rank whose worker this thread is, as an address.
     static WORKER_OF: Cell<usize> = const { Cell::new(0) };
+    /// The place that this thread has, or had last, as a worker.
+    static PLACE: Cell<usize> = const { Cell::new(0) };
     /// Whether the task that this thread runs has taken a lock.
     static HAS_LOCKS: Cell<bool> = const { Cell::new(false) };
     static THREAD: u64 = {
@@ -213,8 +220,8 @@ impl Rank {
             transport,
             config,
         });
-        for _ in 0..inner.config.workers.max(1) {
-            Inner::spawn(&inner, |inner| inner.work(None))?;
+        for place in 0..inner.config.workers.max(1) {
+            Inner::spawn(&inner, move |inner| inner.work(None, place))?;
         }
         match inner.config.progress {
             Progress::Thread => Inner::spawn(&inner, |inner| inner.keep_polling())?,

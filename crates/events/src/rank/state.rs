@@ -7,11 +7,11 @@ use super::waiter::Waiter;
 use super::{Inner, RANK_JOINED, RANK_LOST};
 use crate::event::{Event, EventId, Lasting, Rank};
 use crate::locks::{Locks, Owner};
-use crate::matching::{Given, Matcher, Ready};
+use crate::matching::{Given, Matcher, Ready, RequestId};
 use crate::payload::{Data, Payload};
 use crate::termination::{Detector, Quiet, Stage};
 use crate::transport::Transport;
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
@@ -29,6 +29,8 @@ pub(super) struct State {
     pub detector: Detector,
     pub locks: Locks,
     pub timers: Timers,
+    /// When the batches are due that are filling.
+    pub batches: HashMap<RequestId, TimerKey>,
     /// What the machine is watched for, and the events that tell of it.
     pub watches: Vec<(Condition, EventId)>,
     /// What the program is at; none, while it runs.
@@ -42,6 +44,10 @@ pub(super) struct State {
     /// Whether the program ever asked for the loss of ranks.
     pub expects_loss: bool,
     pub activity: u64,
+    /// Events that have arrived here, also from this rank.
+    pub arrived: u64,
+    /// Tasks that became ready after their events.
+    pub released: u64,
     /// Jobs that workers have yet to be told of.
     pub pushed: i32,
     /// What could not be sent yet.
@@ -66,6 +72,7 @@ impl State {
             },
             locks: Locks::default(),
             timers: Timers::default(),
+            batches: HashMap::new(),
             watches: Vec::new(),
             stage: None,
             blocked: BTreeMap::new(),
@@ -74,6 +81,8 @@ impl State {
             lost: (0..room).map(is_lost).collect(),
             expects_loss: false,
             activity: 0,
+            arrived: 0,
+            released: 0,
             pushed: 0,
             outbox: VecDeque::new(),
             pause_until: None,
@@ -93,6 +102,7 @@ impl Inner {
     /// Gives an event to the matcher.
     pub(super) fn deliver(&self, state: &mut State, event: Event<Payload>) {
         state.activity += 1;
+        state.arrived += 1;
         let mut ready = std::mem::take(&mut state.ready);
         state.matcher.deliver(event, &mut ready);
         self.enqueue(state, &mut ready);
@@ -135,9 +145,25 @@ impl Inner {
                     waiter.fill(events);
                     self.wake(state, waiter);
                 }
-                (_, given) => self.push(state, Job::Run(task, given)),
+                (_, Given::Begun(id)) => self.begin_batch(state, id, task.within),
+                (_, given) => {
+                    if let Given::All(id) = &given
+                        && let Some(key) = state.batches.remove(id)
+                    {
+                        state.timers.remove(key);
+                    }
+                    state.released += 1;
+                    self.push(state, Job::Run(task, given));
+                }
             }
         }
+    }
+
+    fn begin_batch(&self, state: &mut State, id: RequestId, within: Duration) {
+        let key = self.add_timer(state, Instant::now() + within, Timer::Batch(id));
+        state.batches.insert(id, key);
+        // Whoever sleeps until the next timer sleeps too long now.
+        self.note_rest();
     }
 
     /// Lets a thread go on: a worker's in its turn, the program's at once.
@@ -231,6 +257,12 @@ impl Inner {
                 }
                 // Ticks that were missed are not made up for.
                 state.timers.add((at + period).max(now), Timer::Tick(id, period));
+            }
+            Timer::Batch(id) => {
+                state.batches.remove(&id);
+                let mut ready = Vec::new();
+                state.matcher.flush(id, &mut ready);
+                self.enqueue(state, &mut ready);
             }
             Timer::Expire(request, waiter) => {
                 let mut ready = Vec::new();

@@ -10,6 +10,7 @@ use crate::payload::Events;
 use std::panic::Location;
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
 /// How a task is to be submitted.
 #[derive(Clone, Debug, Default)]
@@ -21,7 +22,9 @@ pub struct Submit {
     /// By what it can be found and removed.
     pub name: Option<String>,
     /// What people call it; where it was submitted, if nothing.
-    pub label: Option<Arc<str>>,
+    pub label: Option<Label>,
+    /// For how long its first event waits until there are `mode.at_least`.
+    pub within: Duration,
 }
 
 impl Submit {
@@ -115,9 +118,12 @@ impl Rank {
         work: Work,
     ) -> Result<(), EventsError> {
         self.check(&submit.on)?;
-        let Submit { on, mode, name, label } = submit;
-        let label = label.map_or(Label::Place(place), Label::Name);
-        let task = Arc::new(Task { label, work });
+        let Submit { on, mode, name, label, within } = submit;
+        if mode.at_least > 0 && !mode.greedy {
+            return Err(EventsError::NotGreedy { at_least: mode.at_least });
+        }
+        let label = label.unwrap_or(Label::Place(place));
+        let task = Arc::new(Task { label, work, within });
         let mut state = self.inner.state();
         self.inner.check_over()?;
         state.activity += 1;

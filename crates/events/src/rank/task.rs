@@ -9,6 +9,7 @@ use crate::sync::lock;
 use std::fmt;
 use std::panic::Location;
 use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
 /// What a task returns.
 pub type Done = Result<(), Failure>;
@@ -16,13 +17,30 @@ pub type Done = Result<(), Failure>;
 pub(super) type OnceBody = Box<dyn FnOnce(&Rank, Events) -> Done + Send>;
 pub(super) type ManyBody = Box<dyn Fn(&Rank, Events) -> Done + Send + Sync>;
 
+/// What another language knows of a task: numbers, so that it costs nothing until somebody asks.
+#[derive(Clone, Copy, Debug)]
+pub struct Code {
+    /// Says it for people, with the name that the task was given.
+    pub describe: fn(&Code, Option<&str>) -> String,
+    /// Where the task's code is.
+    pub address: usize,
+    /// Where the name of the source's file is, and what is written there; 0 if nobody said so.
+    pub file: usize,
+    /// See `file`.
+    pub text: usize,
+    /// The line in the file.
+    pub line: u32,
+}
+
 /// By what people know a task.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug)]
 pub enum Label {
     /// Where it was submitted.
     Place(&'static Location<'static>),
     /// What it was called.
     Name(Arc<str>),
+    /// Where it is, and what it was called, if it was.
+    Code(Code, Option<Arc<str>>),
 }
 
 impl fmt::Display for Label {
@@ -30,6 +48,7 @@ impl fmt::Display for Label {
         match self {
             Self::Place(place) => write!(f, "the task of {}:{}", place.file(), place.line()),
             Self::Name(name) => write!(f, "'{name}'"),
+            Self::Code(code, name) => f.write_str(&(code.describe)(code, name.as_deref())),
         }
     }
 }
@@ -45,6 +64,8 @@ pub(super) enum Work {
 pub(super) struct Task {
     pub label: Label,
     pub work: Work,
+    /// For how long it waits for more events, if it takes them in batches.
+    pub within: Duration,
 }
 
 /// What a worker does next.

@@ -17,6 +17,8 @@ pub(super) enum Timer {
     Once(EventId),
     /// The same again and again.
     Tick(EventId, Duration),
+    /// A batch has waited long enough for more events.
+    Batch(RequestId),
     /// A wait ends without what it was for.
     Expire(RequestId, Arc<Waiter>),
 }

@@ -1,7 +1,7 @@
 //! A thread that waits, for events or for a lock.
 
 use crate::payload::Events;
-use crate::sync::atomic::{AtomicU32, Ordering};
+use crate::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
 use crate::sync::lock;
 use crate::transport::futex;
 use std::sync::Mutex;
@@ -21,13 +21,16 @@ pub(super) struct Waiter {
     pub in_task: bool,
     state: AtomicU32,
     events: Mutex<Option<Events>>,
+    /// As which worker it goes on, if it gave its place away.
+    place: AtomicUsize,
 }
 
 impl Waiter {
     /// A thread that is about to wait.
     pub fn new(in_task: bool) -> Self {
         let state = if in_task { HELPING } else { PARKED };
-        Self { in_task, state: AtomicU32::new(state), events: Mutex::new(None) }
+        let (state, place) = (AtomicU32::new(state), AtomicUsize::new(0));
+        Self { in_task, state, events: Mutex::new(None), place }
     }
 
     /// What it waited for.
@@ -38,6 +41,17 @@ impl Waiter {
     /// What it waited for, if it came.
     pub fn take(&self) -> Option<Events> {
         lock(&self.events).take()
+    }
+
+    /// Says as which worker it goes on, before it is woken.
+    pub fn set_place(&self, place: usize) {
+        // Its partner is the load below, after the thread has seen that it may go on.
+        self.place.store(place, Ordering::Relaxed);
+    }
+
+    /// As which worker it goes on.
+    pub fn place(&self) -> usize {
+        self.place.load(Ordering::Relaxed)
     }
 
     /// Lets the thread go on; whether it sleeps, so that it needs a worker's place.

@@ -5,7 +5,8 @@
 
 use super::task::{Done, Job};
 use super::waiter::Waiter;
-use super::{HAS_LOCKS, Inner, Progress, Rank, WORKER_OF};
+use super::{HAS_LOCKS, Inner, PLACE, Progress, Rank, WORKER_OF};
+use crate::cores;
 use crate::error::Failure;
 use crate::matching::Given;
 use crate::sync::lock;
@@ -17,7 +18,7 @@ use std::time::{Duration, Instant};
 /// A thread without a place.
 #[derive(Default)]
 pub(super) struct Spare {
-    gift: Mutex<Option<Job>>,
+    gift: Mutex<Option<(Job, usize)>>,
     given: Condvar,
 }
 
@@ -34,8 +35,9 @@ pub(super) enum Next {
 
 impl Inner {
     /// What a worker's thread does.
-    pub(super) fn work(self: &Arc<Self>, first: Option<Job>) {
+    pub(super) fn work(self: &Arc<Self>, first: Option<Job>, place: usize) {
         WORKER_OF.set(Arc::as_ptr(self).addr());
+        self.take_place(place);
         let rank = Rank { inner: Arc::clone(self) };
         let mut job = first;
         loop {
@@ -45,9 +47,13 @@ impl Inner {
                     Next::Woken | Next::Over => break,
                 },
                 Some(Job::Resume(waiter)) => {
+                    waiter.set_place(PLACE.get());
                     if waiter.wake() {
                         match self.wait_for_place() {
-                            Some(job) => Some(job),
+                            Some((job, place)) => {
+                                self.take_place(place);
+                                Some(job)
+                            }
                             None => break,
                         }
                     } else {
@@ -156,6 +162,20 @@ impl Inner {
         self.ready.pop()
     }
 
+    /// This thread is a worker now, on the worker's core.
+    pub(super) fn take_place(&self, place: usize) {
+        PLACE.set(place);
+        let cores = &self.config.cores;
+        if cores.is_empty() {
+            return;
+        }
+        let core = cores[place % cores.len()];
+        if let Err(error) = cores::pin(core) {
+            let what = format!("worker {place} of rank {} is not on core {core}", self.rank());
+            crate::say(&format!("freestone events: {what}: {error}"));
+        }
+    }
+
     /// Runs a job in the place of a thread that waits; false if the thread may go on after all.
     pub(super) fn give_place(self: &Arc<Self>, waiter: &Waiter, job: Job) -> bool {
         if !waiter.park() {
@@ -164,24 +184,24 @@ impl Inner {
             self.notify(1);
             return false;
         }
-        let spare = lock(&self.spares).pop();
+        let (spare, place) = (lock(&self.spares).pop(), PLACE.get());
         if let Some(spare) = spare {
-            *lock(&spare.gift) = Some(job);
+            *lock(&spare.gift) = Some((job, place));
             spare.given.notify_one();
-        } else if let Err(error) = Self::spawn(self, |inner| inner.work(Some(job))) {
+        } else if let Err(error) = Self::spawn(self, move |inner| inner.work(Some(job), place)) {
             self.break_off(&mut self.state(), error.to_string());
         }
         true
     }
 
     /// Sleeps until somebody gives its place away, with a job; none at the end of the run.
-    fn wait_for_place(&self) -> Option<Job> {
+    fn wait_for_place(&self) -> Option<(Job, usize)> {
         let spare = Arc::new(Spare::default());
         lock(&self.spares).push(Arc::clone(&spare));
         let mut gift = lock(&spare.gift);
         loop {
-            if let Some(job) = gift.take() {
-                return Some(job);
+            if let Some(given) = gift.take() {
+                return Some(given);
             }
             if self.is_over() {
                 return None;
@@ -211,7 +231,8 @@ impl Inner {
                 drop(state);
                 task.run(rank, events)
             }
-            Job::Resume(_) => Ok(()),
+            // Neither is a task.
+            Job::Resume(_) | Job::Run(_, Given::Begun(_)) => Ok(()),
         }));
         self.finish_task(done.unwrap_or_else(|panic| Err(panic_text(&*panic))));
     }

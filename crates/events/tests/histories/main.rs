@@ -17,8 +17,8 @@ use world::{Choose, Op, World};
 
 const HISTORIES: u64 = 100_000;
 const IDS: [&str; 3] = ["a", "b", "c"];
-const ONCE: Mode = Mode { persistent: false, greedy: false };
-const PERSISTENT: Mode = Mode { persistent: true, greedy: false };
+const ONCE: Mode = Mode { persistent: false, greedy: false, at_least: 0 };
+const PERSISTENT: Mode = Mode { persistent: true, greedy: false, at_least: 0 };
 
 /// Seeded chance: splitmix64.
 struct Random(u64);

@@ -238,7 +238,7 @@ impl World {
     fn enqueue(&mut self, rank: usize, ready: Vec<Ready<u32, u32>>, expected: &[Ran]) {
         let payloads = |given: Given<u32>| match given {
             Given::Events(events) => events.iter().map(|event| event.payload).collect(),
-            Given::All(_) => unreachable!("no greedy tasks here"),
+            Given::All(_) | Given::Begun(_) => unreachable!("no greedy tasks here"),
         };
         let found: Vec<_> =
             ready.into_iter().map(|ready| (ready.task, payloads(ready.given))).collect();

@@ -18,6 +18,7 @@ fn slug(error: &EventsError) -> &'static str {
         EventsError::Stuck { .. } => "run-stuck",
         EventsError::Over | EventsError::Interrupted => "run-over",
         EventsError::NoSuchRank { .. }
+        | EventsError::NotGreedy { .. }
         | EventsError::LongId { .. }
         | EventsError::TooLarge { .. }
         | EventsError::NoDescriptor { .. } => "bad-event",

@@ -8,15 +8,15 @@ use super::memory::layout_of;
 use super::words::{self, Encoded, Held};
 use crate::durations::{microseconds, seconds};
 use freestone_events::matching::Mode;
-use freestone_events::rank::{Condition, Done};
+use freestone_events::rank::{Condition, Done, Label};
 use freestone_events::transport::{Node, Region, Transport};
 use freestone_events::{
-    Config, EventId, EventsError, Lasting, Payload, Progress, Rank, Submit, Target,
+    Config, EventId, EventsError, Lasting, Payload, Progress, Rank, Submit, Target, cores, say,
 };
 use pyo3::buffer::PyBuffer;
 use pyo3::exceptions::{PyOSError, PyValueError};
 use pyo3::prelude::*;
-use pyo3::types::PyTuple;
+use pyo3::types::{PyDict, PyTuple};
 use std::cell::RefCell;
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
@@ -36,8 +36,8 @@ thread_local! {
 }
 
 /// By what people know who calls.
-fn caller() -> Arc<str> {
-    LABEL.with_borrow(|label| label.clone().unwrap_or_else(|| "main".into()))
+fn caller() -> Label {
+    Label::Name(LABEL.with_borrow(|label| label.clone().unwrap_or_else(|| "main".into())))
 }
 
 /// A rank of a run.
@@ -66,7 +66,9 @@ pub fn set_current_rank(rank: Option<Py<PyAny>>) {
 #[derive(FromPyObject)]
 #[pyo3(from_item_all)]
 pub struct Settings {
-    workers: usize,
+    workers: Option<usize>,
+    is_mapped: bool,
+    report_mapping: bool,
     thread: bool,
     spin_us: u64,
     stuck_s: Option<f64>,
@@ -74,13 +76,15 @@ pub struct Settings {
 }
 
 impl Settings {
-    fn config(&self, host: &Arc<PythonHost>) -> PyResult<Config> {
-        if self.workers > MAX_WORKERS {
-            let problem = format!("a rank has at most {MAX_WORKERS} workers, not {}", self.workers);
+    fn config(&self, host: &Arc<PythonHost>, cores: Vec<usize>) -> PyResult<Config> {
+        let workers = self.workers.unwrap_or(cores.len());
+        if workers > MAX_WORKERS {
+            let problem = format!("a rank has at most {MAX_WORKERS} workers, not {workers}");
             return Err(PyValueError::new_err(problem));
         }
         Ok(Config {
-            workers: self.workers,
+            workers,
+            cores: if self.is_mapped { cores } else { Vec::new() },
             progress: if self.thread { Progress::Thread } else { Progress::IdleWorker },
             spin: microseconds(self.spin_us),
             stuck: self.stuck_s.map(seconds).transpose()?,
@@ -92,11 +96,27 @@ impl Settings {
 }
 
 impl EventRank {
-    /// A rank on a transport.
+    /// A rank that a launcher has started, on a transport.
     pub(super) fn start(transport: Box<dyn Transport>, settings: &Settings) -> PyResult<Self> {
+        Self::start_on(cores::of_process(), transport, settings)
+    }
+
+    /// A rank of several of this program's.
+    fn start_here(node: Node, settings: &Settings) -> PyResult<Self> {
+        Self::start_on(cores::of_rank(node.rank(), node.ranks()), Box::new(node), settings)
+    }
+
+    fn start_on(
+        cores: Vec<usize>,
+        transport: Box<dyn Transport>,
+        settings: &Settings,
+    ) -> PyResult<Self> {
         let host = Arc::new(PythonHost::default());
-        let rank = Rank::start(transport, settings.config(&host)?)
+        let rank = Rank::start(transport, settings.config(&host, cores)?)
             .map_err(|error| PyOSError::new_err(error.to_string()))?;
+        if settings.report_mapping {
+            say(&format!("freestone events: {}", rank.mapping()));
+        }
         Ok(Self { rank, host, owner: Arc::new(OnceLock::new()) })
     }
 
@@ -183,7 +203,7 @@ impl EventRank {
         }
         let region = Region::open(fd, layout.nbytes())
             .map_err(|error| PyOSError::new_err(error.to_string()))?;
-        Self::start(Box::new(Node::new(&region, layout, rank)), &settings)
+        Self::start_here(Node::new(&region, layout, rank), &settings)
     }
 
     /// All ranks of a run, in this process.
@@ -198,7 +218,7 @@ impl EventRank {
         }
         let nodes =
             Node::threads(ranks, arena).map_err(|error| PyOSError::new_err(error.to_string()))?;
-        nodes.into_iter().map(|node| Self::start(Box::new(node), &settings)).collect()
+        nodes.into_iter().map(|node| Self::start_here(node, &settings)).collect()
     }
 
     /// Says what tasks see as their rank.
@@ -222,7 +242,7 @@ impl EventRank {
         self.rank.has_joined()
     }
 
-    #[pyo3(signature = (function, on, *, persistent, greedy, name, label))]
+    #[pyo3(signature = (function, on, *, persistent, greedy, name, label, batch=None))]
     #[allow(clippy::too_many_arguments)] // as Python gives them
     fn submit(
         &self,
@@ -233,11 +253,14 @@ impl EventRank {
         greedy: bool,
         name: Option<String>,
         label: String,
+        batch: Option<(usize, f64)>,
     ) -> PyResult<TaskFuture> {
         let on = self.dependencies(on)?;
-        let mode = Mode { persistent, greedy };
+        let (at_least, within_s) = batch.unwrap_or_default();
+        let mode = Mode { persistent, greedy, at_least };
         let (owner, label) = (Arc::clone(&self.owner), Arc::<str>::from(label));
-        let submit = Submit { on, mode, name, label: Some(Arc::clone(&label)) };
+        let named = Some(Label::Name(Arc::clone(&label)));
+        let submit = Submit { on, mode, name, label: named, within: seconds(within_s)? };
         let outcome = Outcome::new(&self.rank, &owner, &label);
         let future = TaskFuture::of(Arc::clone(&outcome));
         let submitted = if persistent {
@@ -263,8 +286,8 @@ impl EventRank {
     ) -> PyResult<()> {
         let on = self.dependencies(on)?;
         let (owner, label) = (Arc::clone(&self.owner), Arc::<str>::from(label));
-        let submit =
-            Submit { on, mode: Mode::default(), name: None, label: Some(Arc::clone(&label)) };
+        let named = Some(Label::Name(Arc::clone(&label)));
+        let submit = Submit { on, label: named, ..Submit::default() };
         let body = move |_: &Rank, events| call(&function, &owner, (&label, None), events);
         self.rank.submit(submit, body).map_err(|error| self.raise(py, &error))
     }
@@ -326,6 +349,39 @@ impl EventRank {
 
     fn try_lock(&self, name: &str) -> bool {
         self.rank.try_lock(name)
+    }
+
+    fn holds_lock(&self, name: &str) -> bool {
+        self.rank.holds_lock(name)
+    }
+
+    #[getter]
+    fn workers(&self) -> usize {
+        self.rank.workers()
+    }
+
+    #[getter]
+    fn worker(&self) -> Option<usize> {
+        self.rank.worker()
+    }
+
+    fn core(&self, worker: usize) -> Option<usize> {
+        self.rank.core(worker)
+    }
+
+    /// What it has done and is doing, by name.
+    fn statistics<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+        let found = self.rank.statistics();
+        let dict = PyDict::new(py);
+        dict.set_item("fired", found.fired)?;
+        dict.set_item("arrived", found.arrived)?;
+        dict.set_item("tasks", found.tasks)?;
+        dict.set_item("waiting", found.waiting)?;
+        dict.set_item("ready", found.ready)?;
+        dict.set_item("unconsumed", found.unconsumed)?;
+        dict.set_item("workers", found.workers)?;
+        dict.set_item("busy", found.busy)?;
+        Ok(dict)
     }
 
     fn unlock(&self, py: Python<'_>, name: &str) -> PyResult<()> {

@@ -15,7 +15,7 @@ const ALL: i64 = -2;
 /// Any rank.
 const ANY: i64 = -3;
 
-/// Types of payloads; those up to 7 are of the C header.
+/// Types of payloads; those up to 11 are of the C header.
 pub const NONE: u32 = 0;
 pub const LONG: u32 = 2;
 pub const DOUBLE: u32 = 4;

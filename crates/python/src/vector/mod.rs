@@ -12,6 +12,6 @@ pub use pipeline::run_pipeline;
 pub use random::{Drawing, sample};
 pub use rows::{copy_rows, copy_triangle};
 pub use sparse::{
-    coo_draw, coo_merge, coo_offsets, coo_reduce, coo_transpose, csr_panel, csr_product,
-    csr_product_sizes, csr_transpose,
+    coo_merge, coo_offsets, coo_reduce, coo_transpose, csr_panel, csr_product, csr_product_sizes,
+    csr_transpose,
 };

@@ -1,7 +1,7 @@
 //! Kernels of CSR and COO matrices, from Python.
 
-use freestone_vector::cell::{Cell, Number};
-use freestone_vector::kernels::coo::{Places, Target, draw, merge, offsets, reduce, transpose};
+use freestone_vector::cell::Number;
+use freestone_vector::kernels::coo::{Places, Target, merge, offsets, reduce, transpose};
 use freestone_vector::kernels::csr::multiply;
 use freestone_vector::kernels::csr::rows::Rows;
 use freestone_vector::kernels::csr::transpose::transpose as csr_transposed;
@@ -9,7 +9,7 @@ use freestone_vector::kernels::dense::binary::Binary;
 use freestone_vector::kernels::dense::reduce::Reduce;
 use pyo3::prelude::*;
 
-use super::arrays::{Array, Arrays, apart, cell_of, refused, unknown, with_code, workers_of};
+use super::arrays::{Array, Arrays, apart, refused, unknown, with_code, workers_of};
 
 fn places<T: Number>((rows, columns, cells): &Arrays) -> PyResult<Places<'_, T>> {
     let (rows, columns) = (rows.positions()?, columns.positions()?);
@@ -102,31 +102,6 @@ pub fn csr_transpose(py: Python<'_>, code: u8, source: Arrays, out: Arrays) -> P
 pub fn coo_offsets(py: Python<'_>, rows: Array, out: Array) -> PyResult<()> {
     apart(&[&out], &[&rows])?;
     py.detach(|| offsets::of_rows(rows.positions()?, out.items_mut()?).map_err(refused))
-}
-
-/// Draws cells at different places, of float64, float32 or int64.
-#[pyfunction]
-#[allow(clippy::needless_pass_by_value)] // as PyO3 extracts it
-pub fn coo_draw(
-    py: Python<'_>,
-    code: u8,
-    shape: (usize, usize),
-    range: (f64, f64),
-    seed: i64,
-    out: Arrays,
-) -> PyResult<()> {
-    let (low, high) = range;
-    let cell = cell_of(code)?;
-    apart(&all(&out), &[])?;
-    let drawn = py.detach(|| {
-        PyResult::Ok(match cell {
-            Cell::F64 => draw::draw::<f64>(shape, range, seed, &mut target(&out)?),
-            Cell::F32 => draw::draw(shape, (low as f32, high as f32), seed, &mut target(&out)?),
-            Cell::I64 => draw::draw(shape, (low as i64, high as i64), seed, &mut target(&out)?),
-            _ => return Err(unknown("random cell type", &code.to_string())),
-        })
-    });
-    drawn?.map_err(refused)
 }
 
 /// Counts the stored cells of each row of a product of CSR matrices.

@@ -24,8 +24,9 @@ fn faults(random: &mut Random) -> Faults {
         full: rate(0.05),
         slow: rate(0.1),
         replace: 0.9,
-        come_back: rate(0.8),
+        reconnect: rate(0.8),
         take_up: 0.0,
+        compact_after: None,
     }
 }
 
@@ -64,7 +65,9 @@ pub fn run(seed: u64, log: usize) -> Result<Client, String> {
 /// Runs a history in which the manager's process is killed now and then.
 pub fn run_with_kills(seed: u64, log: usize) -> Result<Client, String> {
     let mut options = options(seed, log);
-    options.faults.take_up = *Random::new(!seed).pick(&[0.000_5, 0.002, 0.01]);
+    let mut random = Random::new(!seed);
+    options.faults.take_up = *random.pick(&[0.000_5, 0.002, 0.01]);
+    options.faults.compact_after = *random.pick(&[None, Some(1), Some(20), Some(200)]);
     run_with(options)
 }
 
@@ -114,8 +117,8 @@ fn act_and_suffer(client: &mut Client) {
 
 /// Faults stop, a worker joins that everything fits on, and the clock runs.
 fn come_to_rest(client: &mut Client) {
-    let Faults { replace, come_back, .. } = client.cluster.options.faults;
-    client.cluster.options.faults = Faults { replace, come_back, ..Faults::default() };
+    let Faults { replace, reconnect, .. } = client.cluster.options.faults;
+    client.cluster.options.faults = Faults { replace, reconnect, ..Faults::default() };
     client.cluster.options.quota = None;
     client.join(true);
     quiesce(client);

@@ -6,4 +6,5 @@ mod client;
 mod history;
 mod known;
 
+pub use client::Client;
 pub use history::{run, run_with_kills};

@@ -1,4 +1,7 @@
-"""Queries with named ones, `WITH`: each is answered by itself, and is a table to those after it."""
+"""Queries with named ones, `WITH`: each is answered by itself, and is a table to those after it.
+
+So are queries in `FROM (...)` of groups, with windows, an order or a limit.
+"""
 
 from __future__ import annotations
 
@@ -98,12 +101,14 @@ class _Named:
         self.restored: dict[str, str] = {}
 
     def split(self) -> Op:
-        named = self.node.get("cte_map", {}).get("map", [])
-        if not named:
-            return self.step
-        for one in named:
+        for one in self.node.get("cte_map", {}).get("map", []):
             self._add(one["key"], one["value"])
-        found = self._made({**self.node, "cte_map": {}})
+        main = {**self.node, "cte_map": {}}
+        if "from_table" in main:
+            main["from_table"] = _replaced(main["from_table"], self._as_table)
+        if len(self.inputs) == len(self.step.inputs):
+            return self.step
+        found = self._made(main)
         if found.schema != self.step.schema:
             raise ValueError("other types come out of it")
         return found
@@ -130,6 +135,31 @@ class _Named:
                 f"SELECT * REPLACE ({', '.join(casts)}) FROM {quoted(name)}"
             )
         self.empty[name], self.inputs[name] = made.empty, made
+
+    def _as_table(self, tree: Tree) -> Tree | None:
+        """Have a query of all rows in `FROM (...)` be a table, too."""
+        # An expression that is a query has a class.
+        if tree.get("type") != "SUBQUERY" or "class" in tree or tree.get("sample"):
+            return None
+        node = tree["subquery"]["node"]
+        if node["type"] != "SELECT_NODE" or not self._is_of_all_rows(node):
+            return None
+        name = f"__from{len(self.inputs)}"
+        self._add(name, {"query_node": node, "aliases": tree.get("column_name_alias", [])})
+        table: Tree = parsed(self.connection, f"SELECT * FROM {quoted(name)}")["from_table"]
+        return {**table, "alias": tree.get("alias", "")}
+
+    def _is_of_all_rows(self, node: Tree) -> bool:
+        """Tell whether a query gives something else of all rows than of parts of them, together."""
+        words = ("modifiers", "group_expressions", "having", "qualify")
+        shown = [*each_node(node["select_list"], ("SUBQUERY",))]
+        if any(map(node.get, words)) or node.get("aggregate_handling") == "FORCE_AGGREGATES":
+            return True
+        if any(one.get("class") == "WINDOW" for one in shown):
+            return True
+        call = "SELECT function_name FROM duckdb_functions() WHERE function_type = 'aggregate'"
+        aggregates = {name for (name,) in self.connection.execute(call).fetchall()}
+        return not aggregates.isdisjoint(one.get("function_name") for one in shown)
 
     def _types(self, query: str) -> dict[str, str]:
         rows = self.connection.execute(f"DESCRIBE {query}").fetchall()

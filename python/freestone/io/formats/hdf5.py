@@ -15,7 +15,7 @@ import numpy as np
 from freestone.errors import UsageError
 from freestone.io.dataset import Dataset
 from freestone.io.formats.format import Format
-from freestone.io.formats.tables import SHOWN, file_of, foreign, needs, some_of
+from freestone.io.formats.tables import SHOWN, file_of, foreign, needs, not_chosen
 from freestone.io.raw import dtype_reported
 from freestone.io.stores import FileLocation
 
@@ -161,7 +161,7 @@ def _chosen(location: FileLocation, file: Any, dataset: str | None) -> str:
     file.visititems(lambda name, one: names.append(name) if isinstance(one, h5py.Dataset) else None)
     if dataset is None and len(names) == 1:
         return names[0]
-    raise UsageError(f"{location.url} has the datasets {some_of(names)}; say dataset=")
+    raise UsageError(not_chosen(location.url, "dataset", names, "dataset", dataset))
 
 
 FORMAT = Format(name="hdf5", suffixes=(".h5", ".hdf5"), open_dataset=open_dataset)

@@ -18,7 +18,7 @@ from freestone.io.dataset import Dataset
 from freestone.io.formats.format import Format
 from freestone.io.formats.mtx import read_some
 from freestone.io.formats.netcdf3 import CLASSIC, read_head
-from freestone.io.formats.tables import file_of, foreign, needs, some_of
+from freestone.io.formats.tables import file_of, foreign, needs, not_chosen
 from freestone.io.raw import dtype_reported, read_values
 from freestone.io.stores import FileLocation
 
@@ -163,7 +163,7 @@ def _chosen(location: FileLocation, names: list[str], dimensions: Any, variable:
     data = [name for name in names if name not in dimensions]
     if variable is None and len(data) == 1:
         return str(data[0])
-    raise UsageError(f"{location.url} has the variables {some_of(names)}; say variable=")
+    raise UsageError(not_chosen(location.url, "variable", names, "variable", variable))
 
 
 FORMAT = Format(name="netcdf", suffixes=(".nc", ".nc4"), open_dataset=open_dataset)

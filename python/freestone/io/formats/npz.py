@@ -22,7 +22,7 @@ from freestone.io.dataset import Dataset
 from freestone.io.formats.entries import form_of, in_form
 from freestone.io.formats.format import Format
 from freestone.io.formats.npy import MAX_HEADER, rows_at
-from freestone.io.formats.tables import file_of, foreign, some_of
+from freestone.io.formats.tables import file_of, foreign, not_chosen
 from freestone.io.stores import FileLocation
 from freestone.io.writer import Shape, StreamWriter
 
@@ -87,7 +87,7 @@ def open_dataset(
         if array is None and len(names) == 1:
             array = names[0]
         if array not in names:
-            raise UsageError(f"{location.url} has the arrays {some_of(names)}; say array=")
+            raise UsageError(not_chosen(location.url, "array", names, "array", array))
         info = archive.getinfo(f"{array}.npy")
         with archive.open(info) as member:
             content = member.read(MAX_HEADER)

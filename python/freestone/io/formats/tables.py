@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from importlib import import_module
 from typing import Any
 
-from freestone.errors import FormatError, UsageError
+from freestone.errors import FormatError, UsageError, did_you_mean
 from freestone.io.stores import FileLocation
 from freestone.io.writer import Shape
 
@@ -18,6 +18,7 @@ __all__ = [
     "first_line",
     "foreign",
     "needs",
+    "not_chosen",
     "opened",
     "repeated",
     "some_of",
@@ -80,6 +81,14 @@ def some_of(names: Sequence[str]) -> str:
     """Return the first of some names, to be shown in an error."""
     shown = ", ".join(map(repr, names[:SHOWN])) + (", ..." if len(names) > SHOWN else "")
     return shown or "none"
+
+
+def not_chosen(url: str, noun: str, names: Sequence[str], option: str, wanted: str | None) -> str:
+    """Say that one of several members of a file has to be named, or that it has no such one."""
+    if wanted is None:
+        return f"{url} has the {noun}s {some_of(names)}; say {option}="
+    hint = did_you_mean(wanted, names)
+    return f"{url} has no {noun} {wanted!r}{hint}; there are {some_of(names)}"
 
 
 def repeated(names: Sequence[str]) -> str | None:

@@ -250,7 +250,7 @@ def _along_rows(name: str, arg: Node, axis: Any, **options: Any) -> Node:
     """Make the node of what each row gives by itself, along one of the axes behind the first."""
     if arg.rows is None:
         return totals.small(functools.partial(getattr(np, name), axis=axis, **options), arg)
-    if axis is None or np.lib.array_utils.normalize_axis_index(axis, arg.ndim) == 0:
+    if 0 in totals.axes_of(axis, arg.ndim):
         raise refusal(f"np.{name}", f"goes along rows only, axis=1, not axis={axis}")
     function = functools.partial(getattr(np, name), axis=axis, **options)
     sample = np.asarray(function(np.ones((1, *[side or 0 for side in arg.shape[1:]]), arg.dtype)))
@@ -269,14 +269,19 @@ for _name in ("argmin", "argmax", "cumsum", "cumprod", "diff"):
     _register_along_rows(_name)
 
 
-@lazily("median")
-def _median(arg: Node, axis: Any = None, **options: Any) -> Any:
-    is_other = isinstance(axis, int | np.integer) and axis not in (0, -arg.ndim)
-    if _is_of_all(arg, axis, options):
-        return selecting.median(arg)
-    if not options and (arg.rows is None or is_other):
-        return _along_rows("median", arg, axis)
-    return quantiles.along_columns("median", arg, axis, **options)
+def _register_median(name: str) -> None:
+    def made(arg: Node, axis: Any = None, **options: Any) -> Any:
+        if _is_of_all(arg, axis, options):
+            return selecting.median(name, arg)
+        if _is_of_rows(arg, axis, options) or (arg.rows is None and not options):
+            return _along_rows(name, arg, axis, **options)
+        return quantiles.along_columns(name, arg, axis, **options)
+
+    lazily(name)(made)
+
+
+for _name in ("median", "nanmedian"):
+    _register_median(_name)
 
 
 def _is_of_all(arg: Node, axis: Any, options: dict[str, Any]) -> bool:
@@ -285,15 +290,19 @@ def _is_of_all(arg: Node, axis: Any, options: dict[str, Any]) -> bool:
     return has_rows and not options and len(totals.axes_of(axis, arg.ndim)) == arg.ndim
 
 
-@lazily("nanmedian")
-def _nanmedian(arg: Node, axis: Any = None, **options: Any) -> Any:
-    return quantiles.along_columns("nanmedian", arg, axis, **options)
+def _is_of_rows(arg: Node, axis: Any, options: dict[str, Any]) -> bool:
+    """Tell whether each row in blocks gives something by itself."""
+    is_known = options.keys() <= {"keepdims", "method"}
+    in_blocks = arg.rows is not None and arg.kind != "turned"
+    return in_blocks and is_known and axis is not None and 0 not in totals.axes_of(axis, arg.ndim)
 
 
 def _register_quantile(name: str) -> None:
     def made(arg: Node, q: Any, axis: Any = None, **options: Any) -> Any:
-        if not name.startswith("nan") and _is_of_all(arg, axis, options):
+        if _is_of_all(arg, axis, options):
             return selecting.quantile(name, arg, q)
+        if np.ndim(q) == 0 and _is_of_rows(arg, axis, options):
+            return _along_rows(name, arg, axis, q=q, **options)
         return quantiles.along_columns(name, arg, axis, q, **options)
 
     lazily(name)(made)

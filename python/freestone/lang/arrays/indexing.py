@@ -33,7 +33,8 @@ def indexed(node: Node, key: Key) -> Node:
         return filtered(node, key[0])
     key = _without_ellipsis(key, node.ndim)
     rows, columns = (key[0], key[1:]) if key else (slice(None), ())
-    if sum(one is not None for one in columns) > node.ndim - 1:
+    # None in front of the rows adds an axis, and takes none.
+    if rows is not None and sum(one is not None for one in columns) > node.ndim - 1:
         raise IndexError(f"too many indexes for {node.ndim} dimensions: {key}")
     if _is_mask(rows):
         return _columns(filtered(node, rows), columns)
@@ -160,7 +161,7 @@ def _row(node: Node, number: int, columns: Key) -> Node:
     if count is None:
         raise refusal("a row of what a mask chose", "has no number yet")
     if not -count <= number < count:
-        raise IndexError(f"row {number} of {count}")
+        raise IndexError(f"row {number} is out of bounds of an array of {count} rows")
     number %= count
     one = sliced(node, slice(number, number + 1))
     whole = total("sum", one, node.shape[1:], node.dtype, (0,))

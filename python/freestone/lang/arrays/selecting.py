@@ -33,28 +33,27 @@ DEVIATIONS = 5
 """So many standard deviations of the sampled rank the bounds are off."""
 
 
-def median(arg: Node) -> Any:
-    """Return what `numpy.median` gives of all values."""
-    array = _checked("median", arg, "iuf")
-    count, has_nan = _described(array)
-    if has_nan:
-        return np.median(np.full(1, np.nan, array.dtype))
-    return np.median(_at_ranks(array, (count - 1) // 2, count // 2, _samples(array)))
+def median(name: str, arg: Node) -> Any:
+    """Return what `numpy.median` or `numpy.nanmedian` gives of all values."""
+    array = _checked(name, arg, "iuf")
+    count, samples = _sampled(name, array)
+    if not count:
+        return getattr(np, name)(np.full(1, np.nan, array.dtype))
+    return np.median(_at_ranks(array, (count - 1) // 2, count // 2, samples))
 
 
 def quantile(name: str, arg: Node, q: Any) -> Any:
-    """Return what `numpy.quantile` or `numpy.percentile` gives of all values, interpolated."""
+    """Return what `numpy.quantile`, or its like, gives of all values, interpolated."""
     array = _checked(name, arg, "iud")
     wanted = np.asarray(q)
-    if wanted.dtype != float and name == "quantile":
-        raise refusal("np.quantile", f"takes float64 here, not q of {wanted.dtype}")
+    if wanted.dtype != float and name.endswith("quantile"):
+        raise refusal(f"np.{name}", f"takes float64 here, not q of {wanted.dtype}")
     getattr(np, name)(np.zeros(1), wanted)  # NumPy's error for what is no quantile
-    count, has_nan = _described(array)
-    if has_nan or not wanted.size:
+    count, samples = _sampled(name, array)
+    if not count or not wanted.size:
         return getattr(np, name)(np.full(1, np.nan), wanted)
-    parts = np.true_divide(wanted, 100) if name == "percentile" else wanted
-    positions = (count - 1) * parts.astype(float)
-    samples, found = _samples(array), []
+    parts = np.true_divide(wanted, 100) if name.endswith("percentile") else wanted
+    positions, found = (count - 1) * parts.astype(float), []
     for position in positions.ravel():
         below = int(position)
         pair = _at_ranks(array, below, min(below + 1, count - 1), samples)
@@ -72,19 +71,6 @@ def _checked(name: str, arg: Node, kinds: str) -> Array:
     return array
 
 
-def _described(array: Array) -> tuple[int, bool]:
-    """Return how many values there are, and whether one is no number."""
-    if array.dtype.kind != "f":
-        return int(np.prod(array.shape)), False
-    marks = [called(array.client, _has_nan, piece) for piece in array.blocks]
-    return int(np.prod(array.shape)), any([value_of(mark) for mark in marks])
-
-
-def _has_nan(block: Any) -> bool:
-    # NaN is what the greatest value is, if there is one.
-    return bool(block.size) and bool(np.isnan(np.max(block)))
-
-
 @dataclass(frozen=True)
 class _Bounds:
     """Two values, between which others are, or which those are."""
@@ -93,9 +79,13 @@ class _Bounds:
     high: Any
 
 
-def _samples(array: Array) -> Samples:
-    made = [called(array.client, _sampled, piece) for piece in array.blocks]
-    return [value_of(found) for found in made]
+def _sampled(name: str, array: Array) -> tuple[int, Samples]:
+    """Return of how many values a quantile is, none if it is NaN, and samples of the blocks."""
+    made = [called(array.client, _sample, piece) for piece in array.blocks]
+    samples = [value_of(found) for found in made]
+    count = sum(numbers for _, numbers in samples)
+    has_nans = count < int(np.prod(array.shape))
+    return (0 if has_nans and not name.startswith("nan") else count), samples
 
 
 def _at_ranks(array: Array, first: int, last: int, samples: Samples) -> Any:
@@ -119,15 +109,21 @@ def _widest(dtype: Any) -> _Bounds:
     return _Bounds(dtype.type(np.iinfo(dtype).min), dtype.type(np.iinfo(dtype).max))
 
 
-def _sampled(block: Any) -> tuple[Any, int]:
-    """Return some values of a block, and of how many they are."""
-    places = np.random.default_rng(block.size).integers(0, max(block.size, 1), SAMPLES)
-    return block.reshape(-1)[places] if block.size > SAMPLES else block.reshape(-1), block.size
+def _sample(block: Any) -> tuple[Any, int]:
+    """Return some values of a block, and how many it has, without those that are NaN."""
+    flat = block.reshape(-1)
+    places = np.random.default_rng(flat.size).integers(0, max(flat.size, 1), SAMPLES)
+    some = flat[places] if flat.size > SAMPLES else flat
+    if flat.dtype.kind != "f":
+        return some, flat.size
+    return some[~np.isnan(some)], flat.size - int(np.count_nonzero(np.isnan(flat)))
 
 
 def _bounds(first: int, last: int, samples: Samples, widest: _Bounds) -> _Bounds:
     """Return two values between which those of two ranks are, almost surely."""
     values = concatenate([found for found, _ in samples])
+    if not len(values):
+        return widest
     weights = np.concatenate([np.full(len(v), size / max(len(v), 1)) for v, size in samples])
     order = np.argsort(values, kind="stable")
     ends = np.cumsum(weights[order])
@@ -145,7 +141,8 @@ def _between(bounds: _Bounds, block: Any) -> tuple[tuple[int, int, int, int], An
     above = flat > bounds.low
     inner = flat[above & (flat < bounds.high)]
     below = int(np.count_nonzero(flat < bounds.low))
-    low = int(flat.size - np.count_nonzero(above) - below)
+    # NaN, which some quantiles leave out, is neither above nor below.
+    low = int(np.count_nonzero(flat == bounds.low))
     high = int(np.count_nonzero(above & (flat == bounds.high)))
     return (below, low, inner.size, high), inner
 

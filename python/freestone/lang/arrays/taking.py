@@ -119,7 +119,7 @@ def _counted_up(offsets: NDArray[np.int64], numbers: Any) -> Any:
     count, rows = int(offsets[-1]), np.asarray(numbers)
     wrong = (rows >= count) | (rows < -count) if rows.dtype.kind == "i" else rows >= count
     if wrong.any():
-        raise IndexError(f"row {rows[wrong][0]} of {count:,}")
+        raise IndexError(f"row {rows[wrong][0]} is out of bounds of an array of {count:,} rows")
     rows = rows.astype(np.intp)
     return np.where(rows < 0, rows + count, rows)
 

@@ -8,7 +8,6 @@ stored and count nothing either. What an operation converts on its way counts on
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import replace
 
 from freestone.errors.lang import ScriptCompileError
 from freestone.lang.front.graph.graph import Block, Function, Op, Program, Value, outer_operands
@@ -127,8 +126,8 @@ def _converted(op: Op) -> int:
         return 0
     made = op.results[0].type if op.results else None
     if made is not None and made.csr and "rand" in (op.kind, op.attrs.get("name")):
-        # All cells are drawn, and those that are not 0 are kept.
-        return replace(made, csr=False).nbytes or 0
+        # Columns are drawn as numbers of eight bytes, and cells have rows before there are offsets.
+        return 3 * (made.nbytes or 0)
     if op.kind == "cumulate_rows":
         # The rows, below the last one of the strip before.
         return _total(op.results)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-__all__ = ["labels_of", "translated"]
+__all__ = ["divides", "in_input_order", "labels_of", "translated"]
 
 _QUOTED = r"'(?:[^']|'')*'" r'|"(?:[^"]|"")*"'
 _TEXT = re.compile(_QUOTED)
@@ -19,6 +19,14 @@ UNORDERED |= {"grouping"}
 """Words of queries whose groups can't be put in order by their keys, or are so already."""
 
 
+GROUPING = frozenset({"group", "distinct", "union", "except", "intersect"})
+"""Words of queries whose rows are none of their tables."""
+AFTER_TABLES = frozenset({"where", "group", "having", "order", "limit", "offset", ";"})
+NO_ALIASES = AFTER_TABLES | {"join", "inner", "left", "right", "full", "cross", "natural", "on"}
+NO_ALIASES |= {"using", "semi", "anti", "outer", "positional", "asof"}
+_AGGREGATE = re.compile(r"\b(sum|count|avg|min|max)\s*\(", re.IGNORECASE)
+
+
 def translated(query: str) -> str:
     r"""Return a query for DuckDB: texts may be in double quotes, and groups are in order.
 
@@ -27,7 +35,74 @@ def translated(query: str) -> str:
     >>> translated('SELECT f.a FROM f WHERE f.b = "it\'s"')
     "SELECT f.a FROM f WHERE f.b = 'it\'\'s'"
     """
-    return _ordered(_TEXT.sub(_as_text, query))
+    return _ordered(_by_alias(_TEXT.sub(_as_text, query)))
+
+
+def divides(query: str) -> bool:
+    """Tell whether a query divides: of whole numbers, that depends on a setting of DuckDB."""
+    return "/" in _TEXT.sub("", query)
+
+
+def in_input_order(query: str) -> str:
+    """Return a translated query whose rows are in the order of the rows of its tables.
+
+    It reads the row ids of tables; views have none. A query that groups its rows, or whose tables
+    are not plain names, stays as it is.
+
+    Examples
+    --------
+    >>> in_input_order("SELECT x.a, y.b FROM x JOIN y ON x.a = y.a")
+    'SELECT x.a, y.b FROM x JOIN y ON x.a = y.a ORDER BY x.rowid, y.rowid'
+    >>> in_input_order("SELECT f.a FROM f")
+    'SELECT f.a FROM f'
+    """
+    clauses, tables = _clauses(query), _tables(query)
+    sorts = "order" in clauses
+    if not GROUPING.isdisjoint(clauses) or len(tables) < 2 - sorts:
+        return query
+    if _AGGREGATE.search(_TEXT.sub("", query)):
+        return query
+    end = _end(query, clauses)
+    keys = ", ".join(f"{alias}.rowid" for _, alias in tables)
+    return f"{query[:end].rstrip()}{',' if sorts else ' ORDER BY'} {keys} {query[end:]}".rstrip()
+
+
+def _by_alias(query: str) -> str:
+    """Have columns of a table that has another name in this query be found by both names."""
+    tables = _tables(query)
+    known = {alias for _, alias in tables}
+    names = [name for name, _ in tables]
+    others = {n: a for n, a in tables if n not in known and names.count(n) == 1}
+    pieces = [piece.group() for piece in _PIECE.finditer(query)]
+    for at, piece in enumerate(pieces[:-1]):
+        if piece in others and pieces[at + 1] == "." and pieces[at - 1] != ".":
+            pieces[at] = others[piece]
+    return "".join(pieces)
+
+
+def _tables(query: str) -> list[tuple[str, str]]:
+    """Return the tables of a query, and what it calls them; none where they are queries."""
+    begin = _clauses(query).get("from")
+    if begin is None:
+        return []
+    words = [piece.group() for piece in _PIECE.finditer(query[begin:]) if piece.group().strip()]
+    found: list[tuple[str, str]] = []
+    for at, word in enumerate(words[:-1]):
+        if word.lower() in AFTER_TABLES:
+            break
+        if word == "," or word.lower() in ("from", "join"):
+            if not re.fullmatch(_NAME, words[at + 1]):
+                return []
+            found.append((words[at + 1], _alias_at(words, at + 2)))
+    return found
+
+
+def _alias_at(words: list[str], at: int) -> str:
+    """Return what a table is called whose name is right before a word."""
+    if words[at : at + 1] and words[at].lower() == "as":
+        at += 1
+    is_name = at < len(words) and re.fullmatch(_NAME, words[at])
+    return words[at] if is_name and words[at].lower() not in NO_ALIASES else words[at - 1]
 
 
 def _as_text(found: re.Match[str]) -> str:
@@ -43,13 +118,21 @@ def _as_text(found: re.Match[str]) -> str:
 def _ordered(query: str) -> str:
     """Put groups in the order of their keys, where the query says no order."""
     clauses = _clauses(query)
+    if "distinct" in clauses and clauses.keys().isdisjoint(UNORDERED - {"distinct"}):
+        end = _end(query, clauses)
+        return f"{query[:end].rstrip()} ORDER BY ALL {query[end:]}".rstrip()
     if "group" not in clauses or not UNORDERED.isdisjoint(clauses):
         return query
     begin = clauses["group"]
     ends = [clauses[word] for word in ("having", "qualify", "window") if word in clauses]
-    end = clauses.get("limit", clauses.get("offset", clauses.get(";", len(query))))
+    end = _end(query, clauses)
     keys = re.sub(r"^\s*group\s+by", "", query[begin : min([*ends, end])], flags=re.IGNORECASE)
     return f"{query[:end].rstrip()} ORDER BY {keys.strip()} {query[end:]}"
+
+
+def _end(query: str, clauses: dict[str, int]) -> int:
+    """Return where a query can be put in order."""
+    return clauses.get("limit", clauses.get("offset", clauses.get(";", len(query))))
 
 
 def _clauses(query: str) -> dict[str, int]:

@@ -8,7 +8,7 @@ from typing import Any
 from freestone.lang.front.queries import labels_of, translated
 from freestone.lang.front.types.types import Type
 
-__all__ = ["connection_to_duckdb", "executed", "problem_of", "result_schema"]
+__all__ = ["connection_to_duckdb", "executed", "problem_of", "quoted", "result_schema"]
 
 CELLS = {
     "BOOLEAN": "bool",
@@ -35,7 +35,10 @@ def connection_to_duckdb() -> Any:
     except ImportError:
         raise ValueError("sql needs DuckDB: pip install 'freestone[sql]'") from None
     # Nothing outside of the registered frames: no files, no network.
-    return duckdb.connect(config={"enable_external_access": "false", "threads": "2"})
+    connection = duckdb.connect(config={"enable_external_access": "false", "threads": "2"})
+    # As everywhere in the language, two whole numbers make a whole one.
+    connection.execute("SET integer_division = true")
+    return connection
 
 
 def result_schema(query: str, views: dict[str, Type]) -> tuple[tuple[str, str], ...]:
@@ -48,9 +51,9 @@ def result_schema(query: str, views: dict[str, Type]) -> tuple[tuple[str, str], 
     """
     connection = connection_to_duckdb()
     for name, type in views.items():
-        columns = ", ".join(f"{_quoted(label)} {NAMES[cell]}" for label, cell in type.schema or ())
-        connection.execute(f"CREATE TABLE {_quoted(name)} ({columns})")
-    found = executed(connection, query)
+        columns = ", ".join(f"{quoted(label)} {NAMES[cell]}" for label, cell in type.schema or ())
+        connection.execute(f"CREATE TABLE {quoted(name)} ({columns})")
+    found = executed(connection, translated(query))
     labels = labels_of(query, [column[0] for column in found.description])
     return tuple(
         (label, _cell(label, str(column[1])))
@@ -67,13 +70,13 @@ def _cell(label: str, name: str) -> str:
 
 
 def executed(connection: Any, query: str) -> Any:
-    """Run one query; `ValueError` says what is wrong with it."""
+    """Run one translated query; `ValueError` says what is wrong with it."""
     import duckdb
 
     if not re.match(r"\s*select\b", query, re.IGNORECASE):
         raise ValueError("sql takes a query that begins with SELECT")
     try:
-        statements = connection.extract_statements(translated(query))
+        statements = connection.extract_statements(query)
         if len(statements) != 1:
             raise ValueError(f"sql takes one query, not {len(statements)}")
         return connection.execute(statements[0])
@@ -86,5 +89,6 @@ def problem_of(error: Exception) -> str:
     return f"SQL: {(str(error).splitlines() or [type(error).__name__])[0]}"
 
 
-def _quoted(name: str) -> str:
+def quoted(name: str) -> str:
+    """Return a name as a query may write it."""
     return '"' + name.replace('"', '""') + '"'

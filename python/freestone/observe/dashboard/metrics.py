@@ -123,12 +123,13 @@ def _durations(functions: Mapping[str, Mapping[str, Any]], bounds_ns: Sequence[i
 def _by_label(functions: Iterable[Mapping[str, Any]]) -> dict[str, dict[str, Any]]:
     """Sum functions of one name up, and those after the first so many names.
 
-    They come in the order in which they were defined: what was counted stays with its name.
+    They come in the order in which they were defined: what was counted stays with its name. Blocks
+    of which no function is known are among the others.
     """
     found: dict[str, dict[str, Any]] = {}
     for function in functions:
         label = function["label"]
-        if label not in found and len(found) >= MAX_FUNCTIONS:
+        if not label or (label not in found and len(found) >= MAX_FUNCTIONS):
             label = OTHERS
         sums = found.setdefault(label, {"durations": [0] * len(function["durations"])})
         for key in (*_STATES, *_OUTCOMES, "nbytes", "busy_ns"):

@@ -49,7 +49,7 @@ class PageReader:
         UsageError
             When the page refuses to answer.
         ConnectionError
-            When the cluster has ended.
+            When the cluster has ended, or nothing answers there.
         """
         connection = http.client.HTTPConnection(self._netloc, timeout=_TIMEOUT_S)
         try:
@@ -58,6 +58,11 @@ class PageReader:
             body = response.read()
         except http.client.HTTPException as error:
             raise ConnectionError(f"the page's connection broke: {error!r}") from error
+        except OSError as error:
+            raise ConnectionError(
+                f"no page answers at {self._netloc} ({error}): its program has ended, or the port "
+                "is not forwarded"
+            ) from error
         finally:
             connection.close()
         if response.status == http.client.GONE:

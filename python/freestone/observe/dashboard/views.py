@@ -8,7 +8,8 @@ from __future__ import annotations
 import os
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from operator import itemgetter
 from typing import TYPE_CHECKING, Any
 
 from freestone._native import __version__
@@ -55,6 +56,8 @@ _FUNCTION = ("waiting", "ready", "assigned", "done", "failed", "busy_ns")
 _BLOCKS = ("blocks", "replicas", "nbytes")
 _PEAKS = ("peak_nbytes", "resident_nbytes")
 _MEMORY = ("blocks", *_PEAKS)
+# Of blocks that no function is known for.
+_NO_FUNCTION = "(put, or their tasks are forgotten)"
 
 Query = Mapping[str, str]
 
@@ -144,7 +147,7 @@ class Views:
         _, observed_s = self._observe()
         figures = self._manager.statistics()
         overview = self._manager.overview(0)
-        functions = _by_label(overview["functions"], _FUNCTION)
+        functions = _by_label(filter(_label, overview["functions"]), _FUNCTION)
         functions.sort(key=lambda one: (-one["assigned"] - one["ready"], -one["busy_ns"]))
         workers = [self._worker(worker) for worker in figures.pop("workers")]
         return {
@@ -183,14 +186,18 @@ class Views:
             task["call"] = call_text(task["label"], task.pop("arguments"))
             task["since_s"] = self._since_s(task.pop("since_ns"))
             task["waits_for"] = (task.pop("pause") or ("",))[0]
-        labels = sorted({figures["label"] for figures in overview["functions"]})
+        labels = sorted(set(filter(None, map(_label, overview["functions"]))))
         return {"now_s": self._now_s(), "tasks": tasks, "functions": labels[:1000]}
 
     def _blocks(self, query: Query) -> dict[str, Any]:
         self._observe()
         overview = self._manager.overview(LISTED)
         functions = _by_label(overview["functions"], _BLOCKS, _PEAKS)
-        functions = [figures for figures in functions if any(figures[key] for key in _MEMORY)]
+        functions = [
+            {**figures, "label": figures["label"] or _NO_FUNCTION}
+            for figures in functions
+            if any(figures[key] for key in _MEMORY)
+        ]
         functions.sort(key=lambda figures: (-figures["nbytes"], -figures["peak_nbytes"]))
         workers = self._manager.statistics()["workers"]
         executors = [executor for worker in workers for executor in _executors(worker)]
@@ -299,8 +306,11 @@ def _executors(worker: dict[str, Any]) -> Iterator[dict[str, Any]]:
         yield {"worker": worker["worker"], "pid": pid, "resident": now, "peak_nbytes": peak}
 
 
+_label = itemgetter("label")
+
+
 def _by_label(
-    functions: list[dict[str, Any]], keys: tuple[str, ...], peaks: tuple[str, ...] = ()
+    functions: Iterable[dict[str, Any]], keys: tuple[str, ...], peaks: tuple[str, ...] = ()
 ) -> list[dict[str, Any]]:
     """Sum functions of one name up: a program may define one several times."""
     found: dict[str, dict[str, Any]] = {}

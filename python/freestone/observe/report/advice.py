@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import numpy as np
 
-from freestone.observe.report.series import Run
+from freestone.observe.report.series import Floats, Run
 from freestone.units import format_nbytes, format_seconds
 
 __all__ = ["advice", "path_summary", "summary"]
 
 _WORTH = 0.1
+# With so many calls, and so short a wait of each, it is not for executors to start.
+_MANY = 1000
+_STARTING_S = 0.001
+_LARGER = "let each do more, for instance a batch of items."
 
 
 def summary(run: Run) -> list[str]:
@@ -76,7 +80,7 @@ def advice(run: Run) -> list[str]:
         return ["No worker was there: nothing can be said."]
     found += [(share.values / share.total, text) for text in _on_values(run)]
     found += [(share.data / share.total, text) for text in _on_data(run)]
-    found += [(share.executor / share.total, text) for text in _on_executors()]
+    found += [(share.executor / share.total, text) for text in _on_executors(run)]
     found += [(share.manager / share.total, text) for text in _on_dispatch(run)]
     found += [(share.nothing / share.total, text) for text in _on_idleness(run)]
     sentences = [text for weight, text in sorted(found, reverse=True) if weight >= _WORTH]
@@ -103,7 +107,15 @@ def _on_data(run: Run) -> list[str]:
     ]
 
 
-def _on_executors() -> list[str]:
+def _on_executors(run: Run) -> list[str]:
+    durations = _all_durations(run)
+    each_s = run.share.executor / len(durations)
+    if len(durations) >= _MANY and float(np.median(durations)) < each_s < _STARTING_S:
+        return [
+            f"Calls lay at workers that had all they need, for {format_seconds(each_s)} each: what "
+            "a process does between two calls takes longer than they do. Half of them are shorter "
+            f"than {format_seconds(float(np.median(durations)))}: {_LARGER}"
+        ]
     return [
         "Calls lay at workers that had all they need, and no executor had begun them: executors "
         "start, and import what functions need, before their first call. Keep one cluster open "
@@ -112,12 +124,15 @@ def _on_executors() -> list[str]:
 
 
 def _on_dispatch(run: Run) -> list[str]:
-    durations = np.concatenate(list(run.durations_s.values()) or [np.zeros(1)])
-    median = format_seconds(float(np.median(durations)))
+    median = format_seconds(float(np.median(_all_durations(run))))
     return [
-        f"Slots were free while calls were ready. Half of the calls are shorter than {median}: let "
-        "each do more, for instance a batch of items."
+        f"Slots were free while calls were ready. Half of the calls are shorter than {median}: "
+        f"{_LARGER}"
     ]
+
+
+def _all_durations(run: Run) -> Floats:
+    return np.concatenate(list(run.durations_s.values()) or [np.zeros(1)])
 
 
 def _on_idleness(run: Run) -> list[str]:

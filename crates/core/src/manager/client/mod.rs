@@ -15,9 +15,11 @@ use super::clock::Now;
 use super::table::{BlockSlot, ReductionSlot, Table};
 use crate::wire::Keep;
 use freestone_base::WorkerId;
+use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// What clients asked for and have not got yet. Its fields are for this folder.
+#[derive(Serialize, Deserialize)]
 pub(in crate::manager) struct Clients {
     bindings: Bindings,
     /// Blocks that clients put and that wait for a worker of their machine, since when.
@@ -53,7 +55,7 @@ impl Clients {
 }
 
 /// Which blocks are adopted, gathered or pinned at which worker, each pair once.
-#[derive(Default)]
+#[derive(Default, Serialize, Deserialize)]
 struct Bindings(BTreeSet<(WorkerId, BlockSlot)>);
 
 impl Bindings {

@@ -11,6 +11,7 @@ use crate::manager::overview::{
 use crate::manager::table::{BlockSlot, TaskSlot};
 use crate::wire::TaskFailure;
 use freestone_base::{FunctionId, Ticket};
+use serde::{Deserialize, Serialize};
 use std::collections::VecDeque;
 
 /// So many failures are remembered: those that a person reads.
@@ -77,7 +78,7 @@ fn last_bytes(text: &str) -> &str {
 }
 
 /// The last failures.
-#[derive(Default)]
+#[derive(Default, Serialize, Deserialize)]
 pub(in crate::manager) struct Failures(VecDeque<RecentFailure>);
 
 impl Failures {
@@ -129,13 +130,19 @@ impl Manager {
         }
     }
 
-    fn count_blocks(&self, functions: &mut [FunctionFigures]) {
+    /// Counts blocks by the function that made them; those of which none is known, because they
+    /// were put or their task is forgotten, make an entry of their own, last and without a label.
+    fn count_blocks(&self, functions: &mut Vec<FunctionFigures>) {
+        let mut others = FunctionFigures::default();
         for (_, block) in self.graph.blocks.iter().filter(|(_, block)| block.is_available()) {
-            let Some(function) = self.maker(block) else { continue };
-            let Some(figures) = functions.get_mut(function.0 as usize) else { continue };
+            let made_by = self.maker(block).and_then(|id| functions.get_mut(id.0 as usize));
+            let figures = made_by.unwrap_or(&mut others);
             figures.blocks += 1;
             figures.nbytes += block.nbytes();
             figures.replicas += block.replicas().len() as u64;
+        }
+        if others.blocks > 0 {
+            functions.push(others);
         }
     }
 

@@ -51,6 +51,18 @@ fn tasks_and_blocks_are_counted_by_function() {
 }
 
 #[test]
+fn blocks_that_no_function_is_known_for_are_counted_last() {
+    let mut play = started();
+    assert_eq!(overview(&mut play, Query::default()).functions.len(), 1);
+    let bytes = Payload::from(&b"value"[..]);
+    play.request(Request::PutInline { name: name(1), bytes });
+    let found = overview(&mut play, Query::default());
+    let [mass, others] = &found.functions[..] else { panic!("{:?}", found.functions) };
+    assert_eq!((mass.label.as_str(), mass.blocks), ("mass", 0));
+    assert_eq!((others.label.as_str(), others.blocks, others.nbytes), ("", 1, 5));
+}
+
+#[test]
 fn the_graph_has_what_is_not_done_and_what_that_needs() {
     let mut play = started();
     play.request(Request::Submit(vec![call(1, &[]), call(2, &[1]), call(3, &[1, 2])]));

@@ -154,7 +154,7 @@ impl Manager {
 
     /// The block was not where it was to be pinned.
     fn pin_again(&mut self, slot: BlockSlot, index: usize, id: WorkerId) {
-        let most = self.config.most_recoveries;
+        let most = self.config.max_recoveries;
         let pin = &mut self.graph.blocks[slot].extra().client_pins[index];
         pin.stage = ClientPinStage::Waiting;
         pin.attempts += 1;

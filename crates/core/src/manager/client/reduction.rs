@@ -12,6 +12,7 @@ use crate::manager::graph::Data;
 use crate::manager::table::{BlockSlot, ReductionSlot};
 use crate::wire::{CallOptions, Keep};
 use freestone_base::{Name, NameHasher, WorkerId};
+use serde::{Deserialize, Serialize};
 use smallvec::SmallVec;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -19,6 +20,7 @@ use std::sync::Arc;
 /// Where an item is: `None` with the manager, which is close to every worker.
 type Holder = Option<WorkerId>;
 
+#[derive(Serialize, Deserialize)]
 struct Item {
     slot: BlockSlot,
     /// Where it is, if it is there.
@@ -26,6 +28,7 @@ struct Item {
 }
 
 /// A reduction that goes on.
+#[derive(Serialize, Deserialize)]
 pub(in crate::manager) struct Row {
     output: BlockSlot,
     request: Reduction,

@@ -6,10 +6,12 @@ use crate::manager::table::{BlockSlot, ReductionSlot, Table, TaskSlot};
 use crate::wire::{BlockDesc, Form, Input, Keep, Output, Payload};
 use freestone_base::hash::ByName;
 use freestone_base::{FunctionId, Name, TaskId, Ticket, WorkerId};
+use serde::{Deserialize, Serialize};
 use smallvec::SmallVec;
 use std::sync::Arc;
 
 /// What is known of a block's bytes.
+#[derive(Serialize, Deserialize)]
 pub(in crate::manager) enum Data {
     /// Not made yet, or dropped.
     Absent,
@@ -21,6 +23,7 @@ pub(in crate::manager) enum Data {
     Failed(Arc<Failure>),
 }
 
+#[derive(Serialize, Deserialize)]
 pub(in crate::manager) struct Stored {
     pub nbytes: u64,
     pub checksum: u64,
@@ -33,7 +36,7 @@ pub(in crate::manager) struct Stored {
 }
 
 /// A transfer that is wanted or under way.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub(in crate::manager) struct Want {
     pub target: WorkerId,
     pub stage: WantStage,
@@ -45,7 +48,7 @@ pub(in crate::manager) struct Want {
     pub stale: bool,
 }
 
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub(in crate::manager) enum WantStage {
     /// The block is nowhere.
     Lacking,
@@ -64,7 +67,7 @@ impl WantStage {
 }
 
 /// A pin of a client that is not resolved: a `Gather` that it waits for.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub(in crate::manager) struct ClientPin {
     pub worker: WorkerId,
     pub ticket: Ticket,
@@ -72,7 +75,7 @@ pub(in crate::manager) struct ClientPin {
     pub attempts: u32,
 }
 
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub(in crate::manager) enum ClientPinStage {
     /// The block is not there yet.
     Waiting,
@@ -83,6 +86,7 @@ pub(in crate::manager) enum ClientPinStage {
 }
 
 /// A file that is to become a block.
+#[derive(Serialize, Deserialize)]
 pub(in crate::manager) struct Adoption {
     /// Who was asked; none while no worker of its machine is there.
     pub worker: Option<WorkerId>,
@@ -93,6 +97,7 @@ pub(in crate::manager) struct Adoption {
 }
 
 /// A file that a client wrote for a worker's cache to take over.
+#[derive(Serialize, Deserialize)]
 pub(in crate::manager) struct AdoptedFile {
     pub block: BlockDesc,
     pub path: String,
@@ -102,7 +107,7 @@ pub(in crate::manager) struct AdoptedFile {
 }
 
 /// What most blocks never need.
-#[derive(Default)]
+#[derive(Default, Serialize, Deserialize)]
 pub(in crate::manager) struct Extra {
     pub wants: Vec<Want>,
     pub client_pins: Vec<ClientPin>,
@@ -133,6 +138,7 @@ impl Extra {
     }
 }
 
+#[derive(Serialize, Deserialize)]
 pub(in crate::manager) struct Block {
     pub name: Name,
     pub data: Data,
@@ -305,6 +311,7 @@ impl Stored {
 }
 
 /// The blocks, by slot and by name.
+#[derive(Serialize, Deserialize)]
 pub(in crate::manager) struct Blocks {
     table: Table<BlockSlot, Block>,
     names: ByName<BlockSlot>,

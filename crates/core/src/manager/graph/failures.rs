@@ -117,7 +117,7 @@ impl Manager {
             TaskFailure::Raised(exception) => !exception.in_encoding && self.graph.may_retry(task),
             TaskFailure::TimedOut { .. } => self.graph.may_retry(task),
             TaskFailure::Killed { .. } => {
-                let most = self.most_kills(task);
+                let most = self.max_kills(task);
                 let history = self.graph.tasks[task].history();
                 history.kills += 1;
                 history.avoid.push(id);
@@ -142,8 +142,8 @@ impl Manager {
     }
 
     /// How many executors a task may end before it is refused.
-    fn most_kills(&self, task: TaskSlot) -> u32 {
-        self.config.most_kills.max(self.graph.tasks[task].options.kills)
+    fn max_kills(&self, task: TaskSlot) -> u32 {
+        self.config.max_kills.max(self.graph.tasks[task].options.kills)
     }
 
     /// A file of the user's can't be used: so say all that need it.
@@ -161,7 +161,7 @@ impl Manager {
 
     /// Counts an input that was lost under a task; whether that were too many.
     pub(in crate::manager) fn has_lost_too_often(&mut self, task: TaskSlot) -> bool {
-        let most = self.config.most_recoveries;
+        let most = self.config.max_recoveries;
         let history = self.graph.tasks[task].history();
         history.recoveries += 1;
         history.recoveries > most

@@ -3,11 +3,12 @@
 use crate::manager::overview::{DURATION_BOUNDS_NS, Durations, FunctionFigures};
 use crate::wire::Payload;
 use freestone_base::FunctionId;
+use serde::{Deserialize, Serialize};
 
 /// What a call of a function never measured is taken to last.
 pub(in crate::manager) const UNMEASURED_NS: u64 = 10_000_000;
 
-#[derive(Default)]
+#[derive(Default, Serialize, Deserialize)]
 pub(in crate::manager) struct Function {
     pub label: String,
     pub definition: Option<Payload>,
@@ -23,7 +24,7 @@ pub(in crate::manager) struct Function {
     resident_nbytes: u64,
 }
 
-#[derive(Default)]
+#[derive(Default, Serialize, Deserialize)]
 pub(in crate::manager) struct Functions(Vec<Function>);
 
 impl Functions {

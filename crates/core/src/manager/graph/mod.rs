@@ -27,9 +27,11 @@ pub(in crate::manager) use tasks::{Stage, Task, Tasks};
 use super::api::Explanation;
 use super::table::{BlockSlot, TaskSlot};
 use freestone_base::{FunctionId, Name, WorkerId};
+use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
 /// Tasks and blocks: the records, which all read, and what the graph alone remembers.
+#[derive(Serialize, Deserialize)]
 pub(in crate::manager) struct Graph {
     pub tasks: Tasks,
     pub blocks: Blocks,

@@ -8,8 +8,10 @@ use crate::manager::table::BlockSlot;
 use crate::wire::{BlockDesc, Keep, ToWorker};
 use freestone_base::hash::ByName;
 use freestone_base::{Name, WorkerId};
+use serde::{Deserialize, Serialize};
 
 /// Where a block comes from that no task makes.
+#[derive(Serialize, Deserialize)]
 struct Origin {
     path: String,
     block: BlockDesc,
@@ -19,7 +21,7 @@ struct Origin {
 }
 
 /// Files of the user's, by the names of their blocks.
-#[derive(Default)]
+#[derive(Default, Serialize, Deserialize)]
 pub(super) struct Origins {
     files: ByName<Origin>,
     closed: bool,

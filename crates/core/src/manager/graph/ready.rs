@@ -7,6 +7,7 @@
 use super::shares::Shares;
 use crate::manager::shapes::coarse;
 use freestone_base::{Resources, TaskId, Tenant};
+use serde::{Deserialize, Serialize};
 use smallvec::SmallVec;
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, VecDeque};
@@ -23,7 +24,7 @@ pub(in crate::manager) fn rank(priority: i32, depth: u32) -> Rank {
 }
 
 /// A tenant's tasks, in buckets of equal rank.
-#[derive(Debug)]
+#[derive(Debug, Serialize, Deserialize)]
 struct Line {
     tenant: Tenant,
     buckets: BTreeMap<Rank, VecDeque<Entry>>,
@@ -32,7 +33,7 @@ struct Line {
 }
 
 /// A queue in one line for each tenant.
-#[derive(Default, Debug)]
+#[derive(Default, Debug, Serialize, Deserialize)]
 pub(in crate::manager) struct Queue {
     lines: SmallVec<[Line; 1]>,
     spare: Option<VecDeque<Entry>>,
@@ -185,6 +186,7 @@ impl Queue {
 }
 
 /// Ready tasks that ask for about the same resources.
+#[derive(Serialize, Deserialize)]
 pub(in crate::manager) struct Class {
     kind: Resources,
     /// What none of its tasks exceeds.
@@ -193,7 +195,7 @@ pub(in crate::manager) struct Class {
 }
 
 /// The classes, numbered in the order in which they were seen.
-#[derive(Default)]
+#[derive(Default, Serialize, Deserialize)]
 pub(in crate::manager) struct Classes(Vec<Class>);
 
 impl Classes {

@@ -4,11 +4,13 @@ use super::tasks::Task;
 use crate::manager::api::{Attempt, Explanation};
 use freestone_base::hash::ByName;
 use freestone_base::{FunctionId, Name, Resources};
+use serde::{Deserialize, Serialize};
 use std::collections::VecDeque;
 
 /// As many are remembered: a bounded price for an answer that is wanted soon or never.
 const REMEMBERED: usize = 4096;
 
+#[derive(Serialize, Deserialize)]
 struct Ended {
     function: FunctionId,
     resources: Resources,
@@ -17,7 +19,7 @@ struct Ended {
 }
 
 /// The tasks that were done last, by the names of their first outputs.
-#[derive(Default)]
+#[derive(Default, Serialize, Deserialize)]
 pub(in crate::manager) struct Recent {
     order: VecDeque<Name>,
     ended: ByName<Ended>,

@@ -6,12 +6,13 @@
 //! it saves nothing up, and owes nothing.
 
 use freestone_base::Tenant;
+use serde::{Deserialize, Serialize};
 
 /// With more tenants than this, those that are not ahead of the others are forgotten.
 const TENANTS_KEPT: usize = 16;
 
 /// What tenants have had.
-#[derive(Default)]
+#[derive(Default, Serialize, Deserialize)]
 pub(in crate::manager) struct Shares {
     /// The time of the tenant that went last, when it did.
     now: u64,

@@ -7,11 +7,12 @@ use crate::manager::overview::Pause;
 use crate::manager::table::{BlockSlot, Slot, Table, TaskSlot};
 use crate::wire::{CallOptions, Payload};
 use freestone_base::{FunctionId, TaskId, Tenant, WorkerId};
+use serde::{Deserialize, Serialize};
 use smallvec::SmallVec;
 use std::sync::Arc;
 
 /// Where a task is in its life; see the README for the transitions.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub(in crate::manager) enum Stage {
     /// As many of its input positions are not there.
     Waiting { missing: u32 },
@@ -57,6 +58,7 @@ impl Stage {
     }
 }
 
+#[derive(Serialize, Deserialize)]
 pub(in crate::manager) struct Task {
     pub outputs: SmallVec<[BlockSlot; 4]>,
     /// One entry per position.
@@ -87,7 +89,7 @@ pub(in crate::manager) struct Task {
 }
 
 /// What went wrong with a task so far.
-#[derive(Default)]
+#[derive(Default, Serialize, Deserialize)]
 pub(in crate::manager) struct History {
     pub kills: u32,
     pub recoveries: u32,

@@ -3,10 +3,11 @@
 use crate::manager::graph::Entry;
 use crate::wire::ToWorker;
 use freestone_base::WorkerId;
+use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
 /// What is for one worker before it joins.
-#[derive(Default)]
+#[derive(Default, Serialize, Deserialize)]
 pub(in crate::manager) struct Early {
     /// Ready tasks that may only run there.
     pub tasks: Vec<Entry>,
@@ -17,7 +18,7 @@ pub(in crate::manager) struct Early {
 }
 
 /// What is for workers before they join, by worker; whoever takes it has all of it.
-#[derive(Default)]
+#[derive(Default, Serialize, Deserialize)]
 pub(in crate::manager) struct Arrivals(BTreeMap<WorkerId, Early>);
 
 impl Arrivals {

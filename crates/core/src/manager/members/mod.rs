@@ -16,9 +16,10 @@ pub(in crate::manager) use workers::{Worker, WorkerStage, Workers};
 use crate::manager::clock::Now;
 use crate::wire::ToWorker;
 use freestone_base::WorkerId;
+use serde::{Deserialize, Serialize};
 
 /// The workers, which of them to look at, and what is for those that have not joined.
-#[derive(Default)]
+#[derive(Default, Serialize, Deserialize)]
 pub(in crate::manager) struct Members {
     pub workers: Workers,
     pub arrivals: Arrivals,

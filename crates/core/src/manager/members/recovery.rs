@@ -33,7 +33,7 @@ impl Manager {
         self.queues().end_transfers_of(&worker);
         self.remove_replicas(worker.blocks.iter().copied().collect(), id);
         if !self.awaits_workers() {
-            self.give_up_vanished(Some(id));
+            self.give_up_vanished(|_, at| at == id);
         }
         self.unbind_all(id);
         self.transfer.balance.on_left(id);
@@ -168,9 +168,9 @@ impl Manager {
         consumers.any(|task| self.graph.tasks[task].stage.assigned_to() == Some(id))
     }
 
-    /// Nobody at `id` (or anywhere) said why blocks vanished there.
-    pub(in crate::manager) fn give_up_vanished(&mut self, id: Option<WorkerId>) {
-        let given_up = self.graph.vanished.iter().filter(|(_, at)| id.is_none_or(|id| id == **at));
+    /// Nobody said why blocks vanished at certain workers.
+    fn give_up_vanished(&mut self, is_at: impl Fn(&Self, WorkerId) -> bool) {
+        let given_up = self.graph.vanished.iter().filter(|(_, at)| is_at(self, **at));
         let given_up: Vec<BlockSlot> = given_up.map(|(slot, _)| *slot).collect();
         for slot in given_up {
             if self.graph.vanished.remove(&slot).is_some() {
@@ -245,9 +245,9 @@ impl Manager {
                 self.on_left(id);
             }
         }
-        if !self.awaits_workers() {
-            self.give_up_vanished(None);
-        }
+        // Who is away may reconnect with what vanished; whose calls are silent has had its time.
+        let awaits = self.awaits_workers();
+        self.give_up_vanished(|manager, at| !awaits || manager.has_joined(at));
         self.give_up_stranded();
         self.restart_delayed();
         self.refuse_cramped();

@@ -88,3 +88,19 @@ fn what_does_not_come_back_is_lost_after_a_while() {
     play.request(Request::Release(vec![name(2)]));
     play.assert_empty();
 }
+
+#[test]
+fn what_a_worker_that_is_here_has_lost_is_not_waited_for() {
+    let mut play = play();
+    play.says(0, holder(false));
+    play.request(Request::Submit(vec![call(2, &[1])]));
+    play.handle(Event::TakenUp(Box::default()));
+    play.handle(Event::Left(WorkerId(0)));
+    play.says(1, holder(true));
+    assert_eq!(play.runs(1).len(), 1);
+    play.says(1, FromWorker::Lost { names: vec![name(1)], reason: "evicted".to_owned() });
+    assert!(play.outcomes().is_empty());
+    play.handle(Event::Tick);
+    let lost = play.outcomes();
+    assert!(matches!(&lost[..], [(2, Outcome::Failed(why))] if why.why == Why::InputLost(name(1))));
+}

@@ -8,12 +8,13 @@ use crate::wire::{Address, Assignment, ToWorker, WorkerStatus};
 use freestone_base::hash::SetOf;
 use freestone_base::sizing::AHEAD_NS;
 use freestone_base::{FunctionId, Name, Resources, TaskId, WorkerId};
+use serde::{Deserialize, Serialize};
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 /// What is sent to a worker at the end of an event, in this order: calls no longer need what is
 /// dropped, and nothing is dropped while it is pinned.
-#[derive(Default)]
+#[derive(Default, Serialize, Deserialize)]
 pub(in crate::manager) struct Outbox {
     pub cancel: Vec<TaskId>,
     pub restart: bool,
@@ -23,7 +24,7 @@ pub(in crate::manager) struct Outbox {
     pub other: Vec<ToWorker>,
 }
 
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub(in crate::manager) enum WorkerStage {
     /// Takes work.
     Active,
@@ -37,7 +38,7 @@ pub(in crate::manager) enum WorkerStage {
 const REMEMBERED_EXECUTORS: usize = 256;
 
 /// The most bytes that the process of each executor has had in memory.
-#[derive(Default)]
+#[derive(Default, Serialize, Deserialize)]
 pub(in crate::manager) struct ExecutorPeaks(pub Vec<(u32, u64)>);
 
 impl ExecutorPeaks {
@@ -56,6 +57,7 @@ impl ExecutorPeaks {
     }
 }
 
+#[derive(Serialize, Deserialize)]
 pub(in crate::manager) struct Worker {
     pub id: WorkerId,
     pub stage: WorkerStage,
@@ -305,7 +307,7 @@ impl Worker {
 }
 
 /// What is known of a worker's number.
-#[derive(Clone, Copy, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 enum Standing {
     /// Nobody has it.
     #[default]
@@ -319,7 +321,7 @@ enum Standing {
 }
 
 /// The workers, by id.
-#[derive(Default)]
+#[derive(Default, Serialize, Deserialize)]
 pub(in crate::manager) struct Workers {
     table: Vec<Option<Box<Worker>>>,
     /// What is known of each number.

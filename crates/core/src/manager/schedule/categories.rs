@@ -8,6 +8,7 @@ use crate::manager::Manager;
 use crate::manager::graph::{Stage, Task};
 use crate::manager::table::TaskSlot;
 use freestone_base::Resources;
+use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -17,7 +18,7 @@ const MIN_ENDED: u32 = 3;
 const GRAIN: u64 = 16 << 20;
 
 /// What was seen of a category.
-#[derive(Default)]
+#[derive(Default, Serialize, Deserialize)]
 struct Category {
     ended: u32,
     peak: u64,
@@ -33,7 +34,7 @@ impl Category {
 }
 
 /// What was seen of the memory that calls take, by category.
-#[derive(Default)]
+#[derive(Default, Serialize, Deserialize)]
 pub(super) struct Categories(BTreeMap<u32, Category>);
 
 impl Categories {

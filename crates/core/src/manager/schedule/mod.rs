@@ -16,10 +16,11 @@ pub(in crate::manager) use dispatch::is_ahead;
 use super::graph::{Classes, Shares};
 use super::table::TaskSlot;
 use freestone_base::WorkerId;
+use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
 /// What scheduling remembers from one event to the next. Its fields are for this folder.
-#[derive(Default)]
+#[derive(Default, Serialize, Deserialize)]
 pub(in crate::manager) struct Schedule {
     /// Ready tasks that any worker may take.
     pub classes: Classes,

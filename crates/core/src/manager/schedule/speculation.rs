@@ -13,6 +13,7 @@ use crate::manager::table::TaskSlot;
 use crate::wire::Report;
 use freestone_base::sizing::AHEAD_NS;
 use freestone_base::{TaskId, WorkerId};
+use serde::{Deserialize, Serialize};
 
 /// A call is a straggler when it has run for so many times the mean of its function,
 const TIMES_MEAN: u64 = 3;
@@ -20,6 +21,7 @@ const TIMES_MEAN: u64 = 3;
 const MIN_NS: Now = 500_000_000;
 
 /// The attempt that was first, and still runs.
+#[derive(Serialize, Deserialize)]
 pub(super) struct First {
     task: TaskId,
     worker: WorkerId,

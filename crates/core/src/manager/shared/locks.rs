@@ -10,6 +10,7 @@ use super::Answers;
 use crate::manager::api::Outcome;
 use crate::manager::sharing::{Entry, Limit, LockRequest};
 use freestone_base::{Ticket, WorkerId};
+use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, HashMap};
 
 /// How many of those who are in one who waits is shown.
@@ -19,6 +20,7 @@ const MAX_LISTED: usize = 8;
 type Turn = u64;
 
 /// A lock or semaphore.
+#[derive(Serialize, Deserialize)]
 struct Lock {
     limit: Limit,
     /// Who is in, and who is in line, by when they came.
@@ -27,6 +29,7 @@ struct Lock {
 }
 
 /// One who is in, or in line.
+#[derive(Serialize, Deserialize)]
 struct Hold {
     title: String,
     turn: Turn,
@@ -37,7 +40,7 @@ struct Hold {
 }
 
 /// All locks and semaphores.
-#[derive(Default)]
+#[derive(Default, Serialize, Deserialize)]
 pub(super) struct Locks {
     by_title: HashMap<String, Lock>,
     holds: HashMap<u64, Hold>,

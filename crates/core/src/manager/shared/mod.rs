@@ -13,6 +13,7 @@ use super::sharing::{Given, Item, LockRequest, QueueRequest, SharedRequest, Vari
 use freestone_base::{Name, Ticket, WorkerId};
 use locks::Locks;
 use queues::Queues;
+use serde::{Deserialize, Serialize};
 use variables::Variables;
 
 /// How many replicas the value of a variable has, so that it outlives any worker.
@@ -31,7 +32,7 @@ struct Step {
 }
 
 /// Locks, queues and variables.
-#[derive(Default)]
+#[derive(Default, Serialize, Deserialize)]
 pub(super) struct Shared {
     locks: Locks,
     queues: Queues,

@@ -10,12 +10,13 @@
 use super::Step;
 use crate::manager::sharing::{Given, Item, QueueRequest, Waiter};
 use freestone_base::WorkerId;
+use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 /// When an item or entry came, counted from the first.
 type Turn = u64;
 
-#[derive(Default)]
+#[derive(Default, Serialize, Deserialize)]
 struct Queue {
     capacity: u32,
     /// The entry that has opened it: the queue ends with it.
@@ -29,6 +30,7 @@ struct Queue {
     taken: BTreeSet<u64>,
 }
 
+#[derive(Serialize, Deserialize)]
 enum Role {
     /// Has opened the queue.
     Owning,
@@ -42,6 +44,7 @@ enum Role {
     Kept(Item),
 }
 
+#[derive(Serialize, Deserialize)]
 struct Hold {
     title: String,
     turn: Turn,
@@ -50,7 +53,7 @@ struct Hold {
 }
 
 /// All queues.
-#[derive(Default)]
+#[derive(Default, Serialize, Deserialize)]
 pub(super) struct Queues {
     by_title: HashMap<String, Queue>,
     holds: HashMap<u64, Hold>,

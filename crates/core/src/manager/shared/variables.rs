@@ -6,8 +6,10 @@
 use super::Step;
 use crate::manager::sharing::{Given, Item, VariableRequest, Waiter};
 use freestone_base::WorkerId;
+use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, HashMap};
 
+#[derive(Serialize, Deserialize)]
 struct Hold {
     by: Waiter,
     /// What it has read, or the variable that it waits for.
@@ -15,7 +17,7 @@ struct Hold {
 }
 
 /// All variables.
-#[derive(Default)]
+#[derive(Default, Serialize, Deserialize)]
 pub(super) struct Variables {
     /// Values, with their versions.
     values: HashMap<String, (u64, Item)>,

@@ -10,6 +10,7 @@ use crate::manager::table::BlockSlot;
 use crate::wire::Keep;
 use freestone_base::layout::blocks::even_out;
 use freestone_base::{Name, WorkerId};
+use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, VecDeque};
 
 /// How many blocks come to a worker at once to even it out: inputs of tasks have to come besides.
@@ -20,7 +21,7 @@ const AT_ONCE: usize = 2;
 const JOIN_DELAY_NS: u64 = 5_000_000_000;
 
 /// What is known of collections, and what moves.
-#[derive(Default)]
+#[derive(Default, Serialize, Deserialize)]
 pub(in crate::manager) struct Balance {
     collections: BTreeMap<u64, Vec<Name>>,
     coming: BTreeMap<WorkerId, Coming>,
@@ -34,14 +35,14 @@ pub(in crate::manager) struct Balance {
 }
 
 /// What is to come to a worker.
-#[derive(Default)]
+#[derive(Default, Serialize, Deserialize)]
 struct Coming {
     planned: VecDeque<Move>,
     asked: BTreeMap<BlockSlot, Move>,
 }
 
 /// A block that is to leave a worker.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Serialize, Deserialize)]
 struct Move {
     slot: BlockSlot,
     name: Name,
@@ -49,6 +50,7 @@ struct Move {
 }
 
 /// Blocks of one place in their collections that are at one worker, and stay together.
+#[derive(Serialize, Deserialize)]
 struct Together {
     owner: usize,
     nbytes: u64,

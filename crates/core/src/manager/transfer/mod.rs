@@ -14,11 +14,13 @@ use super::api::Config;
 use super::clock::Now;
 use super::table::BlockSlot;
 use freestone_base::WorkerId;
+use serde::{Deserialize, Serialize};
 
 /// What fetching a block takes besides its bytes.
 const FETCH_NS: u64 = 100_000;
 
 /// What transfers remember from one event to the next. Its fields are for this folder.
+#[derive(Serialize, Deserialize)]
 pub(in crate::manager) struct Transfer {
     /// Bytes per second between workers, as seen lately.
     bandwidth: f64,

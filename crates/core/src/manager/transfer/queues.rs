@@ -7,13 +7,14 @@ use crate::manager::table::BlockSlot;
 use crate::wire::ToWorker;
 use freestone_base::WorkerId;
 use freestone_base::hash::SetOf;
+use serde::{Deserialize, Serialize};
 use std::cmp::Reverse;
 
 /// How many holders of a block are compared.
 const HOLDERS_ASKED: usize = 16;
 
 /// How many transfers a worker takes part in at once.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Serialize, Deserialize)]
 pub(super) struct Limits {
     pub transfers_in: u32,
     pub transfers_out: u32,

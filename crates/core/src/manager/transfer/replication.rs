@@ -7,6 +7,7 @@ use crate::manager::graph::Block;
 use crate::manager::table::{BlockSlot, TaskSlot};
 use crate::wire::Keep;
 use freestone_base::Name;
+use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
 /// How far ahead losses are reckoned with: about as long as a block waits to be used.
@@ -15,13 +16,14 @@ const OUTLOOK_NS: f64 = 60e9;
 const MAX_PER_TICK: usize = 256;
 
 /// How many replicas a block should have.
+#[derive(Serialize, Deserialize)]
 struct Wanted {
     name: Name,
     copies: u32,
 }
 
 /// The blocks that should have more than one replica.
-#[derive(Default)]
+#[derive(Default, Serialize, Deserialize)]
 pub(super) struct Copies {
     wanted: BTreeMap<BlockSlot, Wanted>,
     /// Which of them was looked at last when time passed.
@@ -59,7 +61,7 @@ impl Copies {
 }
 
 /// How often workers are lost.
-#[derive(Default)]
+#[derive(Default, Serialize, Deserialize)]
 pub(super) struct Losses {
     lost: u32,
     began_ns: Now,

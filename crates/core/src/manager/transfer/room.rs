@@ -13,6 +13,7 @@ use crate::manager::members::Worker;
 use crate::manager::table::{BlockSlot, TaskSlot};
 use crate::wire::{Keep, TaskFailure};
 use freestone_base::{TaskId, WorkerId};
+use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
 /// Clients let go of futures a few times a second: so long after the last work has ended it is
@@ -27,7 +28,7 @@ const LINEAGE_SEEN: usize = 64;
 const MAX_DISPLACED: u8 = 16;
 
 /// Tasks that wait for room.
-#[derive(Default)]
+#[derive(Default, Serialize, Deserialize)]
 pub(in crate::manager) struct Cramped {
     /// Each with what the last worker said. By slot, since that is about the order of submission,
     /// and what was submitted together is often used together.
@@ -41,7 +42,7 @@ pub(in crate::manager) struct Cramped {
 }
 
 /// What may be dropped for want of room: what can be had again.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Serialize, Deserialize)]
 struct Spare {
     /// Not what this one needs.
     favoured: Option<TaskSlot>,

@@ -7,6 +7,7 @@
 //!
 //! See docs/decisions/028-two-mpi-binary-interfaces.md
 
+use super::gate;
 use crate::transport::TransportError;
 use std::ffi::{CStr, CString, c_char, c_int, c_void};
 use std::io;
@@ -54,6 +55,7 @@ pub struct Dialect {
     errors_return: Handle,
     any_source: c_int,
     status_ignore: usize,
+    thread_serialized: c_int,
     thread_multiple: c_int,
 }
 
@@ -64,6 +66,7 @@ const STANDARD: Dialect = Dialect {
     errors_return: 0x143,
     any_source: -1,
     status_ignore: 0,
+    thread_serialized: 2048,
     thread_multiple: 4096,
 };
 
@@ -74,6 +77,7 @@ const MPICH: Dialect = Dialect {
     errors_return: 0x5400_0001,
     any_source: -2,
     status_ignore: 1,
+    thread_serialized: 2,
     thread_multiple: 3,
 };
 
@@ -234,7 +238,7 @@ impl Library {
     ///
     /// # Errors
     ///
-    /// If several threads cannot call it at once.
+    /// If only one thread may call it.
     pub fn begin(&self) -> Result<bool, TransportError> {
         let (mut flag, mut level) = (0, 0);
         // SAFETY: places for numbers; these may be called at any time.
@@ -259,15 +263,24 @@ impl Library {
             self.check("MPI_Init_thread", code)?;
         } else {
             // SAFETY: initialised.
-            self.check("MPI_Query_thread", unsafe { (self.query_thread)(&raw mut level) })?;
+            let code = gate::through(|| unsafe { (self.query_thread)(&raw mut level) });
+            self.check("MPI_Query_thread", code)?;
         }
-        if level < self.dialect.thread_multiple {
+        let Dialect { thread_serialized, thread_multiple, .. } = self.dialect;
+        let or_serialised = if gate::is_offered() {
+            format!(" or, with fse_hold_mpi, MPI_THREAD_SERIALIZED ({thread_serialized})")
+        } else {
+            String::new()
+        };
+        let least = if gate::is_offered() { thread_serialized } else { thread_multiple };
+        if level < least {
             return Err(no_library(format!(
                 "MPI is initialised with thread level {level}, and events need \
-                 MPI_THREAD_MULTIPLE ({}): call MPI_Init_thread with it, or begin events first",
-                self.dialect.thread_multiple
+                 MPI_THREAD_MULTIPLE ({thread_multiple}){or_serialised}: call MPI_Init_thread with \
+                 it, or begin events first"
             )));
         }
+        gate::serialise(level < self.dialect.thread_multiple);
         Ok(begins)
     }
 
@@ -292,7 +305,8 @@ impl Library {
     pub fn meet(&self, comm: Handle, timeout: Duration) -> Result<bool, TransportError> {
         let mut request = 0;
         // SAFETY: a communicator, and a place for a request.
-        self.check("MPI_Ibarrier", unsafe { (self.ibarrier)(comm, &raw mut request) })?;
+        let code = gate::through(|| unsafe { (self.ibarrier)(comm, &raw mut request) });
+        self.check("MPI_Ibarrier", code)?;
         let begin = Instant::now();
         while !self.test(&mut request)? {
             if begin.elapsed() > timeout {
@@ -312,9 +326,11 @@ impl Library {
     pub fn duplicate(&self, comm: Handle) -> Result<Handle, TransportError> {
         let mut own = 0;
         // SAFETY: a communicator, and a place for another.
-        self.check("MPI_Comm_dup", unsafe { (self.comm_dup)(comm, &raw mut own) })?;
+        let code = gate::through(|| unsafe { (self.comm_dup)(comm, &raw mut own) });
+        self.check("MPI_Comm_dup", code)?;
+        let handler = self.dialect.errors_return;
         // SAFETY: the communicator is ours.
-        let code = unsafe { (self.comm_set_errhandler)(own, self.dialect.errors_return) };
+        let code = gate::through(|| unsafe { (self.comm_set_errhandler)(own, handler) });
         self.check("MPI_Comm_set_errhandler", code)?;
         Ok(own)
     }
@@ -323,12 +339,12 @@ impl Library {
     pub fn free(&self, mut comm: Handle) {
         let mut flag = 0;
         // SAFETY: ours, with no request left.
-        unsafe {
+        gate::through(|| unsafe {
             (self.finalized)(&raw mut flag);
             if flag == 0 {
                 (self.comm_free)(&raw mut comm);
             }
-        }
+        });
     }
 
     /// The number of this rank, and how many there are.
@@ -364,9 +380,9 @@ impl Library {
         let mut request = 0;
         let (start, len, byte) = (bytes.as_ptr(), count(bytes.len()), self.dialect.byte);
         // SAFETY: as the caller says.
-        let code = unsafe {
+        let code = gate::through(|| unsafe {
             (self.isend)(start, len, byte, target.cast_signed(), tag, comm, &raw mut request)
-        };
+        });
         self.check("MPI_Isend", code)?;
         Ok(request)
     }
@@ -391,7 +407,9 @@ impl Library {
         let (start, len, byte) = (buffer.as_mut_ptr(), count(buffer.len()), self.dialect.byte);
         let source = source.map_or(self.dialect.any_source, u32::cast_signed);
         // SAFETY: as the caller says.
-        let code = unsafe { (self.irecv)(start, len, byte, source, tag, comm, &raw mut request) };
+        let code = gate::through(|| unsafe {
+            (self.irecv)(start, len, byte, source, tag, comm, &raw mut request)
+        });
         self.check("MPI_Irecv", code)?;
         Ok(request)
     }
@@ -405,7 +423,8 @@ impl Library {
         let mut done = 0;
         let ignore = std::ptr::without_provenance_mut(self.dialect.status_ignore);
         // SAFETY: a request, and a place for a number.
-        self.check("MPI_Test", unsafe { (self.test)(request, &raw mut done, ignore) })?;
+        let code = gate::through(|| unsafe { (self.test)(request, &raw mut done, ignore) });
+        self.check("MPI_Test", code)?;
         Ok(done != 0)
     }
 
@@ -413,10 +432,10 @@ impl Library {
     pub fn cancel(&self, request: &mut Handle) {
         let ignore = std::ptr::without_provenance_mut(self.dialect.status_ignore);
         // SAFETY: a request that is not done.
-        unsafe {
+        gate::through(|| unsafe {
             (self.cancel)(request);
             (self.wait)(request, ignore);
-        }
+        });
     }
 
     /// What every rank gives, for every rank, in rounds of at most `round` bytes, the same on all.
@@ -437,10 +456,10 @@ impl Library {
         let mut lens = vec![0_u64; ranks as usize];
         let word = count(size_of::<u64>());
         // SAFETY: room for a number of each rank.
-        let code = unsafe {
+        let code = gate::through(|| unsafe {
             let to = lens.as_mut_ptr().cast();
             (self.allgather)((&raw const mine).cast(), word, byte, to, word, byte, comm)
-        };
+        });
         self.check("MPI_Allgather", code)?;
         let mut all: Vec<Vec<u8>> =
             lens.iter().map(|&len| Vec::with_capacity(len as usize)).collect();
@@ -474,11 +493,11 @@ impl Library {
             lens.iter().scan(0, |next, len| Some(std::mem::replace(next, *next + len))).collect();
         let mut all = vec![0; parts.iter().sum()];
         // SAFETY: room for what each rank gives, where it is said to be.
-        let code = unsafe {
+        let code = gate::through(|| unsafe {
             let (lens, starts) = (lens.as_ptr(), starts.as_ptr());
             let len = count(mine.len());
             (self.allgatherv)(mine.as_ptr(), len, byte, all.as_mut_ptr(), lens, starts, byte, comm)
-        };
+        });
         self.check("MPI_Allgatherv", code)?;
         Ok(all)
     }

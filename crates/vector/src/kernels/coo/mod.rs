@@ -6,7 +6,6 @@ use crate::cell::Number;
 use crate::error::Error;
 use crate::kernels::{check_length, check_positions};
 
-pub mod draw;
 pub mod merge;
 pub mod offsets;
 pub mod reduce;

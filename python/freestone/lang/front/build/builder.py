@@ -9,9 +9,11 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 from freestone.lang.front.build.functions import Defined, Functions
+from freestone.lang.front.build.overloads import clash
 from freestone.lang.front.build.returns import arranged
 from freestone.lang.front.build.scope import Scope
 from freestone.lang.front.build.search import Search
+from freestone.lang.front.builtins import elementwise
 from freestone.lang.front.builtins.reorganisation import inserted
 from freestone.lang.front.graph.graph import Block, Op, Program, Value
 from freestone.lang.front.parse import tree
@@ -40,12 +42,15 @@ class Builder(Functions):
         super().__init__(arguments)
         self._search = search
         self._open: list[Path] = []
+        self._imports: list[set[Path]] = []
 
     def build(self, source: Source, path: Path | None = None) -> Program:
         """Build a script."""
         self._open.append((path or Path(source.file)).resolve())
+        self._imports.append(set())
         self._script(source)
         self._open.pop()
+        self._imports.pop()
         if not self._open:
             self.drop_uncalled()
         return self.program
@@ -53,26 +58,28 @@ class Builder(Functions):
     def _script(self, source: Source) -> None:
         statements = parse(source)
         defines = [each for each in statements if isinstance(each, tree.Define)]
-        for define in defines:
-            self._define(define)
+        made = [self._define(define) for define in defines]
         for statement in statements:
             if not isinstance(statement, tree.Define):
                 self.statement(statement)
-        for define in defines:
-            self.check_uncalled(self.functions[define.name])
+        for defined in made:
+            self.check_uncalled(defined)
 
     # -- statements ----------------------------------------------------------------------
 
-    def _define(self, node: tree.Define) -> None:
+    def _define(self, node: tree.Define) -> Defined:
         self.place = node.place
-        if node.name in self.functions:
-            self.refuse(f"the function {node.name!r} is defined twice")
+        problem = clash(node, [other.node for other in self.functions.get(node.name, ())])
+        if problem is not None:
+            self.refuse(problem)
         names = [parameter.name for parameter in node.parameters]
         for index, name in enumerate(names):
             if name in names[:index]:
                 self.refuse(f"{node.name} has two parameters {name!r}")
         body = arranged(node, self._refuse_at)
-        self.functions[node.name] = Defined(replace(node, body=body), self.functions)
+        defined = Defined(replace(node, body=body), self.functions)
+        self.functions.setdefault(node.name, []).append(defined)
+        return defined
 
     def _refuse_at(self, problem: str, place: Location) -> NoReturn:
         self.place = place
@@ -139,6 +146,10 @@ class Builder(Functions):
         self.scope = self.scope.around
         return result
 
+    def _scoped(self, node: Statement) -> list[Value] | None:
+        """Build a branch or the body of a loop, whose new variables vanish, also without braces."""
+        return self.block_statement(tree.Block(node.place, [node]))
+
     def _return(self, node: tree.Return) -> list[Value]:
         if not self.in_function:
             self.refuse("only a function can return")
@@ -152,7 +163,7 @@ class Builder(Functions):
             ways = (node.then, node.otherwise)
             chosen, other = ways if condition.const else ways[::-1]
             self._pass_over(other)
-            return None if chosen is None else self.statement(chosen)
+            return None if chosen is None else self._scoped(chosen)
         names = self._written(node.then, node.otherwise)
         before = {name: self.scope.get(name) for name in names}
         blocks, ends, results = [], [], []
@@ -182,15 +193,14 @@ class Builder(Functions):
     def _condition(self, node: tree.Expression) -> Value:
         condition = self.value(node)
         self.place = node.place
+        if condition.type.data == "matrix":
+            condition = elementwise.cast(self, condition, "scalar", None)
         self.number(condition, "the condition")
         return condition
 
     def _region(self, node: Statement | None) -> tuple[Block, list[Value] | None]:
         outer, self.block = self.block, Block()
-        self.scope = Scope(self.scope)
-        result = None if node is None else self.statement(node)
-        assert self.scope.around is not None
-        self.scope = self.scope.around
+        result = None if node is None else self._scoped(node)
         inner, self.block = self.block, outer
         return inner, result
 
@@ -243,7 +253,7 @@ class Builder(Functions):
     def _while(self, node: tree.While) -> None:
         def body(block: Block) -> None:
             self.block = block
-            self.statement(node.body)
+            self._scoped(node.body)
 
         def test(block: Block) -> None:
             self.block = block
@@ -358,18 +368,23 @@ class Builder(Functions):
         for path, alias in self._search.resolve(self, node, self._open[-1].parent):
             if path in self._open:
                 self.refuse(f"{path.name} imports itself")
+            if path in self._imports[-1]:
+                self.refuse(f"{path.name} is imported twice")
+            self._imports[-1].add(path)
             prefix = self._free(alias, path)
+            if node.alias is not None and prefix != alias:
+                self.refuse(f"the alias {alias!r} is there twice")
             variables, functions = self._imported(path)
             for name, value in variables.items():
                 self.scope.variables[f"{prefix}.{name}"] = value
-            for name, function in functions.items():
-                self.functions[f"{prefix}.{name}"] = function
+            for name, ways in functions.items():
+                self.functions[f"{prefix}.{name}"] = ways
 
     def _free(self, alias: str, path: Path) -> str:
         taken = {name.rpartition(".")[0] for name in (*self.scope.names(), *self.functions)}
         return f"{path.parent.name}.{alias}" if alias in taken else alias
 
-    def _imported(self, path: Path) -> tuple[dict[str, Value], dict[str, Defined]]:
+    def _imported(self, path: Path) -> tuple[dict[str, Value], dict[str, list[Defined]]]:
         kept = self.scope, self.functions, self.place
         self.scope, self.functions = Scope(), {}
         self.build(read_source(path), path)

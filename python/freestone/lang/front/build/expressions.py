@@ -9,6 +9,7 @@ from typing import Any
 
 from freestone.errors.base import did_you_mean
 from freestone.errors.lang import ScriptCompileError
+from freestone.lang.front.build import hints
 from freestone.lang.front.build.scope import Scope
 from freestone.lang.front.builtins import (
     algebra,
@@ -103,7 +104,7 @@ class Expressions(Emitter):
     def _binary(self, node: tree.Binary) -> Value:
         left, right = self.value(node.left), self.value(node.right)
         self.place = node.place
-        self.choose_kernel(node.kernel)
+        self.choose_kernel(node.kernel, node.sign, [left, right])
         if node.sign == "@":
             return algebra.product(self, left, right)
         return elementwise.binary(self, elementwise.SIGNS[node.sign], left, right)
@@ -157,14 +158,19 @@ class Expressions(Emitter):
         if find(node.name) is None:
             known = did_you_mean(node.name, [*all_names(), *self.function_names()])
             self.refuse(f"there is no function {node.name!r}{known}")
-        self.choose_kernel(node.kernel)
+        self.choose_kernel(node.kernel, node.name, [*arguments, *keywords.values()])
         return lower(self, node.name, arguments, keywords)
 
-    def choose_kernel(self, name: str | None) -> None:
+    def choose_kernel(self, name: str | None, operation: str, operands: list[Value]) -> None:
         """Run the next operation by itself, with the kernel of this name, where one is given."""
         known = (*KERNELS, *sorted(self.kernels))
         if name is not None and name not in known:
-            self.refuse(f"there is no kernel {name!r}; there is {', '.join(known)}")
+            if not hints.is_hint(name):
+                self.refuse(f"there is no kernel {name!r}; there is {', '.join(known)}")
+            problem = hints.problem_of(name, operation, operands)
+            if problem is not None:
+                self.fail(problem)
+            name = KERNELS[0]
         self.kernel = name
 
     def _is_udf(self, node: tree.Call) -> bool:
@@ -196,8 +202,6 @@ class Expressions(Emitter):
         for item in items:
             self.scalar(item, "an element of a matrix")
         cell = most_general(item.type.cell for item in items)
-        if cell == "str" and any(item.type.cell != "str" for item in items):
-            self.fail("a matrix holds strings or numbers, not both")
         rows, columns = self._literal_shape(node, len(items))
         items = [self.cast(item, cell) for item in items]
         return self.emit("literal", items, matrix(cell, rows, columns))

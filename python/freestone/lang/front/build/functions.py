@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any
+from typing import Any, NoReturn
 
 from freestone.errors.lang import ScriptCompileError
 from freestone.lang.front.build.expressions import Expressions
+from freestone.lang.front.build.overloads import misfit, signature
+from freestone.lang.front.build.returns import results_of
 from freestone.lang.front.build.scope import Scope
 from freestone.lang.front.graph.graph import Block, Function, Program, Value, nested
 from freestone.lang.front.parse import tree
@@ -24,7 +26,7 @@ class Defined:
     """A function as a script defines it, and what it has been built for."""
 
     node: tree.Define
-    functions: dict[str, Defined]
+    functions: dict[str, list[Defined]]
     built: dict[Any, Function] = field(default_factory=dict)
 
     @cached_property
@@ -36,7 +38,7 @@ class Defined:
             name = left.pop()
             if name in self.functions and name not in seen:
                 seen.add(name)
-                left |= _called(self.functions[name].node.body)
+                left |= set().union(*(_called(each.node.body) for each in self.functions[name]))
         return self.node.name in seen
 
 
@@ -45,7 +47,7 @@ class Functions(Expressions):
 
     def __init__(self, arguments: dict[str, tuple[Scalar, str]]) -> None:
         super().__init__(arguments)
-        self.functions: dict[str, Defined] = {}
+        self.functions: dict[str, list[Defined]] = {}
         self.program: Program = Program(self.block)
         self.in_function = False
 
@@ -65,8 +67,7 @@ class Functions(Expressions):
         self, node: tree.Call, arguments: list[Value], keywords: dict[str, Value]
     ) -> list[Value]:
         """Build a call of a function that the script defines."""
-        defined = self.functions[node.name]
-        values = self._bound(defined.node, arguments, keywords)
+        defined, values = self._chosen(node.name, arguments, keywords)
         function = self._specialised(defined, values)
         self.place = node.place
         types = function.results or []
@@ -74,9 +75,36 @@ class Functions(Expressions):
             return self.emit_all("call", values, [NOTHING], function=function)
         return self.emit_all("call", values, types, function=function)
 
+    def _chosen(
+        self, name: str, arguments: list[Value], keywords: dict[str, Value]
+    ) -> tuple[Defined, list[Value]]:
+        """Return the function of a name whose parameters fit best, and its arguments."""
+        ways = self.functions[name]
+        count = len(arguments) + len(keywords)
+        fitting = [each for each in ways if len(each.node.parameters) == count]
+        ranked = []
+        for each in fitting or ways[:1]:
+            values = self._bound(each.node, arguments, keywords)
+            ranks = [
+                misfit(value.type, parameter.type)
+                for value, parameter in zip(values, each.node.parameters, strict=True)
+            ]
+            if len(ways) == 1 or None not in ranks:
+                ranked.append((sum(rank or 0 for rank in ranks), each, values))
+        if not ranked:
+            given = ", ".join(str(value.type) for value in [*arguments, *keywords.values()])
+            known = "; ".join(signature(each.node) for each in ways)
+            self.refuse(f"no {name} takes ({given}); there are {known}")
+        _, defined, values = min(ranked, key=lambda item: item[0])
+        return defined, [
+            self.fitted(value, parameter.type, f"argument {parameter.name!r}", self.refuse)
+            for value, parameter in zip(values, defined.node.parameters, strict=True)
+        ]
+
     def _bound(
         self, node: tree.Define, arguments: list[Value], keywords: dict[str, Value]
     ) -> list[Value]:
+        """Return an argument for each parameter."""
         names = [parameter.name for parameter in node.parameters]
         if len(arguments) > len(names):
             self.refuse(f"{node.name} takes {len(names)} arguments, not {len(arguments)}")
@@ -90,22 +118,25 @@ class Functions(Expressions):
         missing = [name for name in names if name not in bound]
         if missing:
             self.refuse(f"{node.name} needs {', '.join(missing)}")
-        return [
-            self.fitted(bound[parameter.name], parameter.type, f"argument {parameter.name!r}")
-            for parameter in node.parameters
-        ]
+        return [bound[name] for name in names]
 
-    def fitted(self, value: Value, word: tree.TypeWord | None, what: str) -> Value:
+    def fitted(
+        self,
+        value: Value,
+        word: tree.TypeWord | None,
+        what: str,
+        refuse: Callable[[str], NoReturn],
+    ) -> Value:
         """Check a value against a declared type; the cells of numbers are cast."""
         if word is None:
             return value
         if value.type.data != word.data_type:
             wanted = word.value_type if word.data_type == "scalar" else word.data_type
-            self.fail(f"{what} has to be a {wanted}, not a {value.type}")
+            refuse(f"{what} has to be a {wanted}, not a {value.type}")
         if word.value_type is None or value.type.cell == word.value_type:
             return value
         if "str" in (word.value_type, value.type.cell):
-            self.fail(f"{what} has to be of {word.value_type}, not of {value.type.cell}")
+            refuse(f"{what} has to be of {word.value_type}, not of {value.type.cell}")
         return self.cast(value, word.value_type)
 
     def _specialised(self, defined: Defined, values: list[Value]) -> Function:
@@ -152,8 +183,9 @@ class Functions(Expressions):
             assumed = [_shapeless(type) for type in found]
             # What was built on the wrong guess is built again.
             del self.program.functions[count:]
-            for other in defined.functions.values():
-                other.built.clear()
+            for ways in defined.functions.values():
+                for other in ways:
+                    other.built.clear()
         self.place = defined.node.place
         name = defined.node.name
         self.fail(f"what {name} returns can't be found out: declare it, def {name}(...) -> f64")
@@ -174,13 +206,11 @@ class Functions(Expressions):
     def _results(self, node: tree.Define, results: list[Value]) -> list[Value]:
         self.place = node.place
         if node.results is None:
-            if len(results) > 1:
-                self.refuse(f"{node.name} returns {len(results)} values: declare their types")
             return results
         if len(results) != len(node.results):
             self.fail(f"{node.name} returns {len(results)} values, not {len(node.results)}")
         return [
-            self.fitted(value, word, f"a result of {node.name}")
+            self.fitted(value, word, f"a result of {node.name}", self.fail)
             for value, word in zip(results, node.results, strict=True)
         ]
 
@@ -215,10 +245,10 @@ class Functions(Expressions):
             self.refuse(f"there is no function {name!r} in this script")
         type = self.matrix(arg, "arg")
         element = Value(scalar(type.cell))
-        values = self._bound(self.functions[name].node, [element], {})
+        defined, values = self._chosen(name, [element], {})
         if values[0] is not element:
             self.fail(f"{name} takes another type than the {type.cell} of the matrix")
-        function = self._specialised(self.functions[name], values)
+        function = self._specialised(defined, values)
         self.place = node.place
         if function.results is None or len(function.results) != 1:
             self.fail(f"{name} has to return one scalar")
@@ -232,7 +262,7 @@ def _guessed(node: tree.Define, types: Sequence[Type]) -> list[Type]:
     """Guess what a function returns: what it declares, or else what its first argument is."""
     first = _shapeless(types[0]) if types else Type("scalar", "f64")
     if node.results is None:
-        return [first]
+        return [first] * results_of(node.body)
     return [Type(word.data_type, word.value_type or first.cell) for word in node.results]
 
 

@@ -9,7 +9,7 @@ from freestone.lang.front.parse import tree
 from freestone.lang.front.parse.source import Location
 from freestone.lang.front.parse.tree import Statement
 
-__all__ = ["arranged"]
+__all__ = ["arranged", "results_of"]
 
 MAX_WAYS = 200
 """How many ways may lead through a function: what comes after an if is built for each."""
@@ -38,6 +38,11 @@ def arranged(node: tree.Define, refuse: Refuse) -> tree.Block:
             refuse(problem, _open_end(node.body))
         statements = [*statements, tree.Return(place, [])]
     return tree.Block(node.body.place, _Arranging(refuse).block(statements, []))
+
+
+def results_of(body: tree.Block) -> int:
+    """Return how many values the first return of a function has; 0 without one."""
+    return next(iter(_values(body)), 0)
 
 
 def _returns(node: Statement | None, refuse: Refuse) -> str:

@@ -115,9 +115,7 @@ def count_of(emitter: Emitter, begin: object, end: object, step: object) -> int:
     first, last, by = float(begin), float(end), float(step)  # type: ignore[arg-type]
     if not math.isfinite(last - first) or not math.isfinite(by) or by == 0:
         emitter.fail(f"seq from {begin} to {end} by {step} has no end")
-    if (last - first) * by < 0:
-        emitter.fail(f"seq from {begin} to {end} by {step} goes the wrong way")
-    count = math.floor((last - first) / by + 1e-10) + 1
+    count = max(0, math.floor((last - first) / by + 1e-10) + 1)
     if count >= 2**63:
         emitter.fail(f"seq from {begin} to {end} by {step} has more numbers than can be counted")
     return count

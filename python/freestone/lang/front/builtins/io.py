@@ -5,9 +5,11 @@ from __future__ import annotations
 from contextlib import suppress
 
 from freestone.errors import FreestoneError
+from freestone.errors.lang import ScriptRunError
 from freestone.lang.front.builtins.table import builtin
 from freestone.lang.front.graph.emitter import Emitter
 from freestone.lang.front.graph.graph import Value
+from freestone.lang.front.parse.source import failure
 from freestone.lang.front.types.types import NOTHING, Type, matrix, most_general, scalar
 
 
@@ -42,7 +44,8 @@ def _described(emitter: Emitter, file: Value) -> Type:
     try:
         return emitter.files.stored(describe(path))
     except ValueError as error:
-        emitter.fail(str(error))
+        # What a file holds is found out before the script runs; a file that can't be read fails it.
+        raise failure(ScriptRunError, str(error), emitter.place) from None
 
 
 @builtin("readMatrix", "filename")

@@ -26,7 +26,7 @@ def quantize(emitter: Emitter, arg: Value, low: Value, high: Value) -> Value:
 @builtin("oneHot", "arg info")
 def one_hot(emitter: Emitter, arg: Value, info: Value) -> Value:
     """Replace columns of positions by columns of zeros and ones."""
-    type, about = emitter.numbers(arg, "arg"), emitter.numbers(info, "info")
+    type, about = emitter.matrix(arg, "arg"), emitter.numbers(info, "info")
     emitter.equal(about.rows, 1, "info of oneHot is one row")
     emitter.equal(type.columns, about.columns, "arg and info of oneHot differ in columns")
     return emitter.emit("one_hot", [arg, info], matrix(type.cell, type.rows))

@@ -9,7 +9,7 @@ from freestone.lang.front.builtins.generation import unique_labels
 from freestone.lang.front.builtins.table import builtin
 from freestone.lang.front.graph.emitter import Emitter
 from freestone.lang.front.graph.graph import Value
-from freestone.lang.front.types.types import Type, matrix
+from freestone.lang.front.types.types import Type, matrix, most_general
 
 
 @builtin("reshape", "arg numRows numCols")
@@ -37,7 +37,8 @@ def transpose(emitter: Emitter, arg: Value) -> Value:
 @builtin("cbind", "lhs rhs")
 def cbind(emitter: Emitter, left: Value, right: Value) -> Value:
     """Put two matrices or frames side by side."""
-    one, other = _pair(emitter, "cbind", left, right)
+    left, right = _pair(emitter, "cbind", left, right)
+    one, other = left.type, right.type
     emitter.equal(one.rows, other.rows, "cbind takes as many rows on both sides")
     columns = _sum(one.columns, other.columns)
     if one.data == "frame":
@@ -54,7 +55,8 @@ def cbind(emitter: Emitter, left: Value, right: Value) -> Value:
 @builtin("rbind", "lhs rhs")
 def rbind(emitter: Emitter, left: Value, right: Value) -> Value:
     """Put two matrices or frames below each other."""
-    one, other = _pair(emitter, "rbind", left, right)
+    left, right = _pair(emitter, "rbind", left, right)
+    one, other = left.type, right.type
     emitter.equal(one.columns, other.columns, "rbind takes as many columns on both sides")
     if one.schema != other.schema:
         emitter.fail("rbind takes frames with the same labels and types")
@@ -62,13 +64,15 @@ def rbind(emitter: Emitter, left: Value, right: Value) -> Value:
     return emitter.emit("rbind", [left, right], type)
 
 
-def _pair(emitter: Emitter, name: str, left: Value, right: Value) -> tuple[Type, Type]:
+def _pair(emitter: Emitter, name: str, left: Value, right: Value) -> tuple[Value, Value]:
+    """Check what is joined, and give the elements of matrices the more general type."""
     one, other = left.type, right.type
     if one.data != other.data or one.data not in ("matrix", "frame"):
         emitter.fail(f"{name} takes two matrices or two frames, not a {one} and a {other}")
-    if one.cell != other.cell:
-        emitter.fail(f"{name} of {one.cell} and {other.cell}: cast one of them first")
-    return one, other
+    if one.data == "frame":
+        return left, right
+    cell = most_general([one.cell, other.cell])
+    return emitter.cast(left, cell), emitter.cast(right, cell)
 
 
 def _sum(one: int | None, other: int | None) -> int | None:

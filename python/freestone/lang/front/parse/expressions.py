@@ -29,7 +29,7 @@ def expression(cursor: Cursor) -> Expression:
     value = _binary(cursor, 0)
     while cursor.ahead("?"):
         place = cursor.next().place
-        then = _binary(cursor, 0)
+        then = expression(cursor)
         cursor.expect(":", "between the two values of ?:")
         value = tree.Choice(place, value, then, _binary(cursor, 0))
     cursor.depth -= 1

@@ -45,10 +45,11 @@ KEYWORDS = frozenset(
 VALUE_WORDS = frozenset(["f64", "f32", "si64", "si32", "si8", "ui64", "ui32", "ui8", "str", "bool"])
 
 _DIGITS = r"(?:0|[1-9](?:[_']?[0-9])*)"
+_EXPONENT = r"(?:0|[1-9][0-9]*)"
 _TOKEN = re.compile(
     rf"""
     (?P<blank>[ \t\r\n]+|\#[^\n]*|//[^\n]*|/\*.*?\*/)
-  | (?P<float>{_DIGITS}(?:\.[0-9](?:[_']?[0-9])*(?:[eE][+-]?[0-9]+)?|[eE][+-]?[0-9]+)f?)
+  | (?P<float>{_DIGITS}(?:\.[0-9](?:[_']?[0-9])*(?:[eE][+-]?{_EXPONENT})?|[eE][+-]?{_EXPONENT})f?)
   | (?P<int>{_DIGITS}(?:ull|u|l|z)?)
   | (?P<word>[A-Za-z_][A-Za-z0-9_]*)
   | (?P<string>"(?:[^"\\]|\\.)*")

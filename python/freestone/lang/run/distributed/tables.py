@@ -20,7 +20,7 @@ from freestone.collections.querying import sql
 from freestone.collections.rows import concatenate
 from freestone.errors import FreestoneError
 from freestone.lang.front.graph.graph import Op
-from freestone.lang.front.queries import translated
+from freestone.lang.front.queries import divides, translated
 from freestone.lang.front.types.types import DTYPES, Type
 from freestone.lang.run.distributed.split import Split, as_dense
 from freestone.lang.run.kernels import shapes
@@ -100,9 +100,11 @@ def _sql(run: DistributedRun, op: Op, operands: list[Any]) -> Found:
     schema = op.results[0].type.schema or ()
     try:
         frames = {name: _framed(run, view) for name, view in views.items()}
-        found = sql(translated(op.attrs["query"]), **frames)
+        found = None if divides(op.attrs["query"]) else sql(translated(op.attrs["query"]), **frames)
     except FreestoneError:
         # Of two columns DuckDB may make one name; with all rows here their places are enough.
+        found = None
+    if found is None:
         run.views = {name: _here(value) for name, value in run.views.items()}
         operands[:] = map(_here, operands)
         return None

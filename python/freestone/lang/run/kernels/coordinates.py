@@ -11,7 +11,12 @@ from typing import Any
 
 import numpy as np
 
-from freestone._native.vector import coo_draw, coo_merge, coo_offsets, coo_reduce, coo_transpose
+from freestone._native.vector import (
+    coo_merge,
+    coo_offsets,
+    coo_reduce,
+    coo_transpose,
+)
 from freestone.lang.front.graph.graph import Op
 from freestone.lang.front.types.scalars import ZERO_OF_ZERO, ZERO_OF_ZEROS
 from freestone.lang.front.types.types import CODES, DTYPES
@@ -225,14 +230,6 @@ def _code(value: Coo) -> int:
         if DTYPES[cell] == value.dtype:
             return code
     raise DenseError
-
-
-def draw(shape: tuple[int, int], cell: str, ends: tuple[Any, Any], share: float, seed: int) -> Coo:
-    """Draw a share of a matrix's cells, at random places."""
-    work = cell if cell in ("f32", "f64") else "si64"
-    out = _room(shape, round(share * shape[0] * shape[1]), DTYPES[work])
-    coo_draw(CODES[work], shape, (float(ends[0]), float(ends[1])), seed, out.arrays)
-    return out.with_cells(out.cells.astype(DTYPES[cell], copy=False))
 
 
 KERNELS: dict[str, Callable[..., Any]] = {

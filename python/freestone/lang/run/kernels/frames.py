@@ -25,20 +25,24 @@ class Frame:
         A label for each.
     cells : list of str
         The type of each column's cells.
+    rows : int
+        How many rows there are where no column says it.
     """
 
     columns: list[Array]
     labels: list[str]
     cells: list[str]
+    rows: int = 0
 
     @property
     def shape(self) -> tuple[int, int]:
         """Rows and columns."""
-        return (len(self.columns[0]) if self.columns else 0), len(self.columns)
+        return (len(self.columns[0]) if self.columns else self.rows), len(self.columns)
 
     def taken(self, rows: Any) -> Frame:
         """Return the frame of some rows."""
-        return Frame([column[rows] for column in self.columns], self.labels, self.cells)
+        count = self.rows if self.columns else len(np.arange(self.rows)[rows])
+        return Frame([column[rows] for column in self.columns], self.labels, self.cells, count)
 
     def chosen(self, columns: Sequence[int]) -> Frame:
         """Return the frame of some columns."""
@@ -46,6 +50,7 @@ class Frame:
             [self.columns[at] for at in columns],
             [self.labels[at] for at in columns],
             [self.cells[at] for at in columns],
+            self.shape[0],
         )
 
     def matrix(self, cell: str | None = None) -> Array:

@@ -46,9 +46,7 @@ def seq(run: Any, op: Op, begin: Any, end: Any, step: Any) -> Array:
     """Make a column of equidistant numbers."""
     if step == 0 or not all(math.isfinite(value) for value in (begin, end, step)):
         raise ValueError(f"seq from {begin} to {end} by {step} has no end")
-    if (end - begin) * step < 0:
-        raise ValueError(f"seq from {begin} to {end} by {step} goes the wrong way")
-    number = math.floor((end - begin) / step + 1e-10) + 1
+    number = max(0, math.floor((end - begin) / step + 1e-10) + 1)
     return seq_rows(op, begin, step, 0, number)
 
 
@@ -72,12 +70,28 @@ def rand(
 ) -> Any:
     """Draw a matrix of random numbers."""
     shape = count(rows, "numRows"), count(columns, "numCols")
-    if not op.results[0].type.coo:
-        return drawn(run, drawing(op, shape, low, high, sparsity, seed), op, shape)
-    _check_range(low, high, sparsity)
-    from freestone.lang.run.kernels.coordinates import draw
+    how = low, high, sparsity, seed
+    if op.results[0].type.form:
+        return drawn_stored(stored_drawing(op, shape, *how), op, shape[0])
+    return drawn(run, drawing(op, shape, *how), op, shape)
 
-    return draw(shape, op.results[0].type.cell, (low, high), float(sparsity), seed_of(seed))
+
+def stored_drawing(
+    op: Op, shape: tuple[int, int], low: Any, high: Any, sparsity: Any, seed: Any
+) -> Any:
+    """Begin to draw the stored cells of a matrix of random numbers."""
+    from freestone.lang.run.kernels.scattered import StoredDrawing
+
+    _check_range(low, high, sparsity)
+    return StoredDrawing(drawn_as(op), shape, low, high, float(sparsity), seed_of(seed))
+
+
+def drawn_stored(drawing: Any, op: Op, rows: int) -> Any:
+    """Draw the next rows of a matrix whose stored cells are drawn."""
+    type = op.results[0].type
+    made = drawing.rows(rows)
+    made = made.with_cells(made.cells.astype(DTYPES[type.cell], copy=False))
+    return made if type.coo else made.tocsr()
 
 
 def drawing(op: Op, shape: tuple[int, int], low: Any, high: Any, sparsity: Any, seed: Any) -> Any:

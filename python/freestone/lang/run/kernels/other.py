@@ -7,6 +7,7 @@ from typing import Any
 
 from freestone.lang.front.graph.graph import Op
 from freestone.lang.front.types.types import DTYPES
+from freestone.lang.run.kernels.elementwise import converted
 
 
 def now(run: Any, op: Op) -> int:
@@ -46,13 +47,21 @@ def one_hot(run: Any, op: Op, value: Any, info: Any) -> Any:
 def _encoded(column: Any, width: int) -> Any:
     import numpy as np
 
-    places = column.astype("i8")
-    wrong = places[(places != column) | (places < 0) | (places >= width)]
+    positions = _numbers(column) if column.dtype == object else column
+    places = positions.astype("i8")
+    wrong = places[(places != positions) | (places < 0) | (places >= width)]
     if wrong.size:
         raise IndexError(f"oneHot: {wrong[0]} is no position of {width}")
-    out = np.zeros((len(column), width), column.dtype)
+    out = np.zeros((len(column), width), "i8")
     out[np.arange(len(column)), places] = 1
-    return out
+    return converted(out, "str") if column.dtype == object else out.astype(column.dtype)
+
+
+def _numbers(column: Any) -> Any:
+    try:
+        return column.astype("i8")
+    except ValueError:
+        raise ValueError("oneHot takes positions; recode makes them of other strings") from None
 
 
 def recode(run: Any, op: Op, value: Any, ordered: Any) -> tuple[Any, Any]:

@@ -38,7 +38,8 @@ def lines(type: Type, value: Any) -> Iterator[str]:
         return
     yield header(type, value)
     if type.data == "frame":
-        yield from _rows(zip(*(column.tolist() for column in value.columns), strict=True))
+        columns = [column.tolist() for column in value.columns]
+        yield from _rows(zip(*columns, strict=True) if columns else [()] * value.shape[0])
     else:
         yield from row_lines(value)
 

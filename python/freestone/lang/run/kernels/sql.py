@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 from freestone.lang.front.graph.graph import Op
-from freestone.lang.front.sql import connection_to_duckdb, executed, problem_of
+from freestone.lang.front.queries import in_input_order, translated
+from freestone.lang.front.sql import connection_to_duckdb, executed, problem_of, quoted
 
 
 def _fetched(found: Any) -> dict[str, Any]:
@@ -32,9 +34,13 @@ def sql(run: Any, op: Op, *frames: Any) -> Any:
 
     connection = connection_to_duckdb()
     views = run.views | dict(zip(op.attrs.get("given", ()), frames, strict=True))
+    query = translated(op.attrs["query"])
+    ordered = in_input_order(query)
     for name, frame in views.items():
         connection.register(name, arrow_of(frame))
-    found = _fetched(executed(connection, op.attrs["query"]))
+        if ordered != query and re.search(rf"\b{re.escape(name)}\b", query):
+            _with_row_ids(connection, name)
+    found = _fetched(executed(connection, ordered))
     schema = op.results[0].type.schema or ()
     # A number beyond the type of its column becomes what compiled code makes of it.
     with np.errstate(invalid="ignore"):
@@ -43,6 +49,13 @@ def sql(run: Any, op: Op, *frames: Any) -> Any:
             for column, (_, cell) in zip(found.values(), schema, strict=True)
         ]
     return Frame(columns, [label for label, _ in schema], [cell for _, cell in schema])
+
+
+def _with_row_ids(connection: Any, name: str) -> None:
+    """Copy a view to a table, whose rows have numbers."""
+    connection.execute(f"CREATE TEMP TABLE copied AS SELECT * FROM {quoted(name)}")
+    connection.unregister(name)
+    connection.execute(f"ALTER TABLE copied RENAME TO {quoted(name)}")
 
 
 def filled(column: Any, cell: str) -> Any:

@@ -298,11 +298,10 @@ def _seq(run: Any, op: Op, strip: Strip, begin: Any, end: Any, step: Any) -> Arr
     return generation.seq_rows(op, begin, step, strip.start, strip.stop)
 
 
-def _rand(run: Any, op: Op, strip: Strip, rows: Any, columns: Any, *how: Any) -> Array:
+def _rand(run: Any, op: Op, strip: Strip, rows: Any, columns: Any, *how: Any) -> Any:
     if op not in strip.kept:
         strip.kept[op] = Draws(op, (int(rows), int(columns)), how)
-    made: Array = strip.kept[op].rows(run, strip.start, strip.stop)
-    return made
+    return strip.kept[op].rows(run, strip.start, strip.stop)
 
 
 def _read(run: Any, op: Op, strip: Strip, path: str) -> Array:

@@ -1,0 +1,201 @@
+"""Baskets of ROOT trees: where the numbers of a branch lie in a file, and how they are read there.
+
+Most of the time of a read of few branches goes into the description of the tree, which lists all of
+them. Who has parsed it once keeps where the baskets of plain numbers are; who reads rows then seeks
+these baskets, and parses nothing.
+
+References
+----------
+ROOT's class reference: TKey, TBasket. What they begin with is as in ``uproot.models.TBasket``.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from freestone.errors import FormatError
+from freestone.io.formats.tables import needs
+from freestone.io.stores import FileLocation
+
+__all__ = ["Places", "check_unpacked", "places_of", "read_values"]
+
+KEY = struct.Struct(">ihiIhh")
+"""Of a key: bytes of the basket, version, bytes that it unpacks to, date, its own bytes, cycle."""
+BASKET = struct.Struct(">HiiiiB")
+"""At the key's end: version, two sizes of buffers, entries, where values end, a flag."""
+RATIO = 100
+"""Of what a basket unpacks to, to what it is, whatever its branch says that all have."""
+MAX_BASKETS = 1 << 20
+"""Places of so many baskets of a file are kept, while columns are chosen."""
+
+
+@dataclass(frozen=True)
+class Places:
+    """Where the values of a branch of plain numbers are.
+
+    Attributes
+    ----------
+    dtype : str
+        As they are stored: the highest byte first.
+    entries : array, shape (baskets + 1,)
+        The first entry of each basket, and the end of the last one.
+    seeks : array, shape (baskets,)
+        The first byte of each basket.
+    sizes : array, shape (baskets,)
+        Bytes of each basket in the file.
+    unpacked_nbytes : int
+        Bytes that all baskets unpack to, as the branch says.
+    """
+
+    dtype: str
+    entries: NDArray[np.int64]
+    seeks: NDArray[np.int64]
+    sizes: NDArray[np.int64]
+    unpacked_nbytes: int
+
+
+def places_of(tree: Any) -> dict[str, Places]:
+    """Return where the values of those branches of a tree are whose entries are one number each.
+
+    Baskets that lie in the description itself, as those of a file that was not closed, have no
+    place, and neither have those of a tree of too many.
+    """
+    if tree.has_member("fSeekHeader"):
+        return {}
+    found, left = {}, MAX_BASKETS
+    names = Counter(branch.name for branch in tree.branches)
+    for branch in tree.branches:
+        places = _places(branch) if names[branch.name] == 1 else None
+        if places is not None and len(places.seeks) <= left:
+            found[branch.name] = places
+            left -= len(places.seeks)
+    return found
+
+
+def _places(branch: Any) -> Places | None:
+    dtype = getattr(branch.interpretation, "from_dtype", None)
+    if not isinstance(dtype, np.dtype) or dtype.shape or dtype.kind not in "biuf":
+        return None
+    to_dtype = getattr(branch.interpretation, "to_dtype", None)
+    if branch.branches or to_dtype != dtype.newbyteorder("="):
+        return None
+    seeks = np.asarray(branch.member("fBasketSeek"), np.int64)
+    count = int(np.count_nonzero(seeks))
+    entries = np.asarray(branch.member("fBasketEntry")[: count + 1], np.int64)
+    sizes = np.asarray(branch.member("fBasketBytes")[:count], np.int64)
+    is_whole = len(entries) == count + 1 and len(sizes) == count and bool(seeks[:count].all())
+    if not is_whole or entries[0] != 0 or entries[-1] != branch.num_entries:
+        return None
+    if (np.diff(entries) < 0).any() or (sizes <= KEY.size + BASKET.size).any():
+        return None
+    total = int(branch.member("fTotBytes"))
+    return Places(dtype.str, entries, seeks[:count].copy(), sizes, total)
+
+
+def read_values(
+    location: FileLocation, file: Any, places: Mapping[str, Places], start: int, stop: int
+) -> dict[str, NDArray[Any]]:
+    """Read entries ``start:stop`` of some branches.
+
+    Raises
+    ------
+    FormatError
+        When a basket is not what the tree says of it.
+    """
+    return {
+        name: _joined(one, [*_parts(location, file, name, one, start, stop)])
+        for name, one in places.items()
+    }
+
+
+def _joined(places: Places, parts: list[NDArray[Any]]) -> NDArray[Any]:
+    dtype = np.dtype(places.dtype).newbyteorder("=")
+    return np.concatenate(parts, dtype=dtype) if parts else np.empty(0, dtype)
+
+
+def _parts(
+    location: FileLocation, file: Any, name: str, places: Places, start: int, stop: int
+) -> Iterator[NDArray[Any]]:
+    entries, itemsize = places.entries, np.dtype(places.dtype).itemsize
+    first = int(np.searchsorted(entries, start, side="right")) - 1
+    for number in range(max(first, 0), len(places.seeks)):
+        begin, end = entries[number : number + 2].tolist()
+        if begin >= stop:
+            return
+        raw = _unpacked(location, file, name, places, number)
+        if len(raw) != (end - begin) * itemsize:
+            raise _damaged(
+                location,
+                *(name, places, number),
+                f"has {len(raw):,} bytes of values, where {end - begin:,} entries have "
+                f"{(end - begin) * itemsize:,}",
+            )
+        values = np.frombuffer(raw, places.dtype)
+        yield values[max(start - begin, 0) : min(stop, end) - begin]
+
+
+def _unpacked(location: FileLocation, file: Any, name: str, places: Places, number: int) -> Any:
+    """Return the bytes of the values of a basket."""
+    at, nbytes = int(places.seeks[number]), int(places.sizes[number])
+    file.seek(at)
+    raw = file.read(nbytes)
+    if len(raw) != nbytes:
+        raise _damaged(location, name, places, number, "is beyond the file's end")
+    stored, _, unpacked, _, key_nbytes, _ = KEY.unpack_from(raw)
+    if stored != nbytes or not KEY.size + BASKET.size <= key_nbytes <= nbytes or unpacked < 0:
+        raise _damaged(location, name, places, number, "has another size than its branch says")
+    check_unpacked(location, name, number, at, nbytes, unpacked, places.unpacked_nbytes)
+    last = BASKET.unpack_from(raw, key_nbytes - BASKET.size)[4] - key_nbytes
+    if not 0 <= last <= unpacked:
+        raise _damaged(location, name, places, number, "says that its values end elsewhere")
+    packed = np.frombuffer(raw, np.uint8)[key_nbytes:]
+    if len(packed) != unpacked:
+        uproot = needs("uproot", "root", "ROOT")
+        # A file's name is all that errors of the library want of a source.
+        chunk = uproot.source.chunk.Chunk.wrap(SimpleNamespace(file_path=location.url), packed)
+        cursor = uproot.source.cursor.Cursor(0)
+        packed = uproot.compression.decompress(chunk, cursor, {}, len(packed), unpacked).raw_data
+    return packed[:last]
+
+
+def check_unpacked(
+    location: FileLocation, name: str, number: int, at: int, nbytes: int, unpacked: int, most: int
+) -> None:
+    """Raise `FormatError` for a basket that says it would unpack to too much.
+
+    The library makes room for what it says before it unpacks any.
+
+    Parameters
+    ----------
+    location
+        The file.
+    name, number
+        The branch, and which of its baskets.
+    at, nbytes
+        The first byte of the basket, and its size in bytes.
+    unpacked
+        Bytes that it says it unpacks to.
+    most
+        Bytes that all baskets of the branch unpack to, as that says.
+    """
+    if unpacked > max(most, RATIO * nbytes):
+        raise FormatError(
+            location.url,
+            f"byte {at:,}: basket {number} of {name!r} would unpack to {unpacked:,} bytes, where "
+            f"all of them shall have {most:,} (damaged)",
+        )
+
+
+def _damaged(
+    location: FileLocation, name: str, places: Places, number: int, what: str
+) -> FormatError:
+    at = int(places.seeks[number])
+    return FormatError(location.url, f"byte {at:,}: basket {number} of {name!r} {what} (damaged)")

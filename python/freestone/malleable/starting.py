@@ -1,0 +1,50 @@
+"""The beginning of a job: who takes part, and whether MPI can do what the settings need."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from freestone.errors import ConfigurationError, EngineMissingError, NoThreadsError
+from freestone.malleable.config import Config
+from freestone.malleable.membership import Membership
+from freestone.malleable.method import Method
+from freestone.malleable.resize import has_threads
+
+__all__ = ["check_threads", "first_membership"]
+
+_CURE = "pip install mpi4py mpich, and start the program by mpiexec -n 2 python -m mpi4py ..."
+
+
+def first_membership(comm: Any, config: Config, host: str) -> Membership:
+    """Return the ranks that a job begins with; all of them call it together.
+
+    Parameters
+    ----------
+    comm : mpi4py communicator or None
+        The ranks; None for all that there are.
+    config : Config
+        For how many there is room.
+    host : str
+        Where this process is: see `own_host`.
+    """
+    try:
+        from mpi4py import MPI
+    except ImportError as error:
+        raise EngineMissingError(engine="MPI", missing=str(error), cure=_CURE) from error
+    ranks = MPI.COMM_WORLD if comm is None else comm
+    places = config.places
+    if places is not None and ranks.size > places:
+        problem = f"the job begins with {ranks.size} ranks, and there is room for {places}"
+        raise ConfigurationError(f"{problem} (see slots and balance)", key="slots", origin="")
+    return Membership.first(ranks, host)
+
+
+def check_threads(config: Config) -> None:
+    """Refuse a method for which MPI was not started."""
+    method = config.method
+    if isinstance(method, Method) and method.is_overlapped and not has_threads():
+        problem = (
+            f"{method} needs MPI_THREAD_MULTIPLE, and MPI was started with less; set "
+            "mpi4py.rc.thread_level = 'multiple', or take a method that ends in 'sync'"
+        )
+        raise NoThreadsError(problem)

@@ -1,0 +1,323 @@
+"""The file of a job's state: all registered data by rows, and how far the program has come.
+
+Each rank writes the rows that it has, at their places, and reads those that it is to have, so any
+number of ranks reads what any other wrote. The file gets its name when all of it is on the disk.
+"""
+
+from __future__ import annotations
+
+import os
+import pickle
+import struct
+import time
+import zlib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from freestone.errors import SavedStateError
+from freestone.malleable import together
+from freestone.malleable.arrays import Array, Description
+from freestone.malleable.path import Path as Way
+from freestone.malleable.progress import Progress
+
+__all__ = ["Contents", "Saved", "State", "remove", "write"]
+
+_MAGIC = b"FSSTATE1"
+_TRAILER = struct.Struct("<QQI8s")
+_ALIGNMENT = 4096
+# What a checksum covers: a rank that needs a row reads all of its chunk.
+_CHUNK_NBYTES = 4 << 20
+_WHAT = "saving the state"
+
+
+@dataclass(frozen=True)
+class Saved:
+    """A state that was saved, or could not be.
+
+    Attributes
+    ----------
+    step : int
+        Steps done by then.
+    path : str
+        The file.
+    nbytes : int
+        Its size.
+    seconds : float
+        For which the job waited.
+    error : str
+        Why the file that was there before is still there, or nothing.
+    """
+
+    step: int
+    path: str
+    nbytes: int = 0
+    seconds: float = 0.0
+    error: str = ""
+
+
+@dataclass(frozen=True)
+class Contents:
+    """All of a file but the rows.
+
+    Attributes
+    ----------
+    way : Way
+        How the program gets to the step.
+    progress : Progress
+        The step.
+    values : dict of str to object
+        Of what all ranks have alike.
+    ranks : int
+        How many have saved it.
+    saved_s : float
+        When, in seconds since 1970.
+    arrays : tuple of Description
+        What is registered.
+    offsets : dict of str to tuple of int
+        Where each part of an array begins.
+    chunks : dict of str to arrays of shape (n, 3)
+        For each part the first byte, the one behind the last and the checksum of what was written
+        at once, in order.
+    edges : dict of str to dict of int to int
+        For matrices the elements before some rows, of the first, of one behind the last, and of
+        others.
+    """
+
+    way: Way
+    progress: Progress
+    values: dict[str, Any]
+    ranks: int
+    saved_s: float
+    arrays: tuple[Description, ...]
+    offsets: dict[str, tuple[int, ...]]
+    chunks: dict[str, tuple[npt.NDArray[np.int64], ...]]
+    edges: dict[str, dict[int, int]]
+
+
+def write(
+    path: Path,
+    comm: Any,
+    arrays: Mapping[str, Array],
+    state: tuple[Way, Progress, dict[str, Any]],
+    timeout_s: float,
+) -> tuple[int, str]:
+    """Write the state of a job; all ranks call it together.
+
+    Parameters
+    ----------
+    path : Path
+        The file, which is replaced once the new one is whole and on the disk.
+    comm : mpi4py communicator
+        Of all ranks.
+    arrays : mapping of str to Array
+        With the rows of this rank.
+    state : tuple
+        The way, the progress and the values, as rank 0 has them.
+    timeout_s : float
+        How long a wait for the others may take.
+
+    Returns
+    -------
+    int, str
+        The bytes of the file, and why it was not written, if so; the same on all ranks.
+    """
+    offsets, end = _offsets(arrays)
+    part = path.with_name(f"{path.name}.part")
+    problem = _tried(lambda: _make(part, end)) if comm.rank == 0 else None
+    problem = together.tell(comm, problem, timeout_s, _WHAT)
+    if problem:
+        return 0, problem
+    chunks: dict[str, list[list[tuple[int, int, int]]]] = {}
+    mine = _tried(lambda: chunks.update(_write_rows(part, arrays, offsets)))
+    edges = {name: array.edges() for name, array in arrays.items() if array.form.is_ragged}
+    # The longest wait: others may have more to write, to a disk that is slow.
+    found = together.gather_all(comm, (mine, chunks, edges), float("inf"), _WHAT)
+    problem = next((f"rank {rank}: {text}" for rank, (text, *_) in enumerate(found) if text), "")
+    nbytes = 0
+    if comm.rank == 0 and not problem:
+        contents = Contents(
+            *state,
+            comm.size,
+            time.time(),
+            tuple(array.description for array in arrays.values()),
+            offsets,
+            {name: _in_order([theirs[name] for _, theirs, _ in found]) for name in arrays},
+            {name: dict(e for *_, theirs in found for e in theirs[name].items()) for name in edges},
+        )
+        written: list[int] = []
+        problem = _tried(lambda: written.append(_complete(part, path, end, contents)))
+        nbytes = sum(written)
+    if comm.rank == 0 and problem:
+        part.unlink(missing_ok=True)
+    nbytes, problem = together.tell(comm, (nbytes, problem), timeout_s, _WHAT)
+    return nbytes, problem
+
+
+def remove(path: Path) -> None:
+    """Remove a file of a job that has ended, and what a killed one left beside it."""
+    for each in (path, path.with_name(f"{path.name}.part")):
+        each.unlink(missing_ok=True)
+
+
+class State:
+    """A file that was written before, open to be read.
+
+    Parameters
+    ----------
+    path : Path
+        The file.
+
+    Raises
+    ------
+    SavedStateError
+        If it is none of a job's state, or damaged.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        try:
+            with path.open("rb") as file:
+                file.seek(max(0, os.fstat(file.fileno()).st_size - _TRAILER.size))
+                trailer = file.read()
+                if len(trailer) < _TRAILER.size or trailer[-len(_MAGIC) :] != _MAGIC:
+                    raise self._damage("does not end as the state of a job of this version does")
+                start, nbytes, checksum, _ = _TRAILER.unpack(trailer)
+                file.seek(start)
+                packed = file.read(nbytes)
+        except OSError as error:
+            raise self._damage(f"can't be read ({error})") from None
+        if zlib.crc32(packed) != checksum:
+            raise self._damage("is damaged at its end")
+        self.contents: Contents = pickle.loads(packed)
+
+    def elements(self, array: Array, start: int, stop: int) -> dict[int, int]:
+        """Return the elements before two rows of an array, if it is a matrix."""
+        if not array.form.is_ragged:
+            return {}
+        return {row: self._elements_before(array.name, row) for row in {start, stop}}
+
+    def fill(self, array: Array) -> None:
+        """Read the rows that an array has on this rank."""
+        with self._path.open("rb") as file:
+            for index in range(len(array.form.parts)):
+                first, _ = array.held(index)
+                self._read(file.fileno(), array.name, index, array.part(index), first)
+
+    def _elements_before(self, name: str, row: int) -> int:
+        edges = self.contents.edges[name]
+        edge = max(known for known in edges if known <= row)
+        lengths = np.empty(row - edge, np.int64)
+        with self._path.open("rb") as file:
+            self._read(file.fileno(), name, 0, lengths.view(np.uint8), edge * lengths.itemsize)
+        return edges[edge] + int(lengths.sum())
+
+    def _read(
+        self, file: int, name: str, index: int, into: npt.NDArray[np.uint8], first: int
+    ) -> None:
+        """Read a part's bytes from `first` on, and check all chunks that they are of."""
+        chunks = self.contents.chunks[name][index]
+        last = first + into.nbytes
+        if first == last:
+            return
+        offset = self.contents.offsets[name][index]
+        begin = int(np.searchsorted(chunks[:, 1], first, "right"))
+        for chunk_first, chunk_last, checksum in chunks[begin:].tolist():
+            if chunk_first >= last:
+                break
+            found = os.pread(file, chunk_last - chunk_first, offset + chunk_first)
+            if len(found) != chunk_last - chunk_first or zlib.crc32(found) != checksum:
+                where = f"bytes {chunk_first:,} to {chunk_last:,} of {name!r}"
+                raise self._damage(f"is damaged in {where}")
+            low, high = max(first, chunk_first), min(last, chunk_last)
+            piece = np.frombuffer(found, np.uint8)[low - chunk_first : high - chunk_first]
+            into[low - first : high - first] = piece
+
+    def _damage(self, problem: str) -> SavedStateError:
+        text = f"{self._path} {problem}; remove it to begin anew, or give another one"
+        return SavedStateError(text, path=str(self._path))
+
+
+def _offsets(arrays: Mapping[str, Array]) -> tuple[dict[str, tuple[int, ...]], int]:
+    """Return where each part begins, and where the last one ends."""
+    end, found = _ALIGNMENT, {}
+    for name, array in arrays.items():
+        starts = []
+        for part in array.form.parts:
+            starts.append(end)
+            end += -(-part.nbytes // _ALIGNMENT) * _ALIGNMENT
+        found[name] = tuple(starts)
+    return found, end
+
+
+def _make(part: Path, nbytes: int) -> None:
+    with part.open("wb") as file:
+        file.write(_MAGIC)
+        file.truncate(nbytes)
+
+
+def _write_rows(
+    path: Path, arrays: Mapping[str, Array], offsets: Mapping[str, tuple[int, ...]]
+) -> dict[str, list[list[tuple[int, int, int]]]]:
+    """Write this rank's rows; return the chunks of each part of each array."""
+    found = {}
+    with path.open("r+b", buffering=0) as file:
+        for name, array in arrays.items():
+            parts = zip(range(len(offsets[name])), offsets[name], strict=True)
+            found[name] = [
+                _write_part(file.fileno(), array.part(index), array.held(index)[0], offset)
+                for index, offset in parts
+            ]
+        os.fsync(file.fileno())
+    return found
+
+
+def _write_part(
+    file: int, values: npt.NDArray[np.uint8], first: int, offset: int
+) -> list[tuple[int, int, int]]:
+    chunks = []
+    for start in range(0, values.nbytes, _CHUNK_NBYTES):
+        chunk = values[start : start + _CHUNK_NBYTES].data
+        done = 0
+        while done < len(chunk):
+            done += os.pwrite(file, chunk[done:], offset + first + start + done)
+        chunks.append((first + start, first + start + len(chunk), zlib.crc32(chunk)))
+    return chunks
+
+
+def _in_order(
+    theirs: list[list[list[tuple[int, int, int]]]],
+) -> tuple[npt.NDArray[np.int64], ...]:
+    """Return the chunks of each part that all ranks have written."""
+    parts = ([chunk for rank in theirs for chunk in rank[index]] for index in range(len(theirs[0])))
+    return tuple(np.array(sorted(part), np.int64).reshape(-1, 3) for part in parts)
+
+
+def _complete(part: Path, path: Path, start: int, contents: Contents) -> int:
+    packed = pickle.dumps(contents)
+    with part.open("r+b") as file:
+        file.seek(start)
+        file.write(packed)
+        file.write(_TRAILER.pack(start, len(packed), zlib.crc32(packed), _MAGIC))
+        file.flush()
+        os.fsync(file.fileno())
+    part.replace(path)
+    folder = os.open(path.parent, os.O_RDONLY)
+    try:
+        os.fsync(folder)
+    finally:
+        os.close(folder)
+    return start + len(packed) + _TRAILER.size
+
+
+def _tried(action: Any) -> str:
+    """Return why something can't be done, if it can't."""
+    try:
+        action()
+    except Exception as error:
+        return f"{type(error).__name__}: {error}"
+    return ""

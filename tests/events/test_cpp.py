@@ -1,0 +1,128 @@
+"""The header for C++17."""
+
+from pathlib import Path
+
+import pytest
+
+from tests.events.test_c import EXAMPLES, built, done, flags, prefix, run
+
+__all__ = ["prefix"]
+
+
+def test_the_example_does_what_it_says(prefix: Path, tmp_path: Path) -> None:
+    ended = run(built(prefix, EXAMPLES / "lambdas.cpp", tmp_path), 2)
+    assert (ended.returncode, ended.stdout, ended.stderr) == (0, "9 -1\n", "")
+
+
+PROGRAM = r"""
+#include <freestone_events.hpp>
+#include <iostream>
+#include <map>
+namespace fse = freestone::events;
+using Table = std::map<std::string, int>;
+template <> struct fse::codec<Table> {
+  static std::vector<unsigned char> encode(const Table &table) {
+    std::string text;
+    for (auto &[name, value] : table) text += name + "=" + std::to_string(value) + ";";
+    return {text.begin(), text.end()};
+  }
+  static Table decode(const unsigned char *data, std::size_t nbytes) {
+    std::string text(reinterpret_cast<const char *>(data), nbytes);
+    Table table;
+    for (std::size_t at = 0; at < text.size();) {
+      std::size_t equals = text.find('=', at), end = text.find(';', at);
+      table[text.substr(at, equals - at)] = std::stoi(text.substr(equals + 1));
+      at = end + 1;
+    }
+    return table;
+  }
+};
+int main(int argc, char **argv) {
+  fse::run run;
+  std::string what = argc > 1 ? argv[1] : "";
+  fse::dependencies both{{fse::self, "table"}, {fse::self, "text"}};
+  auto size = fse::submit(both, [](const fse::events &events) {
+    return events[0].value<Table>().at("b") + int(events[1].value<std::string>().size());
+  });
+  fse::fire(fse::self, "table", Table{{"a", 1}, {"b", 2}});
+  fse::fire(fse::self, "text", "hello");
+  std::cout << size.get() << "\n";
+  auto inner = [] { return std::string("inner"); };
+  auto nested = fse::submit({}, [inner] { return fse::submit({}, inner).get(); });
+  std::cout << nested.get() << "\n";
+  try {
+    fse::fire(99, "x");
+  } catch (const fse::error &error) {
+    std::cout << error.code() << " " << error.what() << "\n";
+  }
+  std::vector<fse::future<int>> all;
+  for (int i = 0; i < 1000; i++) all.push_back(fse::submit({}, [i] { return i; }));
+  long sum = 0; for (auto &one : all) sum += one.get();
+  std::cout << sum << std::endl;
+  auto number = [](const fse::events &e) { return e[0].value<double>(); };
+  if (what == "throws") fse::submit({{fse::self, "n"}}, number);
+  if (what == "throws") fse::fire(fse::self, "n", 3);
+  if (what == "stuck") fse::submit({{fse::any, "never"}}, number);
+  try {
+    run.finish();
+  } catch (const fse::error &error) {
+    std::cout << error.code() << "\n";
+    return 3;
+  }
+}
+"""
+
+
+@pytest.fixture(scope="module")
+def program(prefix: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    source = tmp_path_factory.mktemp("cpp") / "program.cpp"
+    source.write_text(PROGRAM)
+    return Path(built(prefix, source, source.parent))
+
+
+def line_of(text: str) -> int:
+    return PROGRAM[: PROGRAM.index(text)].count("\n") + 1
+
+
+def test_tasks_return_futures_and_carry_types_of_the_program(program: Path) -> None:
+    ended = run(str(program), 1)
+    expected = ["7", "inner", "-5 there is no rank 99; the run has 1, from 0 to 0", "499500"]
+    assert (ended.returncode, ended.stdout.splitlines(), ended.stderr) == (0, expected, "")
+
+
+@pytest.mark.parametrize(
+    ("what", "code", "text"),
+    [
+        (
+            "throws",
+            "-1",
+            "threw: the event 'n' of rank 0 was read as double, and carries 1 of int32",
+        ),
+        ("stuck", "-3", "lacks 'never' from any rank"),
+    ],
+)
+def test_what_ends_a_run_is_thrown_and_has_a_place(
+    program: Path, tmp_path: Path, what: str, code: str, text: str
+) -> None:
+    script = tmp_path / "run.sh"
+    script.write_text(f"#!/bin/sh\nexec {program} {what}\n")
+    script.chmod(0o755)
+    ended = run(str(script), 1)
+    assert (ended.returncode, ended.stdout.splitlines()[-1]) == (3, code)
+    place = f"lambda ({program.with_suffix('.cpp')}:{line_of(f'if (what == {chr(34)}{what}')})"
+    assert f"{place} {text}" in ended.stderr
+
+
+@pytest.mark.parametrize(
+    "call", ['fse::fire(0, "x", new int)', "fse::submit({}, [](int number) { return number; })"]
+)
+def test_the_compiler_refuses_what_cannot_travel_or_run(
+    prefix: Path, tmp_path: Path, call: str
+) -> None:
+    source = tmp_path / "wrong.cpp"
+    source.write_text(
+        "#include <freestone_events.hpp>\nnamespace fse = freestone::events;\n"
+        f"int main() {{ fse::run run; {call}; }}\n"
+    )
+    with pytest.raises(AssertionError, match=r"an event carries a pointer|a task takes its events"):
+        done(["c++", "-std=c++17", str(source), *flags(prefix), "-o", str(tmp_path / "wrong")])

@@ -1,0 +1,105 @@
+"""Saved states: what a job goes on from after a loss, with any number of ranks."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from freestone import malleable
+from freestone.errors import ConfigurationError
+from tests.malleable.jobs import Outcome, run
+
+pytest.importorskip("mpi4py")
+
+
+def job(ranks: int, **words: Any) -> Outcome:
+    return run("saving_job.py", json.dumps(words), ranks=ranks)
+
+
+@pytest.fixture(scope="module")
+def expected() -> Any:
+    return job(2).data
+
+
+def results(data: Any) -> Any:
+    return {name: data[name] for name in ("x", "total", "values")}
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "die"), [(3, 2, (0, 8)), (2, 4, (1, 3)), (1, 3, (1, 11))]
+)
+def test_a_job_that_loses_a_rank_goes_on_from_its_last_state(
+    expected: Any, tmp_path: Path, before: int, after: int, die: tuple[int, int]
+) -> None:
+    saves = tmp_path / "state"
+    lost = job(before, saves=str(saves), save_every=5, die=die)
+    assert lost.status != 0
+    assert saves.exists()
+    outcome = job(after, saves=str(saves), save_every=5)
+    assert outcome.status == 0, outcome.err
+    first = (12 * die[0] + die[1]) // 5 * 5
+    assert f"goes on from step {first}, which {before} rank" in outcome.err
+    assert outcome.data["steps"] == list(range(first, 24))
+    assert results(outcome.data) == results(expected)
+    assert outcome.data["ranks"] == after
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_job_that_was_resized_is_saved_and_resized_again(expected: Any, tmp_path: Path) -> None:
+    saves = tmp_path / "state"
+    words = {"saves": str(saves), "save_every": 4, "targets": {3: 4, 9: 1, 14: 3}}
+    assert job(2, **words, die=(0, 7)).status != 0
+    outcome = job(3, **words)
+    assert outcome.status == 0, outcome.err
+    assert "goes on from step 4, which 4 ranks saved" in outcome.err
+    assert results(outcome.data) == results(expected)
+
+
+def test_a_state_of_a_loops_end_is_loaded_behind_it_and_stays(
+    expected: Any, tmp_path: Path
+) -> None:
+    archive = tmp_path / "archive"
+    assert results(job(2, archive=str(archive)).data) == results(expected)
+    for _ in range(2):
+        outcome = job(3, load=str(archive))
+        assert outcome.data["steps"] == list(range(12, 24))
+        assert results(outcome.data) == results(expected)
+
+
+@pytest.mark.parametrize("damage", ["end", "rows", "other"])
+def test_damage_is_reported_by_all_ranks(tmp_path: Path, damage: str) -> None:
+    archive = tmp_path / "archive"
+    assert job(2, archive=str(archive)).status == 0
+    content = bytearray(archive.read_bytes())
+    if damage == "end":
+        content = content[:-100]
+    elif damage == "rows":
+        content[5000] ^= 1
+    else:
+        content = bytearray(b"something else")
+    archive.write_bytes(content)
+    outcome = job(2, load=str(archive))
+    assert outcome.status != 0
+    assert "SavedStateError" in outcome.err
+    assert "is damaged in bytes" in outcome.err if damage == "rows" else str(archive) in outcome.err
+
+
+def test_a_state_that_can_not_be_written_leaves_the_job_and_the_one_before(
+    expected: Any, tmp_path: Path
+) -> None:
+    outcome = job(2, archive=str(tmp_path / "nowhere" / "archive"))
+    assert "the state could not be saved in" in outcome.err
+    assert "FileNotFoundError" in outcome.data["errors"][0]
+    assert results(outcome.data) == results(expected)
+
+
+def test_settings_are_checked(tmp_path: Path) -> None:
+    with pytest.raises(ConfigurationError, match="save_every is 3 and must be with saves="):
+        malleable.Config(save_every=3)
+    with pytest.raises(ConfigurationError, match="a file that exists"):
+        malleable.Config(load=tmp_path / "none")
+    with pytest.raises(ConfigurationError, match="a file in a folder that exists"):
+        malleable.Config(saves=tmp_path / "none" / "state")
