@@ -74,6 +74,16 @@ def test_the_first_cluster_after_a_reboot_is_served_in_the_foreground(
     assert served.returncode == 0
 
 
+def test_a_cluster_is_served_although_nobody_reads_what_it_prints(folder: Path) -> None:
+    reading, writing = os.pipe()
+    os.close(reading)
+    words = [sys.executable, "-m", "freestone", "serve", "--name", "lab", *SMALL]
+    with subprocess.Popen(words, stdout=writing) as served:
+        os.close(writing)
+        assert until(lambda: main(["stop", "lab"]) == 0)
+    assert served.returncode == 0
+
+
 ENDED_AS_IT_BEGINS = """
 import os, signal
 from freestone import cli

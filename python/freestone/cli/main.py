@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import argparse
-import os
 import sys
 from collections.abc import Mapping, Sequence
 from importlib import import_module
 from types import ModuleType
 
 from freestone import __version__
-from freestone.cli.output import Output, add_form
+from freestone.cli.output import Output, add_form, silence
 from freestone.errors import FreestoneError
 
 __all__ = ["main"]
@@ -71,8 +70,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     except KeyboardInterrupt:
         return INTERRUPTED
     except BrokenPipeError:
-        # Whoever read has gone; Python would complain again when it flushes at its end.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        silence()
         return UNEXPECTED
     except Exception:
         import traceback

@@ -11,7 +11,7 @@ from typing import Any, Literal, TextIO
 
 from freestone.errors import FileMissingError
 
-__all__ = ["Form", "Output", "add_form", "pairs", "require_folder", "table"]
+__all__ = ["Form", "Output", "add_form", "pairs", "require_folder", "silence", "table"]
 
 Form = Literal["table", "json", "quiet"]
 
@@ -30,6 +30,11 @@ def require_folder(path: str) -> None:
     folder = os.path.dirname(os.path.abspath(path))
     if not os.path.isdir(folder):
         raise FileMissingError(folder, "is no folder; make it, or write elsewhere")
+
+
+def silence() -> None:
+    """Print no more, since nobody reads standard output; Python would complain at its end."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 class Output:
@@ -62,7 +67,10 @@ class Output:
 
     def _print(self, text: str) -> None:
         if text:
-            print(text, file=self._stream or sys.stdout, flush=True)
+            stream = self._stream or sys.stdout
+            # One write: a reader that stops after the first line has had all that was written.
+            stream.write(f"{text}\n")
+            stream.flush()
 
 
 def table(head: Sequence[str], rows: Iterable[Sequence[object]]) -> str:

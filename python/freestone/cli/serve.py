@@ -10,7 +10,7 @@ import threading
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from freestone.cli.output import Output
+from freestone.cli.output import Output, silence
 from freestone.errors import ClusterStartError, UsageError
 
 if TYPE_CHECKING:
@@ -64,7 +64,11 @@ def execute(arguments: argparse.Namespace, output: Output) -> int:
         _leave_with_sigterm()
     with _opened(arguments) as cluster:
         cluster.share(arguments.name or "default", stop=stop.set)
-        output.show(_data(cluster), lambda: _text(cluster))
+        try:
+            output.show(_data(cluster), lambda: _text(cluster))
+        except BrokenPipeError:
+            # Who started it has gone, or has read what it wanted: no reason to end a cluster.
+            silence()
         ready = os.environ.pop(_READY, None)
         if ready is not None:
             with os.fdopen(int(ready), "w") as pipe:
