@@ -26,7 +26,8 @@ export PATH := $(PATH):$(HOME)/.cargo/bin
 export VIRTUAL_ENV := $(CURDIR)/$(VENV)
 export PYO3_PYTHON := $(CURDIR)/$(BIN)/python
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
-unexport CONDA_PREFIX PYTHONHOME PYTHONPATH
+# Without their bytecode, thousands of processes of the tests would compile the same modules again.
+unexport CONDA_PREFIX PYTHONHOME PYTHONPATH PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
