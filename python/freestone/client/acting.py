@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import inspect
 import os
 import pickle
@@ -11,7 +10,7 @@ import time
 from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Final, Never
+from typing import TYPE_CHECKING, Any, Final, Never
 
 from freestone import _native, functions
 from freestone.client import nested
@@ -22,6 +21,9 @@ from freestone.client.pausing import awaited, paused
 from freestone.client.variables import Variable
 from freestone.errors import ActorEndedError, ClosedError
 from freestone.functions.serializing import not_serializable
+
+if TYPE_CHECKING:
+    import asyncio
 
 __all__ = ["Input", "Life", "call_name", "ended", "replaced", "serve"]
 
@@ -307,6 +309,8 @@ class _Acting:
         if not inspect.isawaitable(value) or isinstance(value, Future):
             return value
         if self._loop is None:
+            import asyncio
+
             self._loop = asyncio.Runner()
         return self._loop.run(awaited(value))
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import time
 from collections.abc import Callable, Generator
 from typing import TYPE_CHECKING, Any, Generic, Never
@@ -165,6 +164,8 @@ class Future(_native.manager.FutureBase, NotAValue, Generic[T]):
         return value
 
     def __await__(self) -> Generator[Any, None, T]:
+        import asyncio
+
         if not self.done():
             try:
                 wait = until_resolved(self.client.subscribe, self, self._wanted())

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import logging
 import threading
 import weakref
@@ -108,6 +107,8 @@ class Lock(Named):
         """Return what finds a lock that this thread has, and what one that this coroutine has."""
         if self.limit is not None:
             return ()
+        import asyncio
+
         key = (id(client), self.name)
         try:
             task = id(asyncio.current_task())
@@ -160,6 +161,8 @@ class Lock(Named):
     async def _wait_in_loop(
         self, hold: _native.manager.LockHold, client: LocalClient, holders: list[str]
     ) -> str:
+        import asyncio
+
         for wait_s in self._waits(holders):
             try:
                 async with asyncio.timeout(wait_s):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import os
 from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager, nullcontext, suppress
@@ -58,6 +57,8 @@ async def until_resolved(
     what
         It is, for people.
     """
+    import asyncio
+
     loop, ready = asyncio.get_running_loop(), asyncio.Event()
 
     def fulfil(_: object) -> None:

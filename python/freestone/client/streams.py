@@ -5,7 +5,6 @@ See docs/decisions/078-a-stream-is-a-queue-that-ends-with-its-reader.md
 
 from __future__ import annotations
 
-import asyncio
 import secrets
 import threading
 import weakref
@@ -290,6 +289,8 @@ def _elements(made: Any, label: str) -> Generator[Any, None, None]:
 
 def _stepped(elements: AsyncIterable[T]) -> Generator[T, None, None]:
     """Iterate over an async generator, in an event loop that runs for one element at a time."""
+    import asyncio
+
     iterator = aiter(elements)
     with asyncio.Runner() as runner:
         try:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import functools
 import logging
 import threading
@@ -112,6 +111,8 @@ def _completed(waiting: dict[int, Future[T]], timeout_s: float | None) -> Iterat
 async def _completed_in_loop(
     waiting: dict[int, Future[T]], timeout_s: float | None
 ) -> AsyncIterator[Future[T]]:
+    import asyncio
+
     loop, done = asyncio.get_running_loop(), asyncio.Queue[int]()
 
     def report(key: int, _: Future[T]) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import atexit
 import os
 import time
@@ -546,4 +545,6 @@ class Cluster(Session):
         return self
 
     async def __aexit__(self, *_: object) -> None:
+        import asyncio
+
         await asyncio.to_thread(self.close)

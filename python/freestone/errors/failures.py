@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import pickle
 from typing import Any, assert_never
 
@@ -38,9 +37,6 @@ from freestone.errors import (
 from freestone.units import format_seconds
 
 __all__ = ["bad_format", "error_of", "foreign_future", "too_large"]
-
-_CONTROL = (KeyboardInterrupt, GeneratorExit, asyncio.CancelledError)
-"""What a task may raise, and what must not be raised where its result is asked for."""
 
 
 def error_of(failure: dict[str, Any]) -> BaseException:
@@ -132,11 +128,18 @@ def _raised(failure: dict[str, Any]) -> BaseException:
         error = TaskRaisedError(label=label, kind=kind, text=text, why=why, worker=worker)
     if isinstance(error, SystemExit):
         error = _exited(error, label, worker)
-    elif isinstance(error, _CONTROL):
+    elif _is_control(error):
         kind, text = failure["type"], failure["message"]
         why = "raised here, that would end or cancel what waits for the result; raise an Exception"
         error = TaskRaisedError(label=label, kind=kind, text=text, why=why, worker=worker)
     return attach_remote(error, failure["traceback"], label, worker, failure["attempts"])
+
+
+def _is_control(error: BaseException) -> bool:
+    """Return whether it is what a task may raise, but must not be raised where its result is."""
+    import asyncio
+
+    return isinstance(error, KeyboardInterrupt | GeneratorExit | asyncio.CancelledError)
 
 
 def _unpickled(data: bytes) -> tuple[BaseException | None, str]:

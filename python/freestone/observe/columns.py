@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from itertools import pairwise
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import numpy as np
-import numpy.typing as npt
+if TYPE_CHECKING:
+    import numpy as np
+    import numpy.typing as npt
 
 __all__ = ["Column", "Columns", "encoded", "numbers", "records", "texts"]
 
@@ -18,11 +19,15 @@ Columns = dict[str, Column]
 
 def numbers(rows: int, column: Column) -> npt.NDArray[np.int64]:
     """Return a column of numbers; 0 for null."""
+    import numpy as np
+
     return np.frombuffer(column[2], np.int64, rows)
 
 
 def texts(rows: int, column: Column) -> list[str]:
     """Return a column of texts; empty for null."""
+    import numpy as np
+
     offsets = np.frombuffer(column[1] or b"", np.int32, rows + 1).tolist()
     data = column[2]
     # Offsets count bytes, so each text is decoded by itself.
@@ -31,6 +36,8 @@ def texts(rows: int, column: Column) -> list[str]:
 
 def records(rows: int, columns: Columns) -> list[dict[str, Any]]:
     """Return rows as mappings, without what is null, in about 10 us each."""
+    import numpy as np
+
     found: list[dict[str, Any]] = [{} for _ in range(rows)]
     for field, column in columns.items():
         valid, offsets, _ = column
@@ -43,6 +50,8 @@ def records(rows: int, columns: Columns) -> list[dict[str, Any]]:
 
 def encoded(rows: Sequence[Mapping[str, Any]]) -> Columns:
     """Return rows as columns; each has all fields of the first, texts or whole numbers."""
+    import numpy as np
+
     whole = np.packbits(np.ones(len(rows), np.uint8), bitorder="little").tobytes()
     found: Columns = {}
     for field, first in rows[0].items():
