@@ -44,6 +44,8 @@ class Line:
 
 def dots(panels: Sequence[Panel], path: Path, title: str, order: Sequence[str]) -> None:
     """Draw panels of one dot per subject, a subject always in the same row and colour."""
+    if not panels:
+        return
     columns = 2 if len(panels) > 1 else 1
     rows = -(-len(panels) // columns)
     subjects = [name for name in order if any(name in panel.values for panel in panels)]

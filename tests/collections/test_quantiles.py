@@ -13,11 +13,19 @@ from hypothesis.extra import numpy as arrays
 
 import freestone as fs
 from freestone.lang.arrays import selecting
+from freestone.lang.arrays.ranks import positions
 from tests.collections.cut_arrays import PROPERTY
 
 pytestmark = pytest.mark.filterwarnings("ignore::RuntimeWarning")
 BY_BLOCKS = pytest.mark.filterwarnings("error:.*is not computed lazily")
 QUANTILES: list[Any] = [0, 1, 0.5, 0.9, 1 / 3, np.float64(0.25), [0.1, 0.75], [0.0, 1.0], [[0.5]]]
+
+
+METHODS: list[Any] = [
+    *("inverted_cdf", "averaged_inverted_cdf", "closest_observation"),
+    *("interpolated_inverted_cdf", "hazen", "weibull", "linear", "median_unbiased"),
+    *("normal_unbiased", "lower", "higher", "midpoint", "nearest"),
+]
 
 
 @st.composite
@@ -39,36 +47,62 @@ def check(array: Any, cuts: list[int], q: Any) -> None:
         lambda x: np.quantile(x, q, -x.ndim, method="lower"),
         lambda x: np.percentile(x, np.multiply(q, 100), axis=0),
         lambda x: np.nanpercentile(x, np.multiply(q, 100), 0),
+        lambda x: np.median(x, axis=0, keepdims=True),
+        lambda x: np.nanquantile(x, q, axis=0, keepdims=True, method="hazen"),
+        *([lambda x: np.quantile(x, q, (0, 2), keepdims=True)] if array.ndim == 3 else []),
+        *([lambda x: np.nanmedian(x, (1, 0))] if array.ndim == 3 else []),
+        *([lambda x: np.percentile(x.T, 30, axis=1)] if array.ndim == 2 else []),
     ):
         found, expected = call(blocks), call(array)
         assert isinstance(found, fs.Array)
+        assert found.shape == expected.shape
         whole = np.asarray(found)
         assert whole.dtype == expected.dtype
         np.testing.assert_array_equal(whole, expected)
 
 
-def check_of_all(array: Any, cuts: list[int], q: Any) -> None:
+def check_of_all(array: Any, cuts: list[int], q: Any, method: Any = "linear") -> None:
     blocks = fs.Array.from_numpy(array, cuts)
     calls: list[Callable[[Any], Any]] = [np.median, np.nanmedian]
-    if array.dtype.kind in "iu" or array.dtype == np.float64:
-        wanted = np.asarray(q, float)
-        calls += [lambda x: np.quantile(x, wanted), lambda x: np.percentile(x, wanted * 100)]
-        calls += [lambda x: np.nanquantile(x, wanted), lambda x: np.nanpercentile(x, wanted * 100)]
+    calls += [lambda x: np.median(x, keepdims=True)]
+    if array.dtype != np.float16:
+        calls += [
+            lambda x: np.quantile(x, q, method=method),
+            lambda x: np.percentile(x, np.asarray(q) * 100, method=method, keepdims=True),
+            lambda x: np.nanquantile(x, q, axis=tuple(range(x.ndim)), method=method),
+            lambda x: np.nanpercentile(x, np.asarray(q) * 100, method=method),
+        ]
     for call in calls:
         found, expected = call(blocks), call(array)
         assert np.asarray(found).dtype == expected.dtype
         np.testing.assert_array_equal(found, expected)
 
 
+@pytest.mark.parametrize("method", METHODS)
+def test_positions_are_those_of_numpy(method: Any) -> None:
+    for count in (1, 2, 3, 4, 10, 97):
+        values = np.square(np.arange(float(count)))
+        for q in map(np.float64, [0, 0.01, 0.1, 0.25, 1 / 3, 0.5, 0.625, 0.9, 0.99, 1]):
+            first, last, part = positions(method, count, q)
+            pair = values[[first, last]]
+            found = pair[0] if part is None else np.quantile(pair, part)
+            assert found == np.quantile(values, q, method=method)
+
+
 @BY_BLOCKS
 @PROPERTY
-@given(numbers(), st.sampled_from(QUANTILES), st.sampled_from([1, 3, 1024]))
-def test_of_all_values(given: tuple[Any, list[int]], q: Any, samples: int) -> None:
+@given(
+    numbers(),
+    st.sampled_from(QUANTILES),
+    st.sampled_from([1, 3, 1024]),
+    st.sampled_from(METHODS),
+)
+def test_of_all_values(given: tuple[Any, list[int]], q: Any, samples: int, method: Any) -> None:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(selecting, "SAMPLES", samples)
         patch.setattr(selecting, "DEVIATIONS", 1)
-        check_of_all(*given, q)
-        check_of_all(given[0].reshape(len(given[0]), -1)[:, 0], given[1], q)
+        check_of_all(*given, q, method)
+        check_of_all(given[0].reshape(len(given[0]), -1)[:, 0], given[1], q, method)
 
 
 @BY_BLOCKS
@@ -90,14 +124,17 @@ def test_few_numbers_among_many_nans() -> None:
 
 @BY_BLOCKS
 @PROPERTY
-@given(numbers(), st.sampled_from([0.25, 1]))
-def test_of_each_row(given: tuple[Any, list[int]], q: float) -> None:
+@given(numbers(), st.sampled_from(QUANTILES), st.sampled_from(METHODS))
+def test_of_each_row(given: tuple[Any, list[int]], q: Any, method: Any) -> None:
     array, blocks = given[0], fs.Array.from_numpy(*given)
     for call in (
         lambda x: np.median(x, axis=1),
         lambda x: np.nanmedian(x, axis=-1, keepdims=True),
-        lambda x: np.quantile(x, q, axis=1, method="nearest"),
-        lambda x: np.nanpercentile(x, q, axis=tuple(range(1, x.ndim))),
+        lambda x: np.quantile(x, q, axis=1, method=method),
+        lambda x: np.percentile(x, np.multiply(q, 100), 1, keepdims=True),
+        lambda x: np.nanquantile(x, q, axis=-1, method=method, keepdims=True),
+        lambda x: np.nanpercentile(x, np.multiply(q, 100), axis=tuple(range(1, x.ndim))),
+        *([lambda x: np.quantile(x.T, q, axis=0)] if array.ndim == 2 else []),
     ):
         found, expected = call(blocks), call(array)
         assert (found.shape, found.dtype) == (expected.shape, expected.dtype)

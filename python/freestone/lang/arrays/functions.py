@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import functools
+import inspect
 import operator
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -269,47 +270,46 @@ for _name in ("argmin", "argmax", "cumsum", "cumprod", "diff"):
     _register_along_rows(_name)
 
 
-def _register_median(name: str) -> None:
-    def made(arg: Node, axis: Any = None, **options: Any) -> Any:
-        if _is_of_all(arg, axis, options):
-            return selecting.median(name, arg)
-        if _is_of_rows(arg, axis, options) or (arg.rows is None and not options):
-            return _along_rows(name, arg, axis, **options)
-        return quantiles.along_columns(name, arg, axis, **options)
+def _register_quantile(name: str, *, is_median: bool) -> None:
+    def made(arg: Node, *args: Any, **options: Any) -> Any:
+        q, axis, options = _arguments(name, arg, args, options)
+        if arg.kind == "turned" and arg.ndim == 2 and axis and not options.get("keepdims"):
+            return made(arg.args[0], *q, axis=1 - axis[0], **options)
+        named = {} if is_median else {"q": q[0]}
+        if arg.rows is None and arg.kind != "turned":
+            return _along_rows(name, arg, axis, **named, **options)
+        if axis is None or len(axis) == arg.ndim:
+            return selecting.of_all(name, arg, *q, **options)
+        if 0 in axis:
+            return quantiles.along_columns(name, arg, axis, *q, **options)
+        if q and np.ndim(q[0]):
+            return quantiles.along_rows(name, arg, axis, q[0], **options)
+        return _along_rows(name, arg, axis, **named, **options)
 
     lazily(name)(made)
 
 
 for _name in ("median", "nanmedian"):
-    _register_median(_name)
-
-
-def _is_of_all(arg: Node, axis: Any, options: dict[str, Any]) -> bool:
-    """Tell whether one number is wanted of all values in blocks."""
-    has_rows = arg.rows is not None and arg.kind != "turned"
-    return has_rows and not options and len(totals.axes_of(axis, arg.ndim)) == arg.ndim
-
-
-def _is_of_rows(arg: Node, axis: Any, options: dict[str, Any]) -> bool:
-    """Tell whether each row in blocks gives something by itself."""
-    is_known = options.keys() <= {"keepdims", "method"}
-    in_blocks = arg.rows is not None and arg.kind != "turned"
-    return in_blocks and is_known and axis is not None and 0 not in totals.axes_of(axis, arg.ndim)
-
-
-def _register_quantile(name: str) -> None:
-    def made(arg: Node, q: Any, axis: Any = None, **options: Any) -> Any:
-        if _is_of_all(arg, axis, options):
-            return selecting.quantile(name, arg, q)
-        if np.ndim(q) == 0 and _is_of_rows(arg, axis, options):
-            return _along_rows(name, arg, axis, q=q, **options)
-        return quantiles.along_columns(name, arg, axis, q, **options)
-
-    lazily(name)(made)
-
-
+    _register_quantile(_name, is_median=True)
 for _name in ("quantile", "percentile", "nanquantile", "nanpercentile"):
-    _register_quantile(_name)
+    _register_quantile(_name, is_median=False)
+
+
+_OPTIONS = ("keepdims", "method")
+"""Those of quantiles that change the result."""
+
+
+def _arguments(
+    name: str, arg: Node, args: Sequence[Any], options: dict[str, Any]
+) -> tuple[tuple[Any, ...], tuple[int, ...] | None, dict[str, Any]]:
+    """Return the quantiles if there are any, the axes, and the options that are given."""
+    given = inspect.signature(getattr(np, name)).bind(arg, *args, **options).arguments
+    if any(given.get(word) is not None for word in ("interpolation", "out", "weights")):
+        raise refusal(f"np.{name}", "takes no out=, weights= or interpolation= here")
+    axis = given.get("axis")
+    axes = None if axis is None else totals.axes_of(axis, arg.ndim)
+    kept: dict[str, Any] = {word: given[word] for word in _OPTIONS if word in given}
+    return tuple(given[word] for word in ("q",) if word in given), axes, kept
 
 
 def _register_order(name: str) -> None:

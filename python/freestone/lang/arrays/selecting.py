@@ -11,6 +11,7 @@ Floyd and Rivest, Expected time bounds for selection, Commun. ACM 18 (1975), sec
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -22,8 +23,9 @@ from freestone.collections.pieces import value_of
 from freestone.collections.rows import concatenate
 from freestone.lang.arrays.blockwise import called, in_blocks, several
 from freestone.lang.arrays.nodes import Node, refusal
+from freestone.lang.arrays.ranks import positions
 
-__all__ = ["median", "quantile"]
+__all__ = ["of_all"]
 
 Samples = list[tuple[Any, int]]
 
@@ -33,36 +35,49 @@ DEVIATIONS = 5
 """So many standard deviations of the sampled rank the bounds are off."""
 
 
-def median(name: str, arg: Node) -> Any:
-    """Return what `numpy.median` or `numpy.nanmedian` gives of all values."""
-    array = _checked(name, arg, "iuf")
+def of_all(name: str, arg: Node, *q: Any, method: str = "linear", keepdims: bool = False) -> Any:
+    """Return what `numpy.quantile`, `numpy.median` or their like give of all values."""
+    found = _quantile(name, arg, q[0], method) if q else _median(name, arg)
+    return np.reshape(found, np.shape(found) + (1,) * arg.ndim) if keepdims else found
+
+
+def _median(name: str, arg: Node) -> Any:
+    array = _checked(name, arg)
     count, samples = _sampled(name, array)
     if not count:
         return getattr(np, name)(np.full(1, np.nan, array.dtype))
     return np.median(_at_ranks(array, (count - 1) // 2, count // 2, samples))
 
 
-def quantile(name: str, arg: Node, q: Any) -> Any:
-    """Return what `numpy.quantile`, or its like, gives of all values, interpolated."""
-    array = _checked(name, arg, "iud")
-    wanted = np.asarray(q)
-    if wanted.dtype != float and name.endswith("quantile"):
-        raise refusal(f"np.{name}", f"takes float64 here, not q of {wanted.dtype}")
-    getattr(np, name)(np.zeros(1), wanted)  # NumPy's error for what is no quantile
+def _quantile(name: str, arg: Node, q: Any, method: str) -> Any:
+    array = _checked(name, arg)
+    call = functools.partial(getattr(np, name), method=method)
+    sample = call(np.zeros(1, array.dtype), q)  # NumPy's error for bad arguments
     count, samples = _sampled(name, array)
-    if not count or not wanted.size:
-        return getattr(np, name)(np.full(1, np.nan), wanted)
-    parts = np.true_divide(wanted, 100) if name.endswith("percentile") else wanted
-    positions, found = (count - 1) * parts.astype(float), []
-    for position in positions.ravel():
-        below = int(position)
-        pair = _at_ranks(array, below, min(below + 1, count - 1), samples)
-        found.append(np.quantile(pair, position - below))
-    return np.reshape(found, wanted.shape)[()]
+    if not count or not np.size(q):
+        return call(np.full(1, np.nan, array.dtype), q)
+    found = []
+    for part in np.ravel(_as_fractions(name, array.dtype, q)):
+        first, last, between = positions(method, count, part)
+        pair = _at_ranks(array, first, last, samples)
+        found.append(pair[0] if between is None else np.quantile(pair, between))
+    return np.reshape(np.asarray(found, np.asarray(sample).dtype), np.shape(q))[()]
 
 
-def _checked(name: str, arg: Node, kinds: str) -> Array:
-    is_known = arg.dtype.kind in kinds or (arg.dtype.char in kinds and arg.dtype.isnative)
+def _as_fractions(name: str, dtype: Any, q: Any) -> Any:
+    """Return quantiles between 0 and 1, of the type that NumPy computes with."""
+    is_weak = type(q) in (int, float) and dtype.kind == "f"
+    wanted = np.asarray(q, dtype if is_weak else None)
+    if wanted.dtype.kind not in "iuf":
+        raise refusal(f"np.{name}", f"takes no q of {wanted.dtype}")
+    if not name.endswith("percentile"):
+        return wanted
+    return np.true_divide(wanted, dtype.type(100) if dtype.kind == "f" else 100)
+
+
+def _checked(name: str, arg: Node) -> Array:
+    # NumPy counts places in the array's own type: half precision has too few of them.
+    is_known = arg.dtype.kind in "iuf" and (arg.dtype != np.float16 or name.endswith("median"))
     if arg.rows is None or not is_known:
         raise refusal(f"np.{name}", f"takes numbers in blocks, not {arg.shape} of {arg.dtype}")
     array = in_blocks(name, arg)
