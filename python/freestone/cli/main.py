@@ -7,12 +7,14 @@ import sys
 from collections.abc import Mapping, Sequence
 from importlib import import_module
 from types import ModuleType
+from typing import NoReturn
 
 from freestone import __version__
 from freestone.cli.output import Output, add_form, silence
 from freestone.errors import FreestoneError
+from freestone.errors.base import did_you_mean
 
-__all__ = ["main"]
+__all__ = ["main", "parser_of"]
 
 COMMANDS = (
     "run",
@@ -33,6 +35,8 @@ COMMANDS = (
     "trace",
     "malleable",
     "convert",
+    "examples",
+    "completion",
 )
 REFUSED, UNEXPECTED, INTERRUPTED = 2, 1, 130
 
@@ -54,6 +58,11 @@ def main(argv: Sequence[str] | None = None) -> int:
     words = list(sys.argv[1:] if argv is None else argv)
     # Whoever runs a command does not wait for the modules of all the others.
     known = [word for word in words[:1] if word in COMMANDS]
+    if words and not known and not words[0].startswith("-"):
+        hint = did_you_mean(words[0], COMMANDS)
+        problem = f"there is no command {words[0]!r}{hint}; `freestone --help` lists them"
+        Output("table").fail("usage", problem)
+        return REFUSED
     commands = {name: _command(name) for name in known or COMMANDS}
     arguments = _parser(commands).parse_args(words)
     output = Output("json" if arguments.json else "quiet" if arguments.quiet else "table")
@@ -84,10 +93,33 @@ def _command(name: str) -> ModuleType:
     return import_module(f"freestone.cli.{name}")
 
 
+class _Parser(argparse.ArgumentParser):
+    """Names the option that a misspelt one is close to."""
+
+    def error(self, message: str) -> NoReturn:
+        """End with the message, and what may have been meant."""
+        word = message.partition("unrecognized arguments: ")[2].partition(" ")[0]
+        super().error(message + did_you_mean(word.partition("=")[0], self._options()))
+
+    def _options(self) -> list[str]:
+        found = list(self._option_string_actions)
+        for action in self._actions:
+            if isinstance(action.choices, dict):
+                for nested in action.choices.values():
+                    found += nested._options()
+        return found
+
+
+def parser_of(name: str) -> argparse.ArgumentParser:
+    """Make the parser of one command."""
+    parser = _Parser(prog=f"freestone {name}")
+    add_form(parser)
+    _command(name).configure(parser)
+    return parser
+
+
 def _parser(described: Mapping[str, ModuleType]) -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
-        prog="freestone", description="One runtime for data-intensive Python."
-    )
+    parser = _Parser(prog="freestone", description="One runtime for data-intensive Python.")
     parser.add_argument("--version", action="version", version=f"freestone {__version__}")
     # With its name argparse need not lay out a usage line, for which it loads a good deal.
     commands = parser.add_subparsers(
