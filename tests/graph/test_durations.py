@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from freestone.graph.durations import UNKNOWN_S, Durations
+from freestone.graph.durations import UNKNOWN_S, Durations, size_of
 from freestone.graph.grouping import Limits, group
 
 FILE = ["read", "select", "weigh", "measure", "fill"]
@@ -36,3 +36,13 @@ def test_tasks_of_one_file_share_a_call_while_the_first_still_imports() -> None:
     seconds = [durations.of(kind) for kind in FILE] * files
     groups = group(needs, users, seconds, Limits.of(sum(seconds), slots=4))
     assert [len(one.tasks) for one in groups] == [len(FILE)] * files
+
+
+def test_what_is_known_of_smaller_blocks_is_scaled_up_and_never_down() -> None:
+    durations = Durations()
+    durations.add("read", 0.01, size_of([1000, 1000]))
+    durations.add("read", 0.3, size_of([8000]))
+    found = {nbytes: durations.of("read", size_of([nbytes])) for nbytes in (100, 1000, 2000, 32000)}
+    assert found == {100: 0.01, 1000: 0.01, 2000: 0.02, 32000: 1.2}
+    assert durations.of("read", size_of([None])) == 0.01
+    assert durations.of("write", size_of([1000])) == UNKNOWN_S

@@ -38,6 +38,8 @@ class Program:
         The nodes whose values it gives.
     owners : list of int
         For each step the node that it is a part of.
+    views : dict of key to int
+        The slots of slices that are no nodes.
     """
 
     def __init__(self) -> None:
@@ -46,6 +48,7 @@ class Program:
         self.constants: list[Any] = []
         self.results: list[int] = []
         self.owners: list[int] = []
+        self.views: dict[Any, int] = {}
         self._slots: dict[int, int] = {}
 
     def slot_of(self, node: int) -> int:
@@ -130,6 +133,11 @@ class Compiler:
         """Give the number of the node that a key means."""
         return self._numbers[self._graph.aliases.get(key, key)]
 
+    def view_of(self, key: Any) -> tuple[Any, Any]:
+        """Give the key that a key means, and its node if each call that needs it runs it."""
+        key = self._graph.aliases.get(key, key)
+        return key, self._graph.views.get(key)
+
     def block_of(self, value: Any) -> Any:
         """Give the future of a large constant, the same for the same object."""
         future = self._blocks.get(id(value))
@@ -192,7 +200,13 @@ class _Scope:
         """Give the slot of a key."""
         if self._local is not None:
             return self._local[key]
-        return self._program.slot_of(self._compiler.node_of(key))
+        key, view = self._compiler.view_of(key)
+        if view is None:
+            return self._program.slot_of(self._compiler.node_of(key))
+        slot = self._program.views.get(key)
+        if slot is None:
+            slot = self._program.views[key] = self.value(view)
+        return slot
 
     def value(self, node: Any) -> int:
         """Write what gives the value of a node; its slot."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -12,6 +13,7 @@ from freestone.collections.held import held_in
 from freestone.errors import CycleError, MissingKeyError
 from freestone.graph.rewriting import rewrite
 from freestone.graph.shuffling import route_shuffles
+from freestone.graph.views import views_of
 
 __all__ = ["Graph", "constant_of", "read", "specs_of"]
 
@@ -39,6 +41,8 @@ class Graph:
         The keys that are asked for and are values already; these are given as they are.
     held : list of Future
         The blocks that the first nodes stand for: they are in the cluster.
+    views : dict of key to GraphNode
+        Tasks that are no nodes, since each call that needs one runs it.
     """
 
     keys: list[Any]
@@ -49,10 +53,16 @@ class Graph:
     aliases: dict[Any, Any]
     constants: dict[Any, Any]
     held: list[Future] = field(default_factory=list)
+    views: dict[Any, Any] = field(default_factory=dict)
 
 
 def read(
-    graph: Any, keys: Iterable[Any], *, is_tree: bool = False, client: Client | None = None
+    graph: Any,
+    keys: Iterable[Any],
+    *,
+    is_tree: bool = False,
+    client: Client | None = None,
+    has_views: bool = False,
 ) -> Graph:
     """Read a graph, and leave out what `keys` don't need.
 
@@ -67,6 +77,8 @@ def read(
         Whether wide tasks of known reducers become reductions.
     client
         The cluster whose blocks are inputs, and no tasks.
+    has_views
+        Whether slices of these are cut out by the calls that need them, and are no tasks.
 
     Raises
     ------
@@ -91,7 +103,9 @@ def read(
     targets = {key: target for key, target in targets.items() if key not in constants}
     numbers: dict[Any, int] = {}
     needs: list[list[int]] = []
-    order, held = _held_first(specs, _depth_first(specs, targets.values(), aliases), client)
+    views = _views(specs, targets.values(), client) if has_views else {}
+    found_first = _depth_first(specs, targets.values(), aliases, views)
+    order, held = _held_first(specs, found_first, client)
     for number, (key, found) in enumerate(order):
         numbers[key] = number
         needs.append([numbers[need] for need in found])
@@ -110,6 +124,21 @@ def read(
         aliases=aliases,
         constants=constants,
         held=held,
+        views=views,
+    )
+
+
+def _views(specs: dict[Any, Any], wanted: Iterable[Any], client: Client | None) -> dict[Any, Any]:
+    """Return the slices of blocks that are no tasks of their own."""
+
+    def resolve(key: Any) -> Any:
+        # What is missing, or waits for itself, is reported where it is needed, if it is.
+        with suppress(MissingKeyError, CycleError):
+            return _target(specs, key, {}, None)
+        return None
+
+    return views_of(
+        specs, wanted, resolve, lambda key: is_block_of(client, held_in(specs.get(key)))
     )
 
 
@@ -194,7 +223,10 @@ def _target(specs: Mapping[Any, Any], key: Any, aliases: dict[Any, Any], user: A
 
 
 def _depth_first(
-    specs: Mapping[Any, Any], wanted: Iterable[Any], aliases: dict[Any, Any]
+    specs: Mapping[Any, Any],
+    wanted: Iterable[Any],
+    aliases: dict[Any, Any],
+    views: Mapping[Any, Any],
 ) -> list[tuple[Any, list[Any]]]:
     """Order what is wanted and what it needs; each key with the keys that it needs."""
     place = {key: index for index, key in enumerate(specs)}
@@ -212,7 +244,7 @@ def _depth_first(
                 done.add(key)
                 order.append((key, begun[key]))
             else:
-                begun[key] = _needs(specs, key, aliases, place)
+                begun[key] = _needs(specs, key, aliases, place, views)
                 waiting = [need for need in reversed(begun[key]) if need not in done]
                 for need in waiting:
                     if need in begun:
@@ -222,17 +254,25 @@ def _depth_first(
 
 
 def _needs(
-    specs: Mapping[Any, Any], key: Any, aliases: dict[Any, Any], place: Mapping[Any, int]
+    specs: Mapping[Any, Any],
+    key: Any,
+    aliases: dict[Any, Any],
+    place: Mapping[Any, int],
+    views: Mapping[Any, Any],
 ) -> list[Any]:
     """Give the keys that a task needs, as the graph has them in order."""
     from dask._task_spec import Alias
 
     found = []
-    for need in specs[key].dependencies:
+    for need in views.get(key, specs[key]).dependencies:
         node = specs.get(need)
         if node is None:
             raise MissingKeyError(key=need, needed_by=key)
-        found.append(_target(specs, need, aliases, key) if type(node) is Alias else need)
+        target = _target(specs, need, aliases, key) if type(node) is Alias else need
+        if target in views:
+            found += _needs(specs, target, aliases, place, views)
+        else:
+            found.append(target)
     if len(found) > 1:
         found = sorted(set(found), key=place.__getitem__)
     return found

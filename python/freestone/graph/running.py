@@ -18,7 +18,7 @@ from freestone.errors import NotSerializableError
 from freestone.graph.by_program import run_by_program
 from freestone.graph.callbacks import Callbacks, callbacks_of
 from freestone.graph.compiling import Compiler, Program
-from freestone.graph.durations import Durations, key_label, kind_of
+from freestone.graph.durations import Durations, key_label, kind_of, size_of
 from freestone.graph.grouping import Group, Limits, group
 from freestone.graph.persisting import as_nodes, is_to_persist
 from freestone.graph.program import NOTE, run
@@ -90,8 +90,15 @@ def _results(
     client: Client, specs: Any, keys: list[Any], stack: Stack, callbacks: Callbacks, stay: bool
 ) -> dict[Any, Any]:
     """Compute keys of a graph on the cluster: values, or futures of those that are to stay."""
+    has_views = stack.retain and stack.keep == "task" and not callbacks
     with no_collection():
-        graph = read(specs, keys, is_tree=stack.tree and stack.retain, client=client)
+        graph = read(
+            specs,
+            keys,
+            is_tree=stack.tree and stack.retain,
+            client=client,
+            has_views=has_views and stack.fuse and len(client.workers()) == 1,
+        )
     callbacks.begin(graph)
     if not graph.wanted:
         results = {}
@@ -168,6 +175,7 @@ class _Run:
         self.client, self.graph, self.stack = client, graph, stack
         self.durations = _durations.setdefault(client, Durations())
         self.kinds = _kinds(graph)
+        self.size = size_of([block.nbytes for block in graph.held])
         self.compiler = Compiler(graph, client)
         self.packed: Packed = {}
         self.tools = Tools(self.packed)
@@ -196,7 +204,7 @@ class _Run:
         slots = max(self.client.slots, 1)
         first = len(self.graph.held)
         piloted = self._pilot(slots) if self.is_measured else first
-        known = {kind: self.durations.of(kind) for kind in set(self.kinds)}
+        known = {kind: self.durations.of(kind, self.size) for kind in set(self.kinds)}
         seconds = [0.0] * first + [known[kind] for kind in self.kinds[first:]]
         groups = self._groups(seconds, slots, piloted)
         priorities = self._priorities(seconds)
@@ -270,7 +278,7 @@ class _Run:
             if timing.status == "done":
                 self._learn(timing, program)
         for kinds in chains:
-            self.durations.at_least(kinds, time.monotonic() - began)
+            self.durations.at_least(kinds, time.monotonic() - began, self.size)
 
     # -- calls ------------------------------------------------------------------------------
 
@@ -404,7 +412,7 @@ class _Run:
         for owner, seconds in zip(program.owners, timing._value(), strict=True):
             took[owner] = took.get(owner, 0.0) + seconds
         for owner, seconds in took.items():
-            self.durations.add(self.kinds[owner], seconds)
+            self.durations.add(self.kinds[owner], seconds, self.size)
 
     def _explain(self, error: BaseException) -> None:
         """Add to an error which Dask task raised it."""
