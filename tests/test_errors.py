@@ -8,6 +8,7 @@ import pytest
 
 from freestone import errors
 from freestone.errors import FreestoneError
+from freestone.errors.explanations import EXPLANATIONS
 
 EXAMPLES: list[FreestoneError] = [
     errors.ConfigurationError("unknown setting 'worker'", key="worker", origin="keyword"),
@@ -142,6 +143,13 @@ def everything(kind: type[FreestoneError]) -> Iterator[type[FreestoneError]]:
 
 def test_every_leaf_has_an_example() -> None:
     assert {type(error) for error in EXAMPLES} == set(leaves(FreestoneError))
+
+
+def test_every_error_that_is_raised_is_explained() -> None:
+    known = {kind.slug for kind in everything(FreestoneError)}
+    assert {kind.slug for kind in leaves(FreestoneError)} <= set(EXPLANATIONS) <= known
+    assert list(EXPLANATIONS) == sorted(EXPLANATIONS)
+    assert all(text for pair in EXPLANATIONS.values() for text in pair)
 
 
 def test_slugs_are_unique_and_never_change() -> None:

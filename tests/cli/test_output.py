@@ -20,7 +20,8 @@ def test_the_form_decides(form: Form, reported: str) -> None:
 def test_an_error_is_reported_to_people_and_programs(capsys: pytest.CaptureFixture[str]) -> None:
     stream = io.StringIO()
     Output("json", stream).fail("closed", "it is closed", ["a note"])
-    assert capsys.readouterr().err == "closed: it is closed\na note\n"
+    more = "why, and what to do: freestone explain closed"
+    assert capsys.readouterr().err == f"closed: it is closed\na note\n{more}\n"
     assert json.loads(stream.getvalue()) == {"error": "closed", "message": "it is closed"}
 
 

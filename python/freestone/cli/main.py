@@ -35,6 +35,7 @@ COMMANDS = (
     "trace",
     "malleable",
     "convert",
+    "explain",
     "examples",
     "completion",
 )

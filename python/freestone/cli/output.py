@@ -61,7 +61,10 @@ class Output:
 
     def fail(self, slug: str, message: str, notes: Iterable[str] = ()) -> None:
         """Tell an error: to people on standard error, to programs as JSON as well."""
-        print(f"{slug}: {message}", *notes, sep="\n", file=sys.stderr)
+        from freestone.errors.explanations import EXPLANATIONS
+
+        more = [f"why, and what to do: freestone explain {slug}"] if slug in EXPLANATIONS else []
+        print(f"{slug}: {message}", *notes, *more, sep="\n", file=sys.stderr)
         if self.form == "json":
             self._print(json.dumps({"error": slug, "message": message}, indent=2))
 
