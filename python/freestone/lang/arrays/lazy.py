@@ -299,6 +299,8 @@ def _lazily(made: Any) -> Any:
         if hasattr(made, "_fields"):
             return type(made)(*map(_lazily, made))
         return tuple(_lazily(one) for one in made)
+    if isinstance(made, list):
+        return [_lazily(one) for one in made]
     return LazyArray(made) if isinstance(made, Node) else made
 
 
