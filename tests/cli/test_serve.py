@@ -84,6 +84,41 @@ def test_a_cluster_is_served_although_nobody_reads_what_it_prints(folder: Path) 
     assert served.returncode == 0
 
 
+FAILS_WHEN_IT_IS_OPEN = """
+import os, sys
+from freestone import Cluster, cli
+
+share = Cluster.share
+def full(cluster, name, **options):
+    share(cluster, name, **options)
+    cluster.publish("power", cluster.submit(pow, 2, 10))
+    cluster["power"].result()
+    raise OSError("no space left on device")
+Cluster.share = full
+sys.exit(cli.main(["serve", "--name", "lab", "--executors=1", "--memory=64MiB", "--disk=64MiB"]))
+"""
+
+
+def test_an_error_leaves_the_cluster_to_the_next_process(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    words = [sys.executable, "-c", FAILS_WHEN_IT_IS_OPEN]
+    failed = subprocess.run(words, capture_output=True, text=True, check=False)
+    assert failed.returncode == 1
+    assert "no space left on device" in failed.stderr
+    with pytest.raises(errors.ConnectError, match="freestone serve --name lab' goes on with it"):
+        fs.connect("lab")
+    with pytest.raises(errors.ConnectError, match="that served 'lab' was killed"):
+        fs.connect()
+    with pytest.raises(errors.ConnectError, match="no running cluster is 'bal'"):
+        fs.connect("bal")
+    served = command("serve", "--background", "--name", "lab", *SMALL)
+    assert served.returncode == 0, served.stderr
+    with fs.connect("lab") as cluster:
+        assert cluster["power"].result() == 1024
+    assert main(["stop", "lab"]) == 0
+
+
 ENDED_AS_IT_BEGINS = """
 import os, signal
 from freestone import cli

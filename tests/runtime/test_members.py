@@ -90,6 +90,18 @@ def test_waiting_for_workers(cluster: fs.Cluster) -> None:
     thread.join()
 
 
+def test_waiting_ends_when_the_cluster_does(
+    cluster: fs.Cluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def answer() -> None:
+        raise RuntimeError("the cluster is closed")
+
+    # The manager has ended, and the cluster is about to know.
+    monkeypatch.setattr(type(cluster.client), "workers", lambda _: answer())
+    with pytest.raises(ClosedError, match="wait for workers"):
+        cluster.wait_for_workers(2)
+
+
 def test_a_worker_that_is_let_go_does_not_count(cluster: fs.Cluster, tmp_path: Path) -> None:
     def hold(flag: str) -> None:
         while not os.path.exists(flag):

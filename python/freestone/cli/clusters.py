@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from freestone.observe.control import Reach
     from freestone.observe.figures import Statistics
 
-__all__ = ["chosen_cluster", "killed_clusters", "row_of", "running_clusters"]
+__all__ = ["chosen_cluster", "row_of", "running_clusters"]
 
 
 def running_clusters() -> list[Reach]:
@@ -21,17 +20,6 @@ def running_clusters() -> list[Reach]:
     from freestone.observe.control import find
 
     return find(runtime_dir(Config.load()))
-
-
-def killed_clusters() -> dict[str, Path]:
-    """Return the journals of clusters that were killed, by name; not those of ``--journal``."""
-    from freestone import _native
-    from freestone.config import Config
-    from freestone.hosts.folders import JOURNAL, journal_dir
-
-    here = journal_dir(Config.load(), "*").parent
-    journals = sorted(path.parent for path in here.glob(f"*/{JOURNAL}"))
-    return {one.name: one for one in journals if not _native.folders.is_folder_in_use(str(one))}
 
 
 def chosen_cluster(wanted: str | None) -> Reach:

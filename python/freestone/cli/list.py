@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from typing import TYPE_CHECKING
 
-from freestone.cli.clusters import killed_clusters, row_of, running_clusters
+from freestone.cli.clusters import row_of, running_clusters
 from freestone.cli.output import Output, table
 
 if TYPE_CHECKING:
@@ -23,8 +23,11 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def execute(arguments: argparse.Namespace, output: Output) -> int:
     """Ask each cluster that has a name for its figures."""
+    from freestone.config import Config
+    from freestone.hosts.folders import killed_clusters
+
     found = [one for one in running_clusters() if one.get("name") is not None]
-    killed = killed_clusters()
+    killed = killed_clusters(Config.load())
     listed = [*found, *({"name": name, "journal": str(killed[name])} for name in killed)]
     output.show(listed, lambda: _text(found, list(killed)))
     return 0

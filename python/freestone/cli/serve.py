@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import argparse
+import atexit
+import contextlib
 import os
 import subprocess
 import sys
@@ -56,25 +58,41 @@ def execute(arguments: argparse.Namespace, output: Output) -> int:
     sys.path.insert(0, os.getcwd())
     stop = threading.Event()
     _end_with_signals(stop)
-    _require_free(arguments.name or "default")
+    if arguments.on != "mpi":
+        # Ranks would find the name taken by one another; the first of them asks for it later.
+        _require_free(arguments.name or "default")
     journal = _journal(arguments)
     if journal is not None:
         os.environ["FREESTONE__JOURNAL"] = str(journal)
         # Before the cluster opens: to end it in order removes the journal that it takes up.
         _leave_with_sigterm()
-    with _opened(arguments) as cluster:
-        cluster.share(arguments.name or "default", stop=stop.set)
-        try:
-            output.show(_data(cluster), lambda: _text(cluster))
-        except BrokenPipeError:
-            # Who started it has gone, or has read what it wanted: no reason to end a cluster.
-            silence()
-        ready = os.environ.pop(_READY, None)
-        if ready is not None:
-            with os.fdopen(int(ready), "w") as pipe:
-                pipe.write(_IS_READY)
-        stop.wait()
+    cluster = _opened(arguments)
+    try:
+        _serve(cluster, arguments.name or "default", stop, output)
+    except BaseException:
+        if journal is not None:
+            # Only an end in order removes the journal: it and the workers are the next process's.
+            atexit.register(os._exit, 1)
+        else:
+            cluster.close()
+        raise
+    cluster.close()
     return 0
+
+
+def _serve(cluster: Cluster, name: str, stop: threading.Event, output: Output) -> None:
+    """Let programs in until the cluster is to end."""
+    cluster.share(name, stop=stop.set)
+    try:
+        output.show(_data(cluster), lambda: _text(cluster))
+    except BrokenPipeError:
+        # Who started it has gone, or has read what it wanted: no reason to end a cluster.
+        silence()
+    ready = os.environ.pop(_READY, None)
+    if ready is not None:
+        with contextlib.suppress(BrokenPipeError), os.fdopen(int(ready), "w") as pipe:
+            pipe.write(_IS_READY)
+    stop.wait()
 
 
 def _end_with_signals(stop: threading.Event) -> None:

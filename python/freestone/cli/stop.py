@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import time
 
-from freestone.cli.clusters import chosen_cluster, killed_clusters, running_clusters
+from freestone.cli.clusters import chosen_cluster, running_clusters
 from freestone.cli.output import Output
 from freestone.errors import UsageError
 
@@ -26,10 +26,10 @@ def execute(arguments: argparse.Namespace, output: Output) -> int:
     """Tell the process that serves it, and wait until the cluster is gone."""
     from freestone import _native
     from freestone.config import Config
-    from freestone.hosts.folders import Folders, runtime_dir
+    from freestone.hosts.folders import Folders, killed_clusters, runtime_dir
     from freestone.observe.control import ask
 
-    killed = killed_clusters().get(arguments.name)
+    killed = killed_clusters(Config.load()).get(arguments.name)
     # One that was killed may have left its name to one without a journal, which is ended first.
     runs = any(cluster.label == arguments.name for cluster in running_clusters())
     if killed is not None and not runs:

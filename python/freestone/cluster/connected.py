@@ -20,7 +20,7 @@ from freestone.config import Config, Settings
 from freestone.errors import ConnectError, UsageError
 from freestone.errors.habits import OF_WAITING
 from freestone.hosts.access import Access
-from freestone.hosts.folders import runtime_dir
+from freestone.hosts.folders import killed_clusters, runtime_dir
 from freestone.observe import control
 
 __all__ = ["Connected", "connect"]
@@ -239,11 +239,20 @@ def _find(
     try:
         found = control.only(served, text)
     except UsageError as error:
-        reason = str(error)
-        if text is not None and text.startswith("tcp:"):
-            reason = "to reach an address on another machine takes access=, its access file"
+        reason = _why_there_is_none(config, text) or str(error)
         raise ConnectError(cluster=text or "of this machine", reason=reason) from None
     return Path(found["folder"]) / "access.json", f"unix:{found['socket']}", text or found.label
+
+
+def _why_there_is_none(config: Config, wanted: str | None) -> str | None:
+    """Return why a cluster is not among those that run, if more is known than that."""
+    if wanted is not None and wanted.startswith("tcp:"):
+        return "to reach an address on another machine takes access=, its access file"
+    killed = [name for name in killed_clusters(config) if wanted in (None, name)]
+    if len(killed) != 1:
+        return None
+    cure = f"'freestone serve --name {killed[0]}' goes on with it"
+    return f"the process that served {killed[0]!r} was killed; {cure}"
 
 
 def _is_file(text: str) -> bool:

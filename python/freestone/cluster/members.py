@@ -135,12 +135,18 @@ def wait_for(client: LocalClient, workers: int, timeout_s: float | None = None) 
     """Wait until a cluster has so many workers that run calls."""
     end = None if timeout_s is None else time.monotonic() + timeout_s
     while not client.closed:
-        there = _running_calls(client)
+        try:
+            there = _running_calls(client)
+        except RuntimeError:
+            # It ends just now, and `closed` is about to say so.
+            break
         if there >= workers:
             return
         if end is not None and time.monotonic() > end:
             raise WorkersMissingError(wanted=workers, there=there, timeout_s=timeout_s or 0.0)
         time.sleep(_POLL_INTERVAL_S)
+    # A connection that was lost says so itself.
+    client.require_open("wait for workers")
     raise ClosedError("wait for workers")
 
 

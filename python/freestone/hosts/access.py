@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 import secrets
@@ -141,6 +142,11 @@ class Access:
     def make(cls, identity: tuple[str, str] | None) -> Access:
         """Make the key of a cluster, of which this is a member's identity if it needs any."""
         return cls("", secrets.token_hex(16), identity, tuple(map(os.path.abspath, sys.path)))
+
+    @property
+    def cluster(self) -> str:
+        """What tells the cluster from others: the same in each process that goes on with it."""
+        return hashlib.blake2b(self.key.encode(), digest_size=6).hexdigest()
 
     def at(self, address: str) -> Access:
         """Return the same for a manager that listens there."""

@@ -72,6 +72,8 @@ class SlurmBatch:
         Of `freestone worker`.
     options
         Of `sbatch`, such as ``["--partition=long", "--time=2:00:00"]``.
+    name
+        Of the jobs.
 
     Raises
     ------
@@ -79,8 +81,15 @@ class SlurmBatch:
         Where there is no `sbatch`.
     """
 
-    def __init__(self, access: Path, words: Sequence[str], options: Sequence[str] = ()) -> None:
+    def __init__(
+        self,
+        access: Path,
+        words: Sequence[str],
+        options: Sequence[str] = (),
+        name: str = "freestone",
+    ) -> None:
         self._access = access
+        self._name = name
         self._words = list(words)
         self._options = list(options)
         self._arrays: list[str] = []
@@ -89,7 +98,7 @@ class SlurmBatch:
     def submit(self, count: int) -> None:
         """Hand in an array of jobs."""
         line = shlex.join(worker_command(self._access, self._words))
-        command = ["sbatch", "--parsable", f"--array=1-{count}", "--job-name=freestone"]
+        command = ["sbatch", "--parsable", f"--array=1-{count}", f"--job-name={self._name}"]
         command += [f"--output={self._access.parent}/%A_%a.log", *self._options]
         # The shell gives way to the worker, so that it is the worker that hears SIGTERM.
         printed = _call("Slurm", [*command, f"--wrap=exec {line}"])
@@ -97,13 +106,20 @@ class SlurmBatch:
 
     def jobs(self) -> int:
         """Return how many jobs wait or run."""
-        if not self._arrays:
-            return 0
+        return sum(array in self._arrays for array in self._found()) if self._arrays else 0
+
+    def take_up(self) -> int:
+        """Take jobs of this name that another process has handed in for its own; how many."""
+        found = self._found()
+        self._arrays += sorted(set(found) - set(self._arrays))
+        return len(found)
+
+    def _found(self) -> list[str]:
+        """Return the array of each job of this name that waits or runs."""
         states = "PENDING,CONFIGURING,RUNNING,SUSPENDED"
         asked = ["squeue", "--noheader", "--array", "--format=%i", f"--states={states}"]
-        printed = _call("Slurm", [*asked, "--name=freestone", "--me"])
-        mine = [line.strip().partition("_")[0] for line in printed.splitlines()]
-        return sum(job in self._arrays for job in mine)
+        printed = _call("Slurm", [*asked, f"--name={self._name}", "--me"])
+        return [line.strip().partition("_")[0] for line in printed.splitlines()]
 
     def close(self) -> None:
         """Cancel all jobs, which sends each worker SIGTERM."""

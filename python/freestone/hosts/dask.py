@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import subprocess
-import uuid
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -27,7 +26,8 @@ class DaskHost:
     Notes
     -----
     A plugin starts a worker beside each of Dask's, also those that come later, with as many
-    executors as that one has threads; it ends when that one does.
+    executors as that one has threads; it ends when that one does. The process that goes on with a
+    cluster whose process was killed finds the plugin there, and its workers.
     """
 
     name = "Dask"
@@ -35,17 +35,18 @@ class DaskHost:
     def __init__(self, client: Any) -> None:
         engine.require("distributed", self.name, _CURE)
         self._client = client
-        self._plugin = f"freestone-{uuid.uuid4().hex[:12]}"
-        self._started = False
+        self._plugin: str | None = None
 
     def listen(self) -> str:
         """Listen where Dask's scheduler sees this machine."""
         return engine.listen_towards(_host_of(self._client.scheduler.address))
 
     def start(self, access: Access, config: Config) -> None:
-        """Register the plugin, which starts the workers."""
-        self._started = True
-        self._client.register_plugin(_plugin(access, config), name=self._plugin)
+        """Register the plugin, which starts the workers that are not there."""
+        self._plugin = f"freestone-{access.cluster}"
+        if not self._client.register_plugin(_plugin(access, config), name=self._plugin):
+            # A former process has registered it: its workers may have waited too long for this one.
+            self._client.run(_start_again, self._plugin)
 
     def joining(self) -> int:
         """Return how many workers Dask has."""
@@ -53,7 +54,7 @@ class DaskHost:
 
     def close(self) -> None:
         """Take the plugin away, which ends the workers."""
-        if self._started and self._client.status == "running":
+        if self._plugin is not None and self._client.status == "running":
             self._client.unregister_worker_plugin(self._plugin)
 
 
@@ -62,11 +63,21 @@ def _host_of(address: str) -> str:
     return "" if address.startswith("inproc") else urlsplit(address).hostname or ""
 
 
+def _start_again(name: str, dask_worker: Any) -> None:
+    """Start the worker beside one of Dask's if it has ended."""
+    plugin = dask_worker.plugins.get(name)
+    if plugin is not None and plugin.process is not None and plugin.process.poll() is not None:
+        plugin.setup(dask_worker)
+
+
 def _plugin(access: Access, config: Config) -> Any:
     from distributed import WorkerPlugin
 
     class Plugin(WorkerPlugin):  # type: ignore[misc]
         """Starts a worker of freestone beside one of Dask."""
+
+        # One of this name that Dask has already is kept, with its workers.
+        idempotent = True
 
         def __init__(self) -> None:
             self.access = access.text()

@@ -13,7 +13,15 @@ from freestone.config import Config
 from freestone.errors import ClusterStartError
 from freestone.observe.control import JOURNALED
 
-__all__ = ["JOURNAL", "Folders", "disk_dir_of", "journal_dir", "made_runtime_dir", "runtime_dir"]
+__all__ = [
+    "JOURNAL",
+    "Folders",
+    "disk_dir_of",
+    "journal_dir",
+    "killed_clusters",
+    "made_runtime_dir",
+    "runtime_dir",
+]
 
 _SHARED_MEMORY = Path("/dev/shm")
 JOURNAL = "journal"
@@ -46,6 +54,13 @@ def journal_dir(config: Config, name: str) -> Path:
         return runtime_dir(config) / "journals" / name
     base = os.environ.get("XDG_STATE_HOME") or Path.home() / ".local" / "state"
     return Path(base) / "freestone" / name
+
+
+def killed_clusters(config: Config) -> dict[str, Path]:
+    """Return the journals of clusters that were killed, by name; not those of ``--journal``."""
+    here = journal_dir(config, "*").parent
+    journals = sorted(path.parent for path in here.glob(f"*/{JOURNAL}"))
+    return {one.name: one for one in journals if not _native.folders.is_folder_in_use(str(one))}
 
 
 def disk_dir_of(runtime: Path, memory_dir: str) -> str:

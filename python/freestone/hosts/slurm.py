@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import re
-import secrets
 import shutil
 import subprocess
 import sys
@@ -40,7 +39,8 @@ class SlurmHost:
     Notes
     -----
     Jobs wait in Slurm's queue, and calls wait for the first of them: opening the cluster waits
-    for none.
+    for none. The process that goes on with a cluster whose process was killed finds its jobs by
+    their name, which is the cluster's, and hands in those that lack.
     """
 
     name = "Slurm"
@@ -57,7 +57,8 @@ class SlurmHost:
             cure = "run this where sbatch works, or use another host"
             raise EngineMissingError(engine=self.name, missing="there is no sbatch", cure=cure)
         base = Path.home() / ".freestone" if folder is None else Path(folder)
-        self.folder: Path = base.absolute() / f"slurm-{os.getpid()}-{secrets.token_hex(4)}"
+        self._base = base.absolute()
+        self._folder: Path | None = None
         self._workers = workers
         self._options = list(options)
         self._batch: SlurmBatch | None = None
@@ -72,13 +73,17 @@ class SlurmHost:
         return engine.listen_towards((found[2] or found[1]) if found else "")
 
     def start(self, access: Access, config: Config) -> None:
-        """Hand in the jobs."""
-        self.folder.mkdir(mode=0o700, parents=True)
-        path = access.write(self.folder / "access.json")
+        """Hand in the jobs that are not there."""
+        self._folder = self._base / f"slurm-{access.cluster}"
+        self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        path = access.write(self._folder / "access.json")
         executors = config.executors or 1
         options = [f"--cpus-per-task={executors}", *self._options]
-        self._batch = SlurmBatch(path, engine.words(config, executors), options)
-        self._batch.submit(self._workers)
+        words, name = engine.words(config, executors), f"freestone-{access.cluster}"
+        self._batch = SlurmBatch(path, words, options, name)
+        lacking = self._workers - self._batch.take_up()
+        if lacking > 0:
+            self._batch.submit(lacking)
         threading.Thread(target=self._watch, name="freestone-slurm", daemon=True).start()
 
     def joining(self) -> int:
@@ -90,9 +95,11 @@ class SlurmHost:
         self._closing.set()
         if self._batch is not None:
             self._batch.close()
-        (self.folder / "access.json").unlink(missing_ok=True)
-        if self.folder.is_dir() and not any(log.stat().st_size for log in self.folder.iterdir()):
-            shutil.rmtree(self.folder, ignore_errors=True)
+        if self._folder is None:
+            return
+        (self._folder / "access.json").unlink(missing_ok=True)
+        if self._folder.is_dir() and not any(log.stat().st_size for log in self._folder.iterdir()):
+            shutil.rmtree(self._folder, ignore_errors=True)
 
     def _watch(self) -> None:
         """Say so when no job is left, since calls would wait for ever without a word."""
@@ -103,6 +110,6 @@ class SlurmHost:
                 print(f"freestone: {error}", file=sys.stderr)
                 continue
             if not left and not self._closing.is_set():
-                where = f"their logs are in {self.folder}"
+                where = f"their logs are in {self._folder}"
                 print(f"freestone: all jobs of Slurm have ended; {where}", file=sys.stderr)
                 return
