@@ -13,6 +13,7 @@ ROOT = Path(__file__).parents[2]
 FENCE = re.compile(r"^```python\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 LINK = re.compile(r"(?<!!)\[[^\]]*\]\(([^)#:]+)(?:#[^)]*)?\)")
 NEEDS = {
+    "docs/coming/cheat-sheet.md": ("polars", "pyarrow"),
     "docs/howto/engines.md": ("distributed",),
     "docs/howto/joblib.md": ("joblib", "sklearn"),
     "docs/howto/observe.md": ("opentelemetry", "pyarrow"),
@@ -41,7 +42,7 @@ def code_of(page: str) -> str:
     return "\n".join(program) + "\n"
 
 
-RUNNABLE = [page for page in pages("tutorial", "howto") if code_of(page).strip()]
+RUNNABLE = [page for page in pages("coming", "tutorial", "howto") if code_of(page).strip()]
 
 
 @pytest.mark.parametrize("page", RUNNABLE)
