@@ -12,6 +12,7 @@ from typing import Any
 __all__ = [
     "COUNTED",
     "custom_resources",
+    "format_count",
     "format_nbytes",
     "format_resources",
     "format_seconds",
@@ -176,6 +177,17 @@ def _three_digits(value: float) -> str:
     digits = 2 if abs(value) < 9.995 else 1 if abs(value) < 99.95 else 0
     text = f"{value:.{digits}f}"
     return text.rstrip("0").rstrip(".") if "." in text else text
+
+
+def format_count(amount: int, noun: str, plural: str = "") -> str:
+    """Return a number of things, in the plural unless it is one.
+
+    Examples
+    --------
+    >>> format_count(1, "task"), format_count(2000, "task"), format_count(0, "process", "processes")
+    ('1 task', '2,000 tasks', '0 processes')
+    """
+    return f"{amount:,} {noun if amount == 1 else plural or noun + 's'}"
 
 
 def machine_nbytes() -> int:

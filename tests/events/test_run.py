@@ -1,5 +1,6 @@
 """Runs of programs as ranks, as processes and as threads."""
 
+import inspect
 import json
 import os
 import pickle
@@ -268,6 +269,12 @@ def test_ranks_have_the_arguments_of_the_program(monkeypatch: pytest.MonkeyPatch
     assert ev.run(arguments, ranks=2) == [given, given]
 
 
+def line_of(function: Any, text: str) -> str:
+    """Return the file and the line of a text in a function, as reports have them."""
+    lines, first = inspect.getsourcelines(function)
+    return f"{__file__}:{first + [text in line for line in lines].index(True)}"
+
+
 def waits_for_nothing(rank: ev.Rank) -> None:
     rank.submit(total, on=[(0, "never"), (ev.SELF, "e")])
     rank.fire(ev.SELF, "e")
@@ -277,8 +284,10 @@ def waits_for_nothing(rank: ev.Rank) -> None:
 def test_a_stuck_run_says_what_it_waits_for(threads: bool) -> None:
     with pytest.raises(RunStuckError) as caught:
         ev.run(waits_for_nothing, ranks=2, threads=threads)
+    line = line_of(waits_for_nothing, "submit(")
     for rank in range(2):
-        assert f"rank {rank}:\n  task 'total' lacks 'never' from rank 0" in caught.value.report
+        wanted = f"rank {rank}:\n  task 'total' ({line}) lacks 'never' from rank 0"
+        assert wanted in caught.value.report
 
 
 @ev.task
@@ -296,8 +305,9 @@ def test_a_stuck_run_says_who_waits(threads: bool) -> None:
     with pytest.raises(RunStuckError) as caught:
         ev.run(waits_in_a_task, ranks=1, threads=threads)
     report = caught.value.report
-    assert "a wait of 'waits' lacks 'never fired' from rank 0" in report
-    assert "a wait of 'main' lacks 'never fired either' from rank 0" in report
+    in_task, in_program = line_of(waits.function, "wait("), line_of(waits_in_a_task, "wait(")
+    assert f"a wait of 'waits' ({in_task}) lacks 'never fired' from rank 0" in report
+    assert f"a wait of 'main' ({in_program}) lacks 'never fired either' from rank 0" in report
 
 
 def holds(rank: ev.Rank) -> None:
@@ -495,8 +505,9 @@ def test_an_interrupted_run_says_what_waits_and_leaves_its_trace(
     interrupt(process.pid, signal.SIGINT)
     _, output = process.communicate(timeout=60)
     # The first to notice ends the run, and the other one may have dropped its task by then.
-    waits = "interrupted\nrank {0}:\n  task 'print' lacks 'late' from rank {0}"
-    assert any(waits.format(rank) in output for rank in range(2))
+    line = 1 + WAITS.splitlines().index(next(one for one in WAITS.splitlines() if "submit" in one))
+    waits = "interrupted\nrank {0}:\n  task 'print' ({1}:{2}) lacks 'late' from rank {0}"
+    assert any(waits.format(rank, script, line) in output for rank in range(2))
     assert output.count("interrupted\n") == 2
     assert "KeyboardInterrupt" in output
     spans = [one for one in json.loads(trace.read_text())["traceEvents"] if one["name"] == "main"]

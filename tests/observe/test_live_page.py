@@ -187,7 +187,7 @@ def test_the_graph_is_drawn_and_walked_by_the_keyboard(page: Any, run: fs.Cluste
         dialog.get_by_role("button", name="Back")
     ).click()
     main.get_by_label("by", exact=True).select_option("functions")
-    main.get_by_text("functions, 1 edges").wait_for()
+    main.get_by_text("functions, 1 edge from").wait_for()
     assert main.get_by_role("row", name="square gate").count() == 1
 
 

@@ -13,9 +13,11 @@ from prometheus_client.metrics_core import Metric
 from prometheus_client.parser import text_string_to_metric_families
 
 import freestone as fs
+from freestone.observe import chrome
 from freestone.observe.dashboard import metrics
 from freestone.observe.dashboard.server import RefusedError, Server
 from freestone.observe.dashboard.views import Views
+from freestone.observe.rings import Ring, Span
 from tests.observe.test_dashboard import OPTIONS, ask, fail, square
 
 GRAFANA = Path(__file__).parents[2] / "docs/howto/grafana.json"
@@ -57,6 +59,37 @@ def test_calls_are_counted_by_function_and_outcome(families: dict[str, Metric]) 
     assert value(families, count, function="fail", outcome="failed") == 1
     assert value(families, "freestone_submissions_answered_total") == 1
     assert value(families, "freestone_tasks", function="square", state="waiting") == 0
+
+
+def test_ranks_and_resizes_are_counted(tmp_path: Path) -> None:
+    folder = tmp_path / "run.json.partial"
+    folder.mkdir()
+    ring = Ring(str(folder / "rank-1"), half_nbytes=1000)
+    for number in range(100):
+        # Most are not in the ring any more.
+        ring.add(Span("fire x", "fire", 0, 0, 1, fired=((0, "x", number), (1, "x", number))))
+    ring.add(Span("wait for y", "wait", 0, 0, 3 * 10**9 // 2, taken=((0, "y", 0),)))
+    resizes = [
+        {"before": 2, "after": 4, "switch_s": 0.5, "error": None},
+        {"before": 4, "after": 8, "switch_s": 0.25, "error": "no room"},
+    ]
+    about = {"ph": "X", "name": "resize", "cat": "resize", "pid": 0, "tid": 0, "ts": 0, "dur": 1}
+    chrome.write(tmp_path / "resizes.json", [{**about, "args": one} for one in resizes], "ms")
+    chrome.begin(str(tmp_path / "run.json"), str(folder))
+    try:
+        with fs.Cluster(**OPTIONS) as cluster:
+            found = parsed(ask(str(cluster.dashboard_link), "metrics").body.decode())
+    finally:
+        chrome.end(str(tmp_path / "run.json"))
+    rank, job = {"run": "run.json", "rank": "1"}, {"job": "resizes.json"}
+    assert value(found, "freestone_rank_events_fired_total", **rank) == 200
+    assert value(found, "freestone_rank_events_taken_total", **rank) == 1
+    assert value(found, "freestone_rank_tasks_total", **rank) == 0
+    assert value(found, "freestone_rank_wait_seconds_total", **rank) == 1.5
+    assert value(found, "freestone_resizes_total", **job, outcome="done") == 1
+    assert value(found, "freestone_resizes_total", **job, outcome="failed") == 1
+    assert value(found, "freestone_resize_wait_seconds_total", **job) == 0.75
+    assert value(found, "freestone_job_processes", **job) == 4
 
 
 def test_durations_are_a_histogram_in_seconds(families: dict[str, Metric]) -> None:

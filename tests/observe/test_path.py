@@ -140,7 +140,7 @@ def test_the_report_has_the_path() -> None:
     )
     page = report.page(run, "run")
     assert "The critical path has 300 tasks, which ran for 100% of its 5 min" in page
-    assert "200 steps in the middle are left out" in page
+    assert "Left out in the middle: 200 steps." in page
     assert "225 s, 25% shorter" in page or "3 min 45 s, 25% shorter" in page
     assert '<th scope="row">&lt;</th>' in page
 

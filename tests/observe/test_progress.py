@@ -91,7 +91,7 @@ def test_a_cluster_is_counted_from_where_it_was() -> None:
         ]
     )
     sample = progress_module._ClusterSample(lambda: next(figures))
-    assert sample() == (3, 1, 8, "2 running on 1 workers")
+    assert sample() == (3, 1, 8, "2 running on 1 worker")
 
 
 def test_nothing_is_shown_when_nobody_looks(capfd: pytest.CaptureFixture[str]) -> None:

@@ -93,7 +93,7 @@ def test_resizes_have_their_phases(of_resizes: str) -> None:
     done, failed = tables(found)["Resizes"]
     assert done == ("2 to 4", "10 s", "2 s", "1 s", "500 ms", "4 s", "800 bytes", "done")
     assert (failed[0], failed[-1]) == ("4 to 8", "no <licence>")
-    assert ranks.summary(found) == ["1 resizes done and 1 failed; the job waited 500 ms for them."]
+    assert ranks.summary(found) == ["1 resize done and 1 failed; the job waited 500 ms for them."]
     spans = {span.name: (span.kind, span.begin_s, span.end_s) for span in found.spans}
     assert spans["moved"] == ("moved", 2.5, 3.5)
     assert spans["2 to 4 processes"] == ("main", 0, 4)

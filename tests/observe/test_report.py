@@ -127,6 +127,9 @@ def test_a_page_has_all_figures_and_needs_nothing_else() -> None:
     for figure in ("tasks", "workers", "transfers", "caches", "durations"):
         (section,) = re.findall(rf'<section id="{figure}">(.*?)</section>', page, re.DOTALL)
         assert "<svg" in section, figure
+    peaks = re.findall(r'<th scope="row">(all workers|worker-.)</th><td>(.*?)</td>', page)
+    assert ("all workers", "17 MiB") in peaks, "the last of worker-0 counts with that of worker-1"
+    assert peaks[-3:] == [("all workers", "17 MiB"), ("worker-1", "9 MiB"), ("worker-0", "8 MiB")]
     assert "a &lt;run&gt;" in page
     assert "<f1>" not in page
     assert not re.search(r"(src|href)=|https?://|<script", page)

@@ -133,8 +133,8 @@ def test_a_summary_counts_and_sums() -> None:
     assert found.labels["mass"] == trace.LabelFigures(2, 1, 3.0, 2.0, 2048)
     assert (found.transfers, found.transferred_nbytes, found.slots) == (2, 4096, 2)
     assert str(found).splitlines() == [
-        "3 attempts in 10 s on 1 workers, 45% of the executors' time; 2 transfers of 4 KiB",
-        "  add: 1 attempts, 6 s in all, 6 s each, 6 s the longest, 1 KiB",
+        "3 attempts in 10 s on 1 worker, 45% of the executors' time; 2 transfers of 4 KiB",
+        "  add: 1 attempt, 6 s in all, 6 s each, 6 s the longest, 1 KiB",
         "  mass: 2 attempts, 1 failed, 3 s in all, 1.5 s each, 2 s the longest, 2 KiB",
     ]
 

@@ -1,10 +1,11 @@
 //! Firing events.
 
 use crate::error::{Refused, answer};
+use crate::recording;
 use crate::runtime::rank;
 use crate::views::{Address, Addresses};
 use crate::words::{self, ADDRESS, size_of_type};
-use freestone_events::{Failure, Lasting, Payload, Target};
+use freestone_events::{EventId, EventsError, Failure, Lasting, Payload, Rank, Target};
 use std::ffi::{c_char, c_int, c_uint, c_void};
 use std::sync::Arc;
 
@@ -58,7 +59,8 @@ pub unsafe extern "C" fn fse_fire_flags(
         let rank = rank()?;
         // SAFETY: as the caller says.
         let ((kind, bytes), id) = unsafe { (bytes_of(data, kind, count)?, words::id(id)?) };
-        rank.fire(&words::target(rank, target)?, &id, lasting, kind, &[bytes])?;
+        let target = words::target(rank, target)?;
+        fire_at(rank, &target, &id, lasting, (kind, bytes))?;
         Ok(0)
     };
     answer(fire())
@@ -122,7 +124,7 @@ pub unsafe extern "C" fn fse_fire_group(
             _ => unsafe { std::slice::from_raw_parts(targets, ntargets) },
         };
         let group: Result<_, _> = targets.iter().map(|&one| words::rank_of(rank, one)).collect();
-        rank.fire(&Target::Group(group?), &id, Lasting::Once, kind, &[bytes])?;
+        fire_at(rank, &Target::Group(group?), &id, Lasting::Once, (kind, bytes))?;
         Ok(0)
     };
     answer(fire())
@@ -172,8 +174,21 @@ pub unsafe extern "C" fn fse_fire_addresses(
 unsafe fn fire_value(payload: Payload, id: *const c_char, flags: c_uint) -> Result<c_int, Refused> {
     // SAFETY: as the caller says.
     let id = unsafe { words::id(id)? };
-    rank()?.fire_own(&id, lasting(flags)?, payload)?;
+    let (rank, lasting) = (rank()?, lasting(flags)?);
+    let fire = || rank.fire_own(&id, lasting, payload);
+    recording::fires(&id, &Target::Rank(rank.rank()), 1, fire)?;
     Ok(0)
+}
+
+fn fire_at(
+    rank: &Rank,
+    target: &Target,
+    id: &EventId,
+    lasting: Lasting,
+    (kind, bytes): (u32, &[u8]),
+) -> Result<(), EventsError> {
+    let fire = || rank.fire(target, id, lasting, kind, &[bytes]);
+    recording::fires(id, target, rank.ranks(), fire)
 }
 
 fn lasting(flags: c_uint) -> Result<Lasting, Refused> {

@@ -4,6 +4,7 @@ use crate::error::Refused;
 use freestone_events::transport::mpi::MEET_TIMEOUT;
 use freestone_events::{Config, Progress};
 use std::ffi::c_int;
+use std::path::{Path, PathBuf};
 use std::str::FromStr;
 use std::time::Duration;
 
@@ -32,6 +33,8 @@ pub struct Settings {
     /// Whether each worker stays on a core, and whether to say on which.
     pub is_mapped: bool,
     pub report_mapping: bool,
+    /// Where what the ranks do is to be read, for Perfetto.
+    pub trace: Option<PathBuf>,
     /// Without the number of workers, if nobody said it: it depends on the rank's cores.
     pub config: Config,
 }
@@ -80,7 +83,17 @@ pub fn resolve(given: Given) -> Result<Settings, Refused> {
     let config = Config { spin: spin(given.spin_us, ranks)?.unwrap_or(config.spin), ..config };
     let meet_timeout = seconds("MEET_TIMEOUT_S", 0.0)?.unwrap_or(MEET_TIMEOUT);
     let grace = seconds("GRACE_S", 0.0)?.unwrap_or(GRACE);
-    Ok(Settings { ranks, arena, meet_timeout, grace, is_mapped, report_mapping, config })
+    let trace = trace()?;
+    Ok(Settings { ranks, arena, meet_timeout, grace, is_mapped, report_mapping, trace, config })
+}
+
+fn trace() -> Result<Option<PathBuf>, Refused> {
+    match variable("TRACE") {
+        Some(path) if Path::new(&path).extension().is_none_or(|ending| ending != "json") => {
+            Err(bad("TRACE", path, "must end in .json: it is for Perfetto"))
+        }
+        path => Ok(path.map(PathBuf::from)),
+    }
 }
 
 /// How long to spin, if that was said or there are more ranks than processors.

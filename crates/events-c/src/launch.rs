@@ -4,20 +4,26 @@
 
 use crate::config::Settings;
 use crate::error::Refused;
+use crate::recording;
 use freestone_events::transport::mpi::{Handle, Mpi, World, gate};
 use freestone_events::transport::tcp::Invitation;
 use freestone_events::transport::{Layout, Node, Region, Transport, TransportError};
 use freestone_events::{cores, say};
 use std::ffi::c_int;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
+use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 static INTERRUPTED: AtomicBool = AtomicBool::new(false);
 
-/// How a rank reaches the others, and the cores that it has.
-pub type Begun = (Box<dyn Transport>, Vec<usize>);
+/// How a rank reaches the others, the cores that it has, and where it notes what it does.
+pub struct Begun {
+    pub transport: Box<dyn Transport>,
+    pub cores: Vec<usize>,
+    pub folder: Option<PathBuf>,
+}
 
 /// Makes this process one of the ranks.
 ///
@@ -29,18 +35,27 @@ pub fn ranks(settings: &Settings, comm: Option<Handle>) -> Result<Begun, Refused
         && let Some(invitation) = Invitation::from_environment().map_err(refused)?
     {
         let tcp = invitation.accept(settings.meet_timeout).map_err(refused)?;
-        return Ok((Box::new(tcp), cores::of_process()));
+        // The ranks may be on several machines: each has a trace of its own.
+        let own = |path| recording::folder_of(&recording::own_path(path, tcp.rank()));
+        let folder = settings.trace.as_deref().map(own);
+        recording::make(folder.as_deref(), u32::MAX);
+        return Ok(Begun { transport: Box::new(tcp), cores: cores::of_process(), folder });
     }
+    let folder = settings.trace.as_deref().map(recording::folder_of);
     if comm.is_some() || World::is_here() {
-        return Ok((world(comm, settings.meet_timeout)?, cores::of_process()));
+        let transport = world(comm, settings.meet_timeout)?;
+        recording::make(folder.as_deref(), transport.ranks());
+        return Ok(Begun { transport, cores: cores::of_process(), folder });
     }
+    recording::make(folder.as_deref(), settings.ranks);
     let layout = Layout::new(settings.ranks, settings.arena);
     let region =
         Region::anonymous(layout.nbytes()).map_err(|error| Refused::no_start(error.to_string()))?;
     let rank = if settings.ranks == 1 { 0 } else { fork(&region, layout, settings)? };
     listen_to_interrupts();
     let cores = cores::of_rank(rank, settings.ranks);
-    Ok((Box::new(Node::new(&region, layout, rank)), cores))
+    let transport = Box::new(Node::new(&region, layout, rank));
+    Ok(Begun { transport, cores, folder })
 }
 
 /// The ranks of `mpiexec`, while a run of them goes on.

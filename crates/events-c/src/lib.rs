@@ -9,6 +9,8 @@ mod launch;
 mod locks;
 mod machine;
 mod places;
+mod recording;
+mod ring;
 mod runtime;
 mod tasks;
 mod views;

@@ -2,6 +2,7 @@
 
 use crate::error::{Refused, answer, counted};
 use crate::places;
+use crate::recording;
 use crate::runtime::rank;
 use crate::words;
 use freestone_events::Rank;
@@ -25,7 +26,12 @@ unsafe fn named(
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn fse_lock(name: *const c_char) -> c_int {
     // SAFETY: as the caller says.
-    unsafe { named(name, |rank, name| Ok(rank.lock_as(places::here(), name).map(|()| 0)?)) }
+    unsafe {
+        named(name, |rank, name| {
+            let label = places::here();
+            Ok(recording::locks(name, || rank.lock_as(label, name)).map(|()| 0)?)
+        })
+    }
 }
 
 /// Takes a lock if nobody else has it; whether this task has it now.

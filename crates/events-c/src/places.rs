@@ -2,9 +2,10 @@
 
 use freestone_events::rank::{Code, Label};
 use std::cell::Cell;
+use std::collections::BTreeMap;
 use std::ffi::{CStr, c_char, c_int, c_void};
 use std::ptr::with_exposed_provenance;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
 /// The longest name of a task that is taken from the source.
 const LONGEST: usize = 60;
@@ -54,6 +55,23 @@ pub fn run<T>(code: Code, body: impl FnOnce() -> T) -> T {
     let done = body();
     TASK.set(former);
     done
+}
+
+/// What a trace calls a task. Debug information is read once for each task's code.
+pub fn name_of(code: &Code, name: Option<&str>) -> String {
+    static KNOWN: Mutex<BTreeMap<(usize, usize), String>> = Mutex::new(BTreeMap::new());
+    let own = || {
+        let mut known = KNOWN.lock().unwrap_or_else(PoisonError::into_inner);
+        let named = known.entry((code.address, code.text)).or_insert_with(|| own_name(code));
+        named.clone()
+    };
+    name.map_or_else(own, ToOwned::to_owned)
+}
+
+fn own_name(code: &Code) -> String {
+    let written = || Symbol::at(code.address).name;
+    let name = literal(code.text).and_then(first).or_else(written);
+    name.unwrap_or_else(|| format!("at {:#x}", code.address))
 }
 
 /// A task, for people: its name, and where it is submitted or else where it begins.

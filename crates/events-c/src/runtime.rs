@@ -2,7 +2,8 @@
 
 use crate::config::{Given, Settings, resolve};
 use crate::error::{NOT_HELD, Refused, answer, counted};
-use crate::launch;
+use crate::launch::{self, Begun};
+use crate::recording;
 use freestone_events::transport::mpi::gate;
 use freestone_events::{Rank, say};
 use std::ffi::c_int;
@@ -53,13 +54,16 @@ fn init(given: Given, comm: Option<usize>) -> Result<c_int, Refused> {
         return Err(Refused::bad_call("fse_init was called twice; a process is one rank"));
     }
     let settings = resolve(given)?;
-    let (transport, cores) = launch::ranks(&settings, comm)?;
+    let Begun { transport, cores, folder } = launch::ranks(&settings, comm)?;
     let Settings { is_mapped, report_mapping, mut config, .. } = settings;
     if config.workers == 0 {
         config.workers = cores.len();
     }
     config.cores = if is_mapped { cores } else { Vec::new() };
     let rank = Rank::start(transport, config)?;
+    if let Some(folder) = folder {
+        recording::begin(&folder, rank.rank());
+    }
     if report_mapping {
         say(&format!("freestone events: {}", rank.mapping()));
     }
@@ -90,6 +94,7 @@ fn finalise(rank: &Rank) -> Result<c_int, Refused> {
         }
     }
     let finished = rank.finish();
+    recording::end();
     RANK.store(null_mut(), Ordering::Release);
     launch::part();
     launch::leave();

@@ -2,6 +2,7 @@
 
 use crate::error::{Refused, answer, remember};
 use crate::places;
+use crate::recording;
 use crate::runtime::rank;
 use crate::views::{View, Views, give};
 use crate::words::{self, On};
@@ -52,6 +53,11 @@ unsafe impl Sync for Body {}
 
 impl Body {
     fn call(self, events: Events, name: Option<&str>) -> Done {
+        let called = || places::name_of(&self.code, name);
+        recording::runs(called, events, |events| self.run(events, name))
+    }
+
+    fn run(self, events: Events, name: Option<&str>) -> Done {
         let mut views = Views::new(events);
         let (events, count) = views.look();
         // SAFETY: the views live as long as the call, and stay where they are.
@@ -197,7 +203,8 @@ pub unsafe extern "C" fn fse_wait_on(
         // SAFETY: as the caller says.
         let on = unsafe { words::dependencies(rank, on, count)? };
         let timeout = Duration::try_from_secs_f64(timeout_s).ok();
-        Ok(rank.wait_as(places::here(), on, timeout)?)
+        let label = places::here();
+        Ok(recording::waits(on, |on| rank.wait_as(label, on, timeout))?)
     };
     given(wait(), found)
 }
@@ -216,7 +223,9 @@ pub unsafe extern "C" fn fse_retrieve_any_on(
         let rank = rank()?;
         // SAFETY: as the caller says.
         let on = unsafe { words::dependencies(rank, on, count)? };
-        Ok(rank.retrieve_any(&on)?.into_iter().map(|(_, event)| event).collect())
+        let events: Events = rank.retrieve_any(&on)?.into_iter().map(|(_, event)| event).collect();
+        recording::took(&events);
+        Ok(events)
     };
     given(retrieve(), found)
 }

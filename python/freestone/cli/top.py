@@ -166,20 +166,16 @@ def screen(
 
 
 def _head(now: Figures) -> str:
-    from freestone.units import format_seconds
+    from freestone.units import format_count, format_seconds
 
     up = format_seconds(round(now["now_s"]))
     slots = sum(worker["slots"] for worker in now["workers"])
-    workers = _count(len(now["workers"]), "worker")
-    return f"{now['address']}, up {up}, {workers}, {_count(slots, 'executor')}"
-
-
-def _count(amount: int, noun: str) -> str:
-    return f"{amount:,} {noun}" if amount == 1 else f"{amount:,} {noun}s"
+    workers = format_count(len(now["workers"]), "worker")
+    return f"{now['address']}, up {up}, {workers}, {format_count(slots, 'executor')}"
 
 
 def _tasks(now: Figures, before: Figures | None, seconds: float) -> str:
-    from freestone.units import format_nbytes
+    from freestone.units import format_count, format_nbytes
 
     states = ("waiting", "ready", "assigned", "done", "answered", "failed", "retried", "recovered")
     counts = ", ".join(
@@ -187,7 +183,9 @@ def _tasks(now: Figures, before: Figures | None, seconds: float) -> str:
     )
     moved = format_nbytes(now["transferred_nbytes"])
     rate = _rate(now, before, "done", seconds)
-    return f"tasks: {counts}; {rate} calls/s; {_count(now['transfers'], 'transfer')} of {moved}"
+    return (
+        f"tasks: {counts}; {rate} calls/s; {format_count(now['transfers'], 'transfer')} of {moved}"
+    )
 
 
 def _by(figures: Figures | None, kind: str, key: str) -> dict[str, Figures]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Coroutine, Generator, Iterable, Sequence
 from functools import partial
+from types import CoroutineType
 from typing import TYPE_CHECKING, Any
 
 from freestone.errors import UsageError
@@ -78,4 +79,13 @@ def _go_on(
     if not isinstance(wanted, Arrival):
         coroutine.close()
         raise UsageError(f"the task {label} awaits {wanted!r:.100}; {_NOT_ASYNCIO}")
-    rank.submit_rest(partial(_resume, rank, coroutine, label, future), wanted.on, label)
+    rest = partial(_resume, rank, coroutine, label, future)
+    rank.submit_rest(rest, wanted.on, label, _place(coroutine))
+
+
+def _place(coroutine: Coroutine[Any, Any, Any]) -> tuple[str, int] | None:
+    """Return the file and the line where a coroutine has paused, or one that it awaits."""
+    while isinstance(awaited := getattr(coroutine, "cr_await", None), CoroutineType):
+        coroutine = awaited
+    frame = getattr(coroutine, "cr_frame", None)
+    return None if frame is None else (frame.f_code.co_filename, frame.f_lineno)

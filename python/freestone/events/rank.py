@@ -152,11 +152,13 @@ class Rank:
             batch=_batch(at_least, within_s),
         )
 
-    def submit_rest(self, rest: Function, on: Dependencies, label: str) -> None:
-        """Submit what is left of a task that has paused."""
+    def submit_rest(
+        self, rest: Function, on: Dependencies, label: str, place: tuple[str, int] | None
+    ) -> None:
+        """Submit what is left of a task that has paused at a line of a file."""
         if self._recording is not None:
             rest = self._recording.traced(rest, label)
-        self._native.submit_rest(rest, list(on), label)
+        self._native.submit_rest(rest, list(on), label, place)
 
     def arrival(self, on: Dependencies) -> Arrival:
         """Return what a coroutine awaits for events, as `wait` waits for them.

@@ -118,16 +118,20 @@ def rings_of(path: str | None) -> str | None:
     return None if path is None else f"{os.path.abspath(path)}{PARTIAL}"
 
 
-def begin(path: str | None) -> str | None:
+def begin(path: str | None, ranks: int = 0) -> str | None:
     """Make the folder of the rings of a run; its path, or None if the run is not traced.
 
     Ranks keep what they do for themselves if it can't be made: the trace is written at the end.
+    Of a run before, the rings of the first `ranks` stay: those may write theirs anew already.
     """
     folder = rings_of(path)
     if folder is not None and path is not None:
         with contextlib.suppress(OSError):
-            shutil.rmtree(folder, ignore_errors=True)
-            os.makedirs(folder, mode=0o700)
+            os.makedirs(folder, mode=0o700, exist_ok=True)
+            for name in os.listdir(folder):
+                number = name.removeprefix("rank-")
+                if not number.isdecimal() or int(number) >= ranks:
+                    os.remove(os.path.join(folder, name))
             chrome.begin(path, folder)
     return folder
 

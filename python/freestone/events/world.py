@@ -44,7 +44,7 @@ def run(
     resolved = settings(world.ranks)
     rings = tracing.rings_of(resolved.trace)
     if world.rank == 0:
-        tracing.begin(resolved.trace)
+        tracing.begin(resolved.trace, world.ranks)
     native = world.start(resolved.native())
     outcome = carry_out(Rank(native, rings), main, args)
     ended = world.exchange(pickled(outcome, world.rank))

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, Protocol, Self, TypeVar
 
 from freestone.observe.figures import Statistics
+from freestone.units import format_count
 
 if TYPE_CHECKING:
     from freestone.client.future import Future
@@ -190,7 +191,7 @@ class _ClusterSample:
         now = self._statistics()
         done, failed = now.done + now.answered - self._done, now.failed - self._failed
         running = sum(worker.status.running for worker in now.workers)
-        words = f"{running} running on {len(now.workers)} workers"
+        words = f"{running} running on {format_count(len(now.workers), 'worker')}"
         return done, failed, done + failed + now.pending, words
 
 

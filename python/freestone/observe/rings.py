@@ -11,18 +11,31 @@ import mmap
 import os
 import struct
 import time
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from freestone.errors import FormatError
 
-__all__ = ["Key", "Ring", "Span", "Trace", "boot", "encoded", "read", "read_folder"]
+__all__ = [
+    "Counts",
+    "Key",
+    "Ring",
+    "Span",
+    "Trace",
+    "boot",
+    "encoded",
+    "read",
+    "read_counts",
+    "read_folder",
+]
 
 HALF_NBYTES = 8 << 20
 """Of each half; some 60,000 spans. Only what is written takes memory."""
 _MAGIC = b"freestone rank 1"
 _HEADER = struct.Struct("<16sqQ64s")
+_COUNTS, _COUNTS_AT = struct.Struct("<5Q"), 128
 _OPEN, _OPEN_NBYTES, _MAX_THREADS = 4096, 512, 120
 _HALVES = _OPEN + _MAX_THREADS * _OPEN_NBYTES
 _GENERATION = struct.Struct("<Q")
@@ -88,6 +101,26 @@ class Trace:
     epoch_ns: int = 0
 
 
+class Counts(NamedTuple):
+    """What a rank has done since its run began.
+
+    Attributes
+    ----------
+    fired, taken : int
+        Events, one for each target, and those that its tasks and waits took.
+    tasks, waits : int
+        Tasks and waits that are over.
+    waited_ns : int
+        How long these waits took.
+    """
+
+    fired: int = 0
+    taken: int = 0
+    tasks: int = 0
+    waits: int = 0
+    waited_ns: int = 0
+
+
 class Ring:
     """Takes the spans of a rank, the last 8 MiB of them at least; its caller sees to locks.
 
@@ -116,7 +149,7 @@ class Ring:
             finally:
                 os.close(descriptor)
         self._half_nbytes, self._half, self._count = half_nbytes, 0, 0
-        self._at = 0
+        self._at, self._counts = 0, Counts()
         epoch_ns = time.time_ns() - time.monotonic_ns()
         _HEADER.pack_into(self._memory, 0, _MAGIC, epoch_ns, os.getpid(), boot().encode())
         self._begin_half(0)
@@ -141,6 +174,16 @@ class Ring:
         _LENGTH.pack_into(self._memory, self._at, len(text))
         self._at = end
         self._count += 1
+        fired, taken, tasks, waits, waited_ns = self._counts
+        is_wait = span.kind == "wait"
+        self._counts = Counts(
+            fired + len(span.fired),
+            taken + len(span.taken),
+            tasks + (span.kind == "task"),
+            waits + is_wait,
+            waited_ns + (span.end_ns - span.begin_ns if is_wait else 0),
+        )
+        _COUNTS.pack_into(self._memory, _COUNTS_AT, *self._counts)
 
     def set_open(self, thread: int, text: bytes) -> None:
         """Note the span of a thread that is not over, as `encoded` writes it; empty for none."""
@@ -194,6 +237,31 @@ def read(path: str | os.PathLike[str]) -> Trace:
             return _read(content)
 
 
+def read_counts(folder: str | os.PathLike[str]) -> dict[int, Counts]:
+    """Read what each rank has counted, also of what its ring has no more: a page of each file.
+
+    Raises
+    ------
+    FormatError
+        If a file is something else.
+    """
+    found: dict[int, Counts] = {}
+    for number, path in _files(folder):
+        with path.open("rb") as file:
+            head = file.read(_OPEN)
+        if not head.startswith(_MAGIC) or len(head) < _OPEN:
+            raise FormatError(os.fspath(path), "it is no record of what a rank did")
+        found[number] = Counts(*_COUNTS.unpack_from(head, _COUNTS_AT))
+    return dict(sorted(found.items()))
+
+
+def _files(folder: str | os.PathLike[str]) -> Iterator[tuple[int, Path]]:
+    for path in Path(folder).glob("rank-*"):
+        number = path.name.removeprefix("rank-")
+        if number.isdecimal():
+            yield int(number), path
+
+
 def read_folder(folder: str | os.PathLike[str]) -> list[Trace | None]:
     """Read the rings of all ranks, ``rank-0``, ``rank-1`` and so on; None for those that lack.
 
@@ -202,11 +270,7 @@ def read_folder(folder: str | os.PathLike[str]) -> list[Trace | None]:
     FormatError
         If a file is something else.
     """
-    found: dict[int, Trace] = {}
-    for path in Path(folder).glob("rank-*"):
-        number = path.name.removeprefix("rank-")
-        if number.isdecimal():
-            found[int(number)] = read(path)
+    found = {number: read(path) for number, path in _files(folder)}
     spans = [span for trace in found.values() for span in trace.spans]
     last_ns = max((span.end_ns for span in spans), default=0)
     for span in spans:

@@ -29,7 +29,7 @@ from freestone.observe.forms import (
     records_of,
     replaced,
 )
-from freestone.units import format_nbytes, format_seconds
+from freestone.units import format_count, format_nbytes, format_seconds
 
 __all__ = [
     "FIELDS",
@@ -193,8 +193,10 @@ class TraceSummary:
         share = f", {self.busy_s / capacity:.0%} of the executors' time" if capacity else ""
         attempts = sum(figures.attempts for figures in self.labels.values())
         lines = [
-            f"{attempts:,} attempts in {format_seconds(self.seconds)} on {self.joined} workers"
-            f"{share}; {self.transfers:,} transfers of {format_nbytes(self.transferred_nbytes)}"
+            f"{format_count(attempts, 'attempt')} in {format_seconds(self.seconds)} on "
+            f"{format_count(self.joined, 'worker')}{share}; "
+            f"{format_count(self.transfers, 'transfer')} of "
+            f"{format_nbytes(self.transferred_nbytes)}"
         ]
         lines += [f"  {label}: {_tell(figures)}" for label, figures in self.labels.items()]
         return "\n".join(lines)
@@ -245,8 +247,9 @@ def _tell(figures: LabelFigures) -> str:
     mean = format_seconds(figures.busy_s / figures.attempts)
     failed = f", {figures.failed:,} failed" if figures.failed else ""
     return (
-        f"{figures.attempts:,} attempts{failed}, {format_seconds(figures.busy_s)} in all, {mean} "
-        f"each, {format_seconds(figures.longest_s)} the longest, {format_nbytes(figures.nbytes)}"
+        f"{format_count(figures.attempts, 'attempt')}{failed}, {format_seconds(figures.busy_s)} in "
+        f"all, {mean} each, {format_seconds(figures.longest_s)} the longest, "
+        f"{format_nbytes(figures.nbytes)}"
     )
 
 

@@ -24,7 +24,7 @@ pub use ending::Summary;
 pub use firing::Target;
 pub use statistics::Statistics;
 pub use submitting::Submit;
-pub use task::{Code, Done, Label};
+pub use task::{Code, Done, Label, SourceLine};
 
 use crate::event::Rank as RankNumber;
 use crate::sync::{Apart, lock};

@@ -32,13 +32,22 @@ pub struct Code {
     pub line: u32,
 }
 
+/// A line of the user's source.
+#[derive(Clone, Debug)]
+pub struct SourceLine {
+    /// The path of the file, as the language has it.
+    pub file: Arc<str>,
+    /// From 1.
+    pub line: u32,
+}
+
 /// By what people know a task.
 #[derive(Clone, Debug)]
 pub enum Label {
     /// Where it was submitted.
     Place(&'static Location<'static>),
-    /// What it was called.
-    Name(Arc<str>),
+    /// What it was called, and where that was, if that is known.
+    Name(Arc<str>, Option<SourceLine>),
     /// Where it is, and what it was called, if it was.
     Code(Code, Option<Arc<str>>),
 }
@@ -47,7 +56,10 @@ impl fmt::Display for Label {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Place(place) => write!(f, "the task of {}:{}", place.file(), place.line()),
-            Self::Name(name) => write!(f, "'{name}'"),
+            Self::Name(name, Some(SourceLine { file, line })) => {
+                write!(f, "'{name}' ({file}:{line})")
+            }
+            Self::Name(name, None) => write!(f, "'{name}'"),
             Self::Code(code, name) => f.write_str(&(code.describe)(code, name.as_deref())),
         }
     }

@@ -9,6 +9,7 @@ mod meeting;
 mod memory;
 mod mpi;
 mod rank;
+mod source;
 mod words;
 
 pub use buffer::EventBuffer;

@@ -5,10 +5,11 @@ use super::failing;
 use super::future::{Outcome, TaskFuture};
 use super::host::PythonHost;
 use super::memory::layout_of;
+use super::source;
 use super::words::{self, Encoded, Held};
 use crate::durations::{microseconds, seconds};
 use freestone_events::matching::Mode;
-use freestone_events::rank::{Condition, Done, Label};
+use freestone_events::rank::{Condition, Done, Label, SourceLine};
 use freestone_events::transport::{Node, Region, Transport};
 use freestone_events::{
     Config, EventId, EventsError, Lasting, Payload, Progress, Rank, Submit, Target, cores, say,
@@ -36,8 +37,9 @@ thread_local! {
 }
 
 /// By what people know who calls.
-fn caller() -> Label {
-    Label::Name(LABEL.with_borrow(|label| label.clone().unwrap_or_else(|| "main".into())))
+fn caller(py: Python<'_>) -> Label {
+    let name = LABEL.with_borrow(|label| label.clone().unwrap_or_else(|| "main".into()));
+    Label::Name(name, source::caller(py))
 }
 
 /// A rank of a run.
@@ -259,7 +261,7 @@ impl EventRank {
         let (at_least, within_s) = batch.unwrap_or_default();
         let mode = Mode { persistent, greedy, at_least };
         let (owner, label) = (Arc::clone(&self.owner), Arc::<str>::from(label));
-        let named = Some(Label::Name(Arc::clone(&label)));
+        let named = Some(Label::Name(Arc::clone(&label), source::caller(py)));
         let submit = Submit { on, mode, name, label: named, within: seconds(within_s)? };
         let outcome = Outcome::new(&self.rank, &owner, &label);
         let future = TaskFuture::of(Arc::clone(&outcome));
@@ -276,17 +278,19 @@ impl EventRank {
         Ok(future)
     }
 
-    /// Submits the rest of a task, which returns nothing.
+    /// Submits the rest of a task, which returns nothing and has paused at a line of a file.
     fn submit_rest(
         &self,
         py: Python<'_>,
         function: Py<PyAny>,
         on: Vec<(Bound<'_, PyAny>, String)>,
         label: String,
+        place: Option<(String, u32)>,
     ) -> PyResult<()> {
         let on = self.dependencies(on)?;
         let (owner, label) = (Arc::clone(&self.owner), Arc::<str>::from(label));
-        let named = Some(Label::Name(Arc::clone(&label)));
+        let place = place.map(|(file, line)| SourceLine { file: file.into(), line });
+        let named = Some(Label::Name(Arc::clone(&label), place));
         let submit = Submit { on, label: named, ..Submit::default() };
         let body = move |_: &Rank, events| call(&function, &owner, (&label, None), events);
         self.rank.submit(submit, body).map_err(|error| self.raise(py, &error))
@@ -328,7 +332,8 @@ impl EventRank {
         timeout_s: Option<f64>,
     ) -> PyResult<Vec<Event>> {
         let (on, timeout) = (self.dependencies(on)?, timeout_s.map(seconds).transpose()?);
-        let events = py.detach(|| self.rank.wait_as(caller(), on, timeout));
+        let label = caller(py);
+        let events = py.detach(|| self.rank.wait_as(label, on, timeout));
         let events = events.map_err(|error| self.raise(py, &error))?;
         Ok(events.into_iter().map(Event::new).collect())
     }
@@ -344,7 +349,8 @@ impl EventRank {
     }
 
     fn lock(&self, py: Python<'_>, name: &str) -> PyResult<()> {
-        py.detach(|| self.rank.lock_as(caller(), name)).map_err(|error| self.raise(py, &error))
+        let label = caller(py);
+        py.detach(|| self.rank.lock_as(label, name)).map_err(|error| self.raise(py, &error))
     }
 
     fn try_lock(&self, name: &str) -> bool {

@@ -2,8 +2,16 @@
 
 from __future__ import annotations
 
+import contextlib
+import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
+
+from freestone.errors import FormatError
+from freestone.observe import chrome
+from freestone.observe.forms import PARTIAL
+from freestone.observe.report.ranks import resizes_of
+from freestone.observe.rings import Counts, read_counts
 
 __all__ = ["CONTENT_TYPE", "OTHERS", "exposition"]
 
@@ -14,6 +22,16 @@ OTHERS = "(others)"
 
 Labels = Mapping[str, str]
 Sample = tuple[Labels, float]
+
+# Files of resizes are small; those of ranks are larger, or hold none.
+MAX_RESIZES_NBYTES = 1 << 20
+_RANK = {
+    "fired": ("events_fired_total", "Events that a rank fired, one for each target."),
+    "taken": ("events_taken_total", "Events that a rank's tasks and waits took."),
+    "tasks": ("tasks_total", "Tasks that a rank ran."),
+    "waits": ("waits_total", "Waits for events that are over."),
+    "waited_ns": ("wait_seconds_total", "How long these waits took."),
+}
 
 _STATES = ("waiting", "ready", "assigned")
 _OUTCOMES = ("done", "failed")
@@ -55,6 +73,7 @@ def exposition(
     *,
     started_s: float,
     version: str,
+    traces: Sequence[str] = (),
 ) -> str:
     """Return figures as Prometheus reads them.
 
@@ -68,6 +87,8 @@ def exposition(
         When the cluster was opened, in seconds since 1970.
     version
         Freestone's.
+    traces
+        What the program writes of ranks and of resizes: folders of rings, and files.
     """
     lines = [
         *_family("info", "Which freestone this is.", [({"version": version}, 1)]),
@@ -84,7 +105,54 @@ def exposition(
             if worker[key] is not None
         )
         lines += _family(f"worker_{name}", meaning, samples)
+    lines += [*_ranks(traces), *_resizes(traces)]
     return "\n".join(lines) + "\n"
+
+
+def _ranks(traces: Iterable[str]) -> Iterator[str]:
+    """Yield what ranks of runs that go on have done: each writes it where all can read it."""
+    counts: list[tuple[Labels, Counts]] = []
+    for folder in filter(os.path.isdir, traces):
+        run = os.path.basename(folder).removesuffix(PARTIAL)
+        with contextlib.suppress(OSError, FormatError):
+            found = read_counts(folder)
+            counts += [({"run": run, "rank": str(rank)}, one) for rank, one in found.items()]
+    for key, (name, meaning) in _RANK.items():
+        scale = 1e9 if key.endswith("_ns") else 1
+        samples = [(labels, getattr(one, key) / scale) for labels, one in counts]
+        yield from _family(f"rank_{name}", meaning, samples) if samples else ()
+
+
+def _resizes(traces: Iterable[str]) -> Iterator[str]:
+    """Yield how often jobs were resized, and how many processes they have."""
+    ended: list[Sample] = []
+    waited: list[Sample] = []
+    processes: list[Sample] = []
+    for path in traces:
+        resizes = _resizes_of(path)
+        if not resizes:
+            continue
+        job = {"job": os.path.basename(path)}
+        failed = sum(bool(one.get("error")) for one in resizes)
+        ended.append(({**job, "outcome": "done"}, len(resizes) - failed))
+        ended.append(({**job, "outcome": "failed"}, failed))
+        waited.append((job, sum(float(one["switch_s"]) for one in resizes)))
+        last = resizes[-1]
+        processes.append((job, int(last["before" if last.get("error") else "after"])))
+    if ended:
+        yield from _family("resizes_total", "Resizes of malleable jobs.", ended)
+        yield from _family("resize_wait_seconds_total", "What jobs waited for resizes.", waited)
+        yield from _family("job_processes", "Processes of malleable jobs.", processes)
+
+
+def _resizes_of(path: str) -> list[dict[str, Any]]:
+    try:
+        if os.path.isdir(path) or os.path.getsize(path) > MAX_RESIZES_NBYTES:
+            return []
+        return resizes_of(chrome.read(path))
+    except (OSError, FormatError):
+        # It was deleted, or is another's.
+        return []
 
 
 def _functions(overview: Mapping[str, Any]) -> Iterator[str]:

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from freestone._native import __version__
 from freestone.hosts.node import hostname
+from freestone.observe import chrome
 from freestone.observe.calls import call_text
 from freestone.observe.dashboard import metrics
 from freestone.observe.dashboard.graph import MAX_TASKS
@@ -274,6 +275,7 @@ class Views:
             [self._worker(worker) for worker in figures["workers"]],
             started_s=self._cluster.started,
             version=__version__,
+            traces=chrome.written(),
         )
 
     # -- actions ----------------------------------------------------------------------------------

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from html import escape
 from pathlib import Path
 from typing import Any
@@ -16,7 +16,7 @@ from freestone.observe.report.compare import compare_page, compare_summary
 from freestone.observe.report.document import document, note, section, table
 from freestone.observe.report.memory import memory_page
 from freestone.observe.report.path_page import path_page
-from freestone.observe.report.series import Run, load
+from freestone.observe.report.series import Cache, Floats, Run, load
 from freestone.units import format_nbytes, format_seconds
 
 __all__ = ["advice", "compare_summary", "load", "page", "parts", "summary", "write"]
@@ -184,7 +184,27 @@ def _caches(run: Run) -> str:
         base=1024,
     )
     more = len(fullest) - len(shown)
-    return drawn + (note(f"The fullest {len(shown)}; {more} others held less.") if more else "")
+    left_out = note(f"The fullest {len(shown)}; {more} others held less.") if more else ""
+    return drawn + left_out + _peaks(fullest)
+
+
+def _peaks(caches: Sequence[tuple[str, Cache]]) -> str:
+    """Return when each worker, and all together, held most."""
+    times = np.unique(np.concatenate([cache.at_s for _, cache in caches]))
+    in_all = [_held(cache.at_s, cache.memory + cache.disk, times) for _, cache in caches]
+    rows = [("all workers", times, np.sum(in_all, axis=0))] if len(caches) > 1 else []
+    rows += [(worker, cache.at_s, cache.memory + cache.disk) for worker, cache in caches]
+    texts = [
+        (worker, format_nbytes(int(held.max())), format_seconds(float(at_s[held.argmax()])))
+        for worker, at_s, held in rows[:_MAX_ROWS]
+    ]
+    return table(("worker", "held at most", "after"), texts)
+
+
+def _held(at_s: Floats, nbytes: Floats, times: Floats) -> Floats:
+    """Return what a worker held at some times, by what it reported last before."""
+    last = np.searchsorted(at_s, times, side="right") - 1
+    return np.where(last >= 0, nbytes[np.maximum(last, 0)], 0.0)
 
 
 def _durations(run: Run) -> str:

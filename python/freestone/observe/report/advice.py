@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from freestone.observe.report.series import Floats, Run
-from freestone.units import format_nbytes, format_seconds
+from freestone.units import format_count, format_nbytes, format_seconds
 
 __all__ = ["advice", "path_summary", "summary"]
 
@@ -21,8 +21,8 @@ def summary(run: Run) -> list[str]:
     attempts = sum(map(len, run.durations_s.values()))
     peak = float(run.slots.sum(axis=0).max()) if run.workers else 0.0
     lines = [
-        f"{attempts:,} attempts at tasks in {format_seconds(run.seconds)}, on {run.joined:,} "
-        f"workers with {peak:,.0f} slots at most."
+        f"{format_count(attempts, 'attempt')} at tasks in {format_seconds(run.seconds)}, on "
+        f"{format_count(run.joined, 'worker')} with {format_count(round(peak), 'slot')} at most."
     ]
     if run.share.total > 0:
         lines.append(
@@ -159,8 +159,9 @@ def _on_disk(run: Run) -> list[str]:
     if not spilled:
         return []
     most = max(float(run.caches[worker].disk.max()) for worker in spilled)
+    workers = format_count(len(spilled), "worker")
     return [
-        f"{len(spilled):,} workers moved blocks to disk, up to {format_nbytes(int(most))}: raise "
+        f"{workers} moved blocks to disk, up to {format_nbytes(int(most))}: raise "
         "memory=, or let go of results that are no longer needed."
     ]
 

@@ -8,7 +8,7 @@ from itertools import groupby
 from freestone.observe.report import svg
 from freestone.observe.report.document import note, table
 from freestone.observe.report.path import Path, Step
-from freestone.units import format_seconds
+from freestone.units import format_count, format_seconds
 
 __all__ = ["path_page"]
 
@@ -78,7 +78,7 @@ def _steps(path: Path) -> str:
         "running",
     )
     left_out = len(runs) - len(shown)
-    text = f"{left_out:,} steps in the middle are left out." if left_out else ""
+    text = f"Left out in the middle: {format_count(left_out, 'step')}." if left_out else ""
     return table(head, rows) + (note(text) if text else "")
 
 

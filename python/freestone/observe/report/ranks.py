@@ -11,9 +11,9 @@ from typing import Any
 from freestone.observe.report import lanes
 from freestone.observe.report.document import document, section, table
 from freestone.observe.report.lanes import Arrow, Span
-from freestone.units import format_nbytes, format_seconds
+from freestone.units import format_count, format_nbytes, format_seconds
 
-__all__ = ["Activity", "figures", "load", "page", "summary"]
+__all__ = ["Activity", "figures", "load", "page", "resizes_of", "summary"]
 
 _MAX_ROWS = 50
 _PHASES = ("spawned", "moved", "switched")
@@ -91,7 +91,7 @@ def load(events: Iterable[Event]) -> Activity:
         found.spans.append(span)
         found.seconds = max(found.seconds, span.end_s)
     found.spans.sort(key=lambda span: (span.row, span.begin_s, -span.end_s))
-    found.resizes = [dict(one["args"]) for one in done if _is_resize(one)]
+    found.resizes = resizes_of(done)
     ends = {one["id"]: one for one in taken}
     for one in fired:
         row, at_s = index[one["pid"], one["tid"]], (one["ts"] - first_us) / 1e6
@@ -118,6 +118,11 @@ def _names(about: Iterable[Event]) -> tuple[dict[Any, str], dict[Any, str]]:
 
 def _is_job(done: Sequence[Event]) -> bool:
     return bool(done) and all(one.get("cat") == "resize" for one in done)
+
+
+def resizes_of(events: Iterable[Event]) -> list[dict[str, Any]]:
+    """Return the figures of the resizes among events."""
+    return [dict(one["args"]) for one in events if _is_resize(one)]
 
 
 def _is_resize(one: Event) -> bool:
@@ -153,13 +158,16 @@ def summary(found: Activity) -> list[str]:
         done = [one for one in found.resizes if not one.get("error")]
         waited_s = sum(one["switch_s"] for one in done)
         lines.append(
-            f"{len(done):,} resizes done and {len(found.resizes) - len(done):,} failed; the job "
+            f"{format_count(len(done), 'resize')} done and "
+            f"{len(found.resizes) - len(done):,} failed; the job "
             f"waited {format_seconds(waited_s)} for them."
         )
     else:
         lines.append(
-            f"{processes:,} processes in {format_seconds(found.seconds)}; {len(found.arrows):,} "
-            f"events were taken, and {len(found.untaken):,} fired that nobody took."
+            f"{format_count(processes, 'process', 'processes')} in "
+            f"{format_seconds(found.seconds)}; "
+            f"{format_count(len(found.arrows), 'event')} taken, and "
+            f"{len(found.untaken):,} fired that nobody took."
         )
     lines += _longest_wait(found)
     return lines

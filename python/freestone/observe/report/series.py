@@ -16,7 +16,7 @@ from freestone.observe.report.memory import load as find_memory
 from freestone.observe.report.path import Path
 from freestone.observe.report.path import load as find_path
 
-__all__ = ["Cache", "Run", "Share", "load"]
+__all__ = ["Cache", "Floats", "Run", "Share", "load"]
 
 Floats = NDArray[np.float64]
 _BINS = 400

@@ -42,6 +42,7 @@ export function card(title, ...children) {
 }
 
 export const count = (value) => Math.round(value).toLocaleString("en");
+export const counted = (value, noun) => `${count(value)} ${noun}${Math.round(value) === 1 ? "" : "s"}`;
 
 export function bytes(value) {
   if (value === null || value === undefined) return "–";

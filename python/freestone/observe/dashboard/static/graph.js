@@ -1,6 +1,6 @@
 // What waits for what, on a canvas: task by task while there are not too many, and by functions.
 
-import { card, count, el, field, table } from "./dom.js";
+import { card, count, counted, el, field, table } from "./dom.js";
 import { layOut } from "./layout.js";
 import { ask } from "./net.js";
 import { colour } from "./timeline.js";
@@ -68,7 +68,7 @@ export class Graph {
     const { nodes, edges } = this.shown;
     const many = has_tasks ? "" : ` ${count(this.data.unfinished)} tasks are too many to draw each; up to ${count(this.data.limit)} are.`;
     const text = nodes.length
-      ? `${count(nodes.length)} ${by_tasks ? "tasks and blocks" : "functions"}, ${count(edges.length)} edges from what is needed to what needs it.${many}`
+      ? `${by_tasks ? `${count(nodes.length)} tasks and blocks` : counted(nodes.length, "function")}, ${counted(edges.length, "edge")} from what is needed to what needs it.${many}`
       : "Nothing waits and nothing runs.";
     say(this.line, text);
     this.canvas.setAttribute("aria-label", `Graph: ${text}`);

@@ -1,7 +1,7 @@
 // What ran when, on a canvas: the manager's program sends what fits the screen, so that a hundred
 // thousand tasks are as fast to draw as a thousand.
 
-import { card, count, el, seconds } from "./dom.js";
+import { card, counted, el, seconds } from "./dom.js";
 import { ask } from "./net.js";
 import { explain } from "./views.js";
 import { Zoomed } from "./zoomed.js";
@@ -84,7 +84,7 @@ export class Timeline extends Zoomed {
   tell() {
     const data = this.data, [from, to] = this.shown();
     const since = data.observed_s > 0.5 ? ` Times before ${seconds(data.observed_s)} are not known: no page was open; trace= records from the start.` : "";
-    const text = `${count(data.count)} attempts in ${seconds(to - from)} on ${data.lanes.length} executors.${since}`;
+    const text = `${counted(data.count, "attempt")} in ${seconds(to - from)} on ${counted(data.lanes.length, "executor")}.${since}`;
     if (this.line.textContent !== text) this.line.textContent = text;
     this.canvas.setAttribute("aria-label", `Timeline: ${text}`);
     this.legend.replaceChildren(...Object.entries(data.labels).slice(0, 30).map(([number, label]) => {

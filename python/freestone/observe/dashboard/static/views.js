@@ -1,6 +1,6 @@
 // The views that are tables and figures. Each has a `node`, and `update(summary)` draws it anew.
 
-import { bytes, card, count, el, field, meter, seconds, short, show, table } from "./dom.js";
+import { bytes, card, count, counted, el, field, meter, seconds, short, show, table } from "./dom.js";
 import { act, ask } from "./net.js";
 
 // Rates are means over the last samples.
@@ -168,7 +168,7 @@ export class Tasks {
       ["inputs missing", (task) => (task.missing ? count(task.missing) : "–"), true],
       ["name", (task) => short(task.name)],
     ];
-    const caption = tasks.length < 200 ? `${tasks.length} tasks` : `The first ${tasks.length} tasks`;
+    const caption = tasks.length < 200 ? counted(tasks.length, "task") : `The first ${tasks.length} tasks`;
     this.table.replaceChildren(table(caption, columns, tasks, "No such task: nothing waits and nothing runs."));
     if (focused) this.table.querySelector(`button[data-name="${focused}"]`)?.focus();
   }
@@ -190,7 +190,7 @@ export class Tasks {
     const body = el("p", {}, `All calls that were submitted with the tag “${tag}”, and all that depends on them.`);
     if (!(await show("Cancel these tasks?", body, "Cancel them"))) return;
     const { cancelled } = await act("cancel", { tag });
-    await show("Cancelled", el("p", {}, `${count(cancelled)} tasks had the tag “${tag}”.`));
+    await show("Cancelled", el("p", {}, `${counted(cancelled, "task")} had the tag “${tag}”.`));
   }
 }
 
@@ -225,7 +225,7 @@ export class Workers {
     ];
     const focused = this.node.contains(document.activeElement) ? document.activeElement.getAttribute("aria-label") : null;
     this.node.replaceChildren(el("h2", {}, "Workers"),
-      table(`${summary.workers.length} workers`, columns, summary.workers, "No worker has joined."));
+      table(counted(summary.workers.length, "worker"), columns, summary.workers, "No worker has joined."));
     if (focused) [...this.node.querySelectorAll("button")].find((one) => one.getAttribute("aria-label") === focused)?.focus();
   }
 }
@@ -299,10 +299,10 @@ export class Transfers {
       ["ago", (one) => seconds(Math.max(0, summary.now_s - one.end_s)), true],
     ];
     const since = summary.observed_s ? `since ${seconds(summary.observed_s)} after the start` : "since the start";
-    const total = `${count(summary.transfers)} transfers of ${bytes(summary.transferred_nbytes)} in all`;
+    const total = `${counted(summary.transfers, "transfer")} of ${bytes(summary.transferred_nbytes)} in all`;
     this.node.replaceChildren(
       card("Between workers", table(`${total}; the pairs ${since}`, sums, pairs, `Nothing went between workers ${since}; ${total}.`)),
-      card("The last transfers", table(`${transfers.length} transfers`, each, transfers, "None.")));
+      card("The last transfers", table(counted(transfers.length, "transfer"), each, transfers, "None.")));
   }
 }
 
@@ -319,7 +319,7 @@ export class Failures {
     if (key === this.shown) return;
     this.shown = key;
     const more = summary.failed > failures.length
-      ? `The last ${failures.length} that failed by themselves; ${count(summary.failed)} tasks failed in all, with those that needed them.` : "";
+      ? `The last ${failures.length} that failed by themselves; ${counted(summary.failed, "task")} failed in all, with those that needed them.` : "";
     this.node.replaceChildren(el("h2", {}, "Failures"), more ? el("p", { class: "note" }, more) : "",
       ...failures.map((one) => failure(one, now_s)),
       failures.length ? "" : el("p", { class: "soft" }, "Nothing failed."));
