@@ -33,7 +33,7 @@ _WRITING = frozenset(
 _DIFFERENT = frozenset(
     {
         *("nanpercentile", "nanquantile", "percentile", "quantile"),
-        *("cholesky", "gradient", "inv"),
+        *("cholesky", "gradient", "inv", "lstsq"),
     }
 )
 """Dask's percentiles are approximate, and its others give something else than NumPy's."""

@@ -15,6 +15,7 @@ from freestone.lang.arrays import quantiles, selecting, shares, sorting, totals
 from freestone.lang.arrays.cells import elementwise, same_rows, ufunc
 from freestone.lang.arrays.histograms import histogram, histogram2d, histogramdd
 from freestone.lang.arrays.indexing import indexed
+from freestone.lang.arrays.least_squares import lstsq
 from freestone.lang.arrays.nodes import Node, cut_up, refusal, source, value
 from freestone.lang.arrays.stacking import one_below_the_other
 
@@ -377,7 +378,7 @@ def _vstack(arrays: Sequence[Any]) -> Node:
 
 for _counting in (histogram, histogram2d, histogramdd):
     lazily(_counting.__name__)(_counting)
-for _eager in (shares.unique, shares.bincount, shares.qr, sorting.lexsort):
+for _eager in (lstsq, shares.unique, shares.bincount, shares.qr, sorting.lexsort):
     lazily(_eager.__name__)(_eager)
 
 
