@@ -1,4 +1,4 @@
-"""Served clusters on engines whose process is killed: the next one has as many workers as before."""
+"""Served clusters on engines whose process is killed: the next one has as many workers."""
 
 from __future__ import annotations
 
