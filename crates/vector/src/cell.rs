@@ -1,7 +1,7 @@
 //! The types of cells, and what a kernel needs of them.
 
 /// The type of a matrix's cells.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[allow(missing_docs, reason = "the names say it")]
 pub enum Cell {
     I8,

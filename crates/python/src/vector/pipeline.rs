@@ -9,8 +9,8 @@ use freestone_vector::kernels::dense::binary::Binary;
 use freestone_vector::kernels::dense::reduce::Reduce;
 use freestone_vector::kernels::dense::unary::Unary;
 use freestone_vector::pipeline::{
-    Class, Cut, Input, Instruction, Kind, Operand, Options, Output, Pipeline, Reduced, Structure,
-    run,
+    COMPILED_FROM, Class, Cut, Input, Instruction, Kind, Operand, Options, Output, Pipeline,
+    Reduced, Structure, run,
 };
 use freestone_vector::queues::{Layout, Victims};
 use freestone_vector::with_cell;
@@ -202,6 +202,7 @@ impl RawOptions {
             workers: workers_of(self.num_threads)?,
             grain: self.grain_size,
             batch_bytes: self.batch_bytes,
+            compiled_from: COMPILED_FROM,
             shared_out: self.pre_partition,
             pinned: self.pin_workers,
             hyperthreading: self.hyperthreading,

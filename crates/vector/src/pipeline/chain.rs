@@ -8,15 +8,20 @@
 //!
 //! What comes from memory is asked for some pieces ahead as well, a piece's lines at a time.
 //!
+//! Chains of floats that are compiled ([`Program`]) need none of that: they are one loop, over as many cells
+//! as are reduced together.
+//!
 //! See docs/decisions/065-chains-run-on-one-kilobyte-pieces.md
 //! See docs/decisions/066-sums-use-blocks-of-8192-elements.md
 
 use std::ops::Range;
+use std::sync::Arc;
 
+use super::compiled::Program;
 use super::cutting::FROM_MEMORY;
 use super::scratch::{Line, Locations};
 use super::words::{bits, number, start};
-use super::{Class, Instruction, Kind, Output, Pipeline};
+use super::{Class, Input, Instruction, Kind, Output, Pipeline};
 use crate::cell::{Cell, Number};
 use crate::error::Error;
 use crate::kernels::dense::each::{self, Loop};
@@ -55,6 +60,7 @@ pub struct Chain<'a> {
     piece: usize,
     fetched: Vec<Cells>,
     spreads: Vec<Spread>,
+    compiled: Option<Compiled>,
     steps: Vec<Step>,
     folds: Vec<Fold>,
     #[expect(dead_code, reason = "steps have its addresses")]
@@ -85,6 +91,15 @@ struct Step {
     out: Cells,
 }
 
+/// A compiled chain, where its streams are, and its constants.
+struct Compiled {
+    program: Arc<Program>,
+    streams: Vec<Cells>,
+    constants: Vec<Line>,
+    /// Where the streams are of a piece.
+    addresses: Vec<*mut u8>,
+}
+
 /// A reduction, and its lanes.
 struct Fold {
     how: Reduce,
@@ -101,6 +116,7 @@ impl<'a> Chain<'a> {
         kinds: &[Kind],
         locations: &Locations,
         batch_bytes: usize,
+        program: Option<&Arc<Program>>,
     ) -> Option<Self> {
         let class = class_of(pipeline, kinds)?;
         let loops: Vec<Loop> = pipeline
@@ -109,15 +125,35 @@ impl<'a> Chain<'a> {
             .map(|instruction| loop_of(instruction, kinds))
             .collect::<Option<_>>()?;
         let width = if class == Class::Full { pipeline.columns } else { 1 };
-        let piece = piece_of(pipeline, kinds, batch_bytes);
-        let mut made = Maker::new(pipeline, kinds, locations, (width, piece));
+        let is_one_loop = is_one_loop(pipeline, locations, width, program);
+        let piece = piece_of(pipeline, kinds, batch_bytes, is_one_loop);
+        // What is read and written where it is needs no memory for a piece.
+        let own = if is_one_loop { 0 } else { piece };
+        let mut made = Maker::new(pipeline, kinds, locations, (width, own));
         let inputs: Vec<Cells> = pipeline.inputs.iter().map(|input| made.input(input)).collect();
-        let mut steps = made.steps(&loops, &inputs);
-        let (stores, folds) = made.outputs(&inputs);
-        steps.extend(stores);
+        let mut steps = Vec::new();
+        let mut compiled = None;
+        let folds;
+        if let Some(program) = program {
+            steps.extend(made.streamed(&inputs));
+            let (streams, own) = made.streams(&inputs);
+            folds = own;
+            compiled = Some(Compiled::of(program, pipeline, streams));
+        } else {
+            steps.extend(made.steps(&loops, &inputs));
+            steps.extend(made.streamed(&inputs));
+            let (reductions, own) = made.reductions(&inputs);
+            folds = own;
+            steps.extend(reductions);
+        }
         let (spreads, scratch) = made.into_memory();
-        let fetched = fetched(pipeline, inputs, pipeline.rows * width);
-        let mut chain = Self { pipeline, width, piece, fetched, spreads, steps, folds, scratch };
+        let fetched = if compiled.is_some() {
+            Vec::new()
+        } else {
+            fetched(pipeline, inputs, pipeline.rows * width)
+        };
+        let mut chain =
+            Self { pipeline, width, piece, fetched, spreads, compiled, steps, folds, scratch };
         chain.clear();
         Some(chain)
     }
@@ -145,12 +181,16 @@ impl<'a> Chain<'a> {
         Ok(totals)
     }
 
-    fn work(&self, at: usize, count: usize) -> Result<(), Error> {
+    fn work(&mut self, at: usize, count: usize) -> Result<(), Error> {
         for input in &self.fetched {
             fetch_far(input.at(at).wrapping_add(AHEAD), count * input.stride);
         }
         for spread in &self.spreads {
             spread.run(at, count, self.pipeline.columns);
+        }
+        if let Some(compiled) = &mut self.compiled {
+            // SAFETY: as below.
+            unsafe { compiled.run(at, count) };
         }
         for step in &self.steps {
             let [one, two, three] = step.sides.map(|side| side.at(at).cast_const());
@@ -179,6 +219,27 @@ impl<'a> Chain<'a> {
         for fold in &self.folds {
             with_cell!(fold.cell, T => fold.lanes::<T>().fill(fold.how.start()));
         }
+    }
+}
+
+impl Compiled {
+    fn of(program: &Arc<Program>, pipeline: &Pipeline, streams: Vec<Cells>) -> Self {
+        let constants = program.constants(pipeline);
+        let addresses = vec![std::ptr::null_mut(); streams.len()];
+        Self { program: Arc::clone(program), streams, constants, addresses }
+    }
+
+    /// Works on so many cells from one on.
+    ///
+    /// # Safety
+    ///
+    /// All streams have them, and nobody else uses what is written meanwhile.
+    unsafe fn run(&mut self, at: usize, count: usize) {
+        for (address, stream) in self.addresses.iter_mut().zip(&self.streams) {
+            *address = stream.at(at);
+        }
+        // SAFETY: as the caller says; streams and constants were made for this program.
+        unsafe { self.program.run(&self.addresses, &self.constants, count) };
     }
 }
 
@@ -239,13 +300,31 @@ fn loop_of(instruction: &Instruction, kinds: &[Kind]) -> Option<Loop> {
 }
 
 /// How many cells a piece has.
-fn piece_of(pipeline: &Pipeline, kinds: &[Kind], batch_bytes: usize) -> usize {
-    if pipeline.instructions.is_empty() {
-        return BLOCK;
-    }
-    if batch_bytes > 0 {
+fn piece_of(pipeline: &Pipeline, kinds: &[Kind], batch_bytes: usize, is_one_loop: bool) -> usize {
+    if batch_bytes > 0 && !pipeline.instructions.is_empty() {
         return (batch_bytes / (8 * kinds.len())).clamp(1, BLOCK);
+    }
+    if is_one_loop {
+        return BLOCK;
     }
     let size = kinds.iter().map(|kind| kind.cell.size()).max().unwrap_or(1);
     PIECE_BYTES / size
+}
+
+/// Whether all that is done is one loop from memory to memory.
+fn is_one_loop(
+    pipeline: &Pipeline,
+    locations: &Locations,
+    width: usize,
+    program: Option<&Arc<Program>>,
+) -> bool {
+    let is_spread = |input: &Input| match input.class {
+        Class::Row => true,
+        Class::Column => width > 1,
+        _ => false,
+    };
+    let compiled = program.is_some()
+        && locations.streamed.is_empty()
+        && !pipeline.inputs.iter().any(is_spread);
+    pipeline.instructions.is_empty() || compiled
 }

@@ -1,6 +1,7 @@
 //! Pipelines: what is computed of each row, without storing what lies between.
 
 mod chain;
+mod compiled;
 mod cutting;
 mod options;
 mod run;
@@ -17,7 +18,7 @@ use crate::kernels::dense::binary::Binary;
 use crate::kernels::dense::reduce::Reduce;
 use crate::kernels::dense::unary::Unary;
 
-pub use options::{Cut, Options};
+pub use options::{COMPILED_FROM, Cut, Options};
 pub use run::{Reduced, run};
 
 /// A register: an input, or what an instruction makes. Inputs come first.
@@ -70,7 +71,7 @@ pub struct Structure {
 }
 
 /// An instruction; it makes one register.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Instruction {
     /// Two sides, cell by cell, both of this cell type.
     Binary(Binary, Cell, Register, Register),
@@ -85,6 +86,20 @@ pub enum Instruction {
     RowReduce(Reduce, Register),
     /// A number for each row: its product with a vector, which is an input of class `Row`.
     RowProduct(Register, Register),
+}
+
+impl Instruction {
+    /// The registers that it is of.
+    fn sides(&self) -> [Option<Register>; 3] {
+        match *self {
+            Self::Binary(_, _, left, right) => [Some(left), Some(right), None],
+            Self::Select(_, sides) => sides.map(Some),
+            Self::Unary(_, _, arg)
+            | Self::Cast(_, arg)
+            | Self::RowReduce(_, arg)
+            | Self::RowProduct(arg, _) => [Some(arg), None, None],
+        }
+    }
 }
 
 /// What is kept.

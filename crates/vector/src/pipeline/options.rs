@@ -40,6 +40,9 @@ impl fmt::Debug for Cut {
     }
 }
 
+/// From how many operations on cells on it pays to look for compiled code.
+pub const COMPILED_FROM: usize = 16_384;
+
 /// How a pipeline is run.
 #[derive(Clone, Debug)]
 pub struct Options {
@@ -55,6 +58,8 @@ pub struct Options {
     pub grain: u64,
     /// Bytes of all registers that are worked on at once; 0 means what the caches hold.
     pub batch_bytes: usize,
+    /// From how many operations on cells on a chain is compiled, if it can be; digits are the same.
+    pub compiled_from: usize,
     /// Whether rows are first shared out evenly over the queues.
     pub shared_out: bool,
     /// Whether each worker stays on its core.
@@ -72,6 +77,7 @@ impl Default for Options {
             workers: 0,
             grain: 1,
             batch_bytes: 0,
+            compiled_from: COMPILED_FROM,
             shared_out: false,
             pinned: false,
             hyperthreading: false,

@@ -7,6 +7,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, OnceLock, PoisonError};
 
 use super::chain::Chain;
+use super::compiled::Program;
 use super::cutting::{Shares, cells_of, grain, reads_ahead, stored, tile_rows};
 use super::options::Options;
 use super::scratch::locations;
@@ -61,8 +62,11 @@ pub fn run(pipeline: &Pipeline, options: &Options) -> Result<Vec<Reduced>, Error
     let failed = Mutex::new(None);
     let step = tile_rows(pipeline, &kinds, options.batch_bytes);
     let ahead = reads_ahead(pipeline, step);
+    let operations = cells_of(pipeline).saturating_mul(pipeline.instructions.len());
+    let program = (operations >= options.compiled_from).then(|| Program::of(pipeline)).flatten();
     let job = |worker: usize| {
-        let mut chain = Chain::of(pipeline, &kinds, &locations, options.batch_bytes);
+        let program = program.as_ref();
+        let mut chain = Chain::of(pipeline, &kinds, &locations, options.batch_bytes, program);
         let mut workspace = Workspace::new(pipeline, &kinds, &locations);
         let mut columns = partials.own_columns(&kinds);
         while let Some((number, task)) = queues.take(worker) {

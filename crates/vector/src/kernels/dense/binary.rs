@@ -7,7 +7,7 @@ use crate::error::Error;
 use crate::widened;
 
 /// An operation.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[allow(missing_docs, reason = "the names say it")]
 pub enum Binary {
     Add,

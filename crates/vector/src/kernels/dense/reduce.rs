@@ -4,7 +4,7 @@ use crate::cell::Number;
 use crate::widened;
 
 /// What cells are reduced to.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[allow(missing_docs, reason = "the names say it")]
 pub enum Reduce {
     Sum,

@@ -5,7 +5,7 @@ use crate::cell::Number;
 use crate::widened;
 
 /// An operation.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[allow(missing_docs, reason = "the names say it")]
 pub enum Unary {
     Minus,

@@ -23,9 +23,7 @@ struct Room {
 
 impl Room {
     fn new(pipeline: &Pipeline, locations: &Locations, piece: usize) -> Self {
-        // What is only reduced is read where it is.
-        let cells = if pipeline.instructions.is_empty() { 0 } else { piece };
-        let part = (8 * cells).max(reduce::LANE_BYTES).next_multiple_of(size_of::<Line>());
+        let part = (8 * piece).max(reduce::LANE_BYTES).next_multiple_of(size_of::<Line>());
         let most = pipeline.inputs.len() + pipeline.instructions.len() + pipeline.outputs.len();
         let mut lines = vec![Line::EMPTY; (locations.slots + most) * part / size_of::<Line>()];
         let begin = lines.as_mut_ptr().cast();
@@ -191,7 +189,8 @@ impl<'a, 'b> Maker<'a, 'b> {
 
     /// Where the cells are that an instruction is of.
     fn sides(&self, at: usize, inputs: &[Cells]) -> [Cells; 3] {
-        sides_of(&self.pipeline.instructions[at])
+        self.pipeline.instructions[at]
+            .sides()
             .map(|side| side.map_or(Cells::NONE, |side| self.register(side, inputs)))
     }
 
@@ -223,33 +222,60 @@ impl<'a, 'b> Maker<'a, 'b> {
         Some((run, Cells { begin, stride: 0 }))
     }
 
-    /// What is done with a piece when it has been computed.
-    pub(super) fn outputs(&mut self, inputs: &[Cells]) -> (Vec<Step>, Vec<Fold>) {
-        let (mut steps, mut folds) = (Vec::new(), Vec::new());
-        let locations = self.locations;
-        for (register, memory) in &locations.streamed {
+    /// The loops that write past the caches what has been computed.
+    pub(super) fn streamed(&mut self, inputs: &[Cells]) -> Vec<Step> {
+        let step = |(register, memory): &(Register, usize)| {
             let cell = self.kinds[*register].cell;
             let begin = std::ptr::with_exposed_provenance_mut(*memory);
-            steps.push(Step {
+            Step {
                 run: with_cell!(cell, T => each::past::<T>()),
                 sides: [self.register(*register, inputs), Cells::NONE, Cells::NONE],
                 out: Cells { begin, stride: cell.size() },
-            });
-        }
+            }
+        };
+        self.locations.streamed.iter().map(step).collect()
+    }
+
+    /// The loops that reduce what has been computed.
+    pub(super) fn reductions(&mut self, inputs: &[Cells]) -> (Vec<Step>, Vec<Fold>) {
+        let (mut steps, mut folds) = (Vec::new(), Vec::new());
         for output in &self.pipeline.outputs {
             if let Output::Reduce(how, register) = *output {
-                let (cell, lanes) = (self.kinds[register].cell, self.room.take());
+                let fold = self.fold(how, register);
                 let made = register.checked_sub(inputs.len());
                 let summed = made.and_then(|at| Some((self.summed(at)?, self.sides(at, inputs))));
                 let (run, sides) = summed.unwrap_or_else(|| {
                     let sides = [self.register(register, inputs), Cells::NONE, Cells::NONE];
-                    (with_cell!(cell, T => each::fold::<T>(how)), sides)
+                    (with_cell!(fold.cell, T => each::fold::<T>(how)), sides)
                 });
-                steps.push(Step { run, sides, out: Cells { begin: lanes, stride: 0 } });
-                folds.push(Fold { how, cell, lanes });
+                steps.push(Step { run, sides, out: Cells { begin: fold.lanes, stride: 0 } });
+                folds.push(fold);
             }
         }
         (steps, folds)
+    }
+
+    fn fold(&mut self, how: Reduce, register: Register) -> Fold {
+        Fold { how, cell: self.kinds[register].cell, lanes: self.room.take() }
+    }
+
+    /// What a compiled chain reads and writes, and what it reduces.
+    pub(super) fn streams(&mut self, inputs: &[Cells]) -> (Vec<Cells>, Vec<Fold>) {
+        let (mut stores, mut folds) = (Vec::new(), Vec::new());
+        for output in &self.pipeline.outputs {
+            match *output {
+                Output::Store(register, _) => stores.push(self.register(register, inputs)),
+                Output::Reduce(how, register) => folds.push(self.fold(how, register)),
+                Output::ColumnReduce(..) => {}
+            }
+        }
+        let is_stream = |input: &Input| matches!(input.place, Operand::Memory(_));
+        let given = self.pipeline.inputs.iter().zip(inputs);
+        let mut streams: Vec<Cells> =
+            given.filter(|(input, _)| is_stream(input)).map(|(_, cells)| *cells).collect();
+        streams.extend(stores);
+        streams.extend(folds.iter().map(|fold| Cells { begin: fold.lanes, stride: 0 }));
+        (streams, folds)
     }
 }
 
@@ -257,7 +283,7 @@ impl<'a, 'b> Maker<'a, 'b> {
 fn uses_of(pipeline: &Pipeline, registers: usize) -> Vec<usize> {
     let mut uses = vec![0; registers];
     for instruction in &pipeline.instructions {
-        for side in sides_of(instruction).into_iter().flatten() {
+        for side in instruction.sides().into_iter().flatten() {
             uses[side] += 1;
         }
     }
@@ -268,16 +294,4 @@ fn uses_of(pipeline: &Pipeline, registers: usize) -> Vec<usize> {
         uses[register] += 1;
     }
     uses
-}
-
-/// What an instruction is of.
-fn sides_of(instruction: &Instruction) -> [Option<Register>; 3] {
-    match *instruction {
-        Instruction::Binary(_, _, left, right) => [Some(left), Some(right), None],
-        Instruction::Select(_, sides) => sides.map(Some),
-        Instruction::Unary(_, _, arg)
-        | Instruction::Cast(_, arg)
-        | Instruction::RowReduce(_, arg)
-        | Instruction::RowProduct(arg, _) => [Some(arg), None, None],
-    }
 }

@@ -142,7 +142,7 @@ fn reductions(register: Register) -> Vec<Output> {
 
 fn is_chain(pipeline: &Pipeline) -> bool {
     let kinds = pipeline.kinds().expect("it is well formed");
-    Chain::of(pipeline, &kinds, &locations(pipeline, &kinds), 0).is_some()
+    Chain::of(pipeline, &kinds, &locations(pipeline, &kinds), 0, None).is_some()
 }
 
 fn numbers(pipeline: &Pipeline, options: &Options) -> Vec<u64> {
