@@ -14,6 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import freestone as fs
+from freestone.errors import UsageError
 from freestone.io.many import as_expression, columns_of
 from tests.io.many.years import PREDICATES, YEARS, write_years
 
@@ -90,3 +91,9 @@ def test_columns_of_an_expression_are_found_among_many() -> None:
     where = (pc.field("c7") > 1) | (pc.field("c299") < pc.field("c0"))
     assert columns_of(where, schema, "x") == ("c0", "c7", "c299")
     assert columns_of(pc.scalar(True), schema, "x") == ()
+
+
+def test_an_expression_of_polars_is_refused_with_what_to_write() -> None:
+    pl = pytest.importorskip("polars", reason="the extra 'tables' is not installed")
+    with pytest.raises(UsageError, match=r"call filter\(\)"):
+        as_expression(pl.col("x") > 0)

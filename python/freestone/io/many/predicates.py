@@ -39,6 +39,11 @@ def as_expression(where: Any) -> Any:
     pc = needs("pyarrow.compute", "arrow", "where=")
     if where is None or isinstance(where, pc.Expression):
         return where
+    if type(where).__module__.partition(".")[0] == "polars":
+        raise UsageError(
+            "where= takes no expression of polars: call filter() on what is read, which reads as "
+            "few rows, as in fs.read(url).filter(pl.col('x') > 0)"
+        )
     filters = needs("pyarrow.parquet", "arrow", "where=").filters_to_expression
     try:
         return filters([where] if _is_tuple(where) else where)

@@ -96,6 +96,63 @@ def _std(
     return ufunc(np.sqrt, [totals.variance(arg, axis, dtype, ddof, keepdims)], {})
 
 
+@lazily("nansum")
+def _nansum(arg: Node, axis: Any = None, dtype: Any = None, keepdims: bool = False) -> Node:
+    return totals.reduction("sum", _without_nan("nansum", arg, 0), axis, dtype, keepdims)
+
+
+@lazily("nanmean")
+def _nanmean(arg: Node, axis: Any = None, dtype: Any = None, keepdims: bool = False) -> Node:
+    if arg.dtype.kind in "biu":
+        return totals.mean(arg, axis, dtype, keepdims)
+    whole: Node = _nansum(arg, axis, dtype, keepdims)
+    made = ufunc(np.divide, [whole, _count_known(arg, axis, keepdims)], {})
+    return made if made.dtype == whole.dtype else totals.cast(made, whole.dtype)
+
+
+def _register_extreme(name: str, ufunc_name: str, beyond: float) -> None:
+    def made(arg: Node, axis: Any = None, keepdims: bool = False) -> Node:
+        filled = _without_nan(name, arg, beyond, "biuf")
+        found = totals.reduction(ufunc_name, filled, axis, None, keepdims)
+        if arg.dtype.kind != "f":
+            return found
+        is_none = ufunc(np.equal, [_count_known(arg, axis, keepdims), value(0)], {})
+        known: Node = _where(is_none, value(arg.dtype.type(np.nan)), found)
+        return known
+
+    lazily(name)(made)
+
+
+_register_extreme("nanmin", "min", np.inf)
+_register_extreme("nanmax", "max", -np.inf)
+
+
+def _without_nan(name: str, arg: Node, instead: float, kinds: str = "biufc") -> Node:
+    """Make the node of numbers with another one in place of NaN."""
+    if arg.dtype.kind not in kinds or arg.dtype == np.float16:
+        raise refusal(f"np.{name}", f"takes no {arg.dtype} here")
+    if arg.dtype.kind not in "fc":
+        return arg
+    filled: Node = _where(ufunc(np.isnan, [arg], {}), value(arg.dtype.type(instead)), arg)
+    return filled
+
+
+def _count_known(arg: Node, axis: Any, keepdims: bool) -> Node:
+    """Make the node of how many numbers are not NaN."""
+    known = ufunc(np.logical_not, [ufunc(np.isnan, [arg], {})], {})
+    return totals.reduction("sum", known, axis, np.intp, keepdims)
+
+
+@lazily("real")
+def _real(arg: Node) -> Node:
+    return arg if arg.dtype.kind != "c" else elementwise(np.real, [arg], "real")
+
+
+@lazily("imag")
+def _imag(arg: Node) -> Node:
+    return elementwise(np.imag, [arg], "imag")
+
+
 @lazily("count_nonzero")
 def _count_nonzero(arg: Node, axis: Any = None, keepdims: bool = False) -> Node:
     return totals.reduction("sum", totals.booleans(arg), axis, None, keepdims)
