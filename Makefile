@@ -8,6 +8,7 @@ NEWEST_DASK := .venv-dask
 PARSL := .venv-parsl
 SNAKEMAKE := .venv-snakemake
 TENSORS := .venv-tensors
+WHEELS := .venv-wheels
 NATIVE := python/freestone/_native.abi3.so
 NATIVE_SOURCES := Cargo.toml Cargo.lock pyproject.toml \
 	$(shell find crates -name '*.rs' -o -name Cargo.toml)
@@ -76,7 +77,8 @@ $(NEWEST_DASK)/installed: requirements/dask-newest.txt
 $(PARSL)/installed: requirements/parsl.txt
 $(SNAKEMAKE)/installed: requirements/snakemake.txt
 $(TENSORS)/installed: requirements/tensors.txt
-$(NEWEST_DASK)/installed $(PARSL)/installed $(SNAKEMAKE)/installed $(TENSORS)/installed:
+$(WHEELS)/installed: requirements/wheels.txt
+$(NEWEST_DASK)/installed $(PARSL)/installed $(SNAKEMAKE)/installed $(TENSORS)/installed $(WHEELS)/installed:
 	$(PYTHON) -m venv $(@D)
 	$(@D)/bin/python -m pip install --quiet --require-hashes -r $<
 	touch $@
@@ -161,6 +163,18 @@ c:
 	cargo build --release --locked -p freestone-events-c
 	crates/events-c/install/install.sh target/release $(PREFIX) $(VERSION)
 
+## make wheels  wheels for glibc 2.28 (x86-64, aarch64) and the source, into dist/; EXTRAS=1: each extra alone
+TARGETS ?= x86_64-unknown-linux-gnu aarch64-unknown-linux-gnu
+EXTRAS ?=
+.PHONY: wheels
+wheels: $(WHEELS)/installed
+	rm -rf dist
+	for target in $(TARGETS); do \
+		PATH=$(CURDIR)/$(WHEELS)/bin:$$PATH maturin build --release --locked --zig \
+			--compatibility manylinux_2_28 --target $$target --out dist || exit; done
+	$(WHEELS)/bin/maturin sdist --out dist
+	$(WHEELS)/bin/python -m tests.wheels dist $(if $(EXTRAS),--extras)
+
 ## make dev     .venv with every extra and the benchmarks' peers
 .PHONY: dev
 dev: $(NATIVE) $(STAMPS)/dev
@@ -183,6 +197,7 @@ lock: $(STAMPS)/lock
 	$(COMPILE) --group parsl -o requirements/parsl.txt
 	$(COMPILE) --group snakemake -o requirements/snakemake.txt
 	$(COMPILE) --group tensors -o requirements/tensors.txt
+	$(COMPILE) --group wheels -o requirements/wheels.txt
 	$(CONSTRAINED) --extra hep -o requirements/hep.txt
 	$(CONSTRAINED) --all-extras --group test -o requirements/test.txt
 	$(CONSTRAINED) --group check -o requirements/check.txt
@@ -194,7 +209,7 @@ lock: $(STAMPS)/lock
 ## make clean   remove what the other targets made
 .PHONY: clean
 clean:
-	rm -rf $(VENV) $(NEWEST_DASK) $(PARSL) $(SNAKEMAKE) $(TENSORS) $(NATIVE) target site demo .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	rm -rf $(VENV) $(NEWEST_DASK) $(PARSL) $(SNAKEMAKE) $(TENSORS) $(WHEELS) $(NATIVE) dist target site demo .mypy_cache .ruff_cache .pytest_cache .hypothesis
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
 $(NATIVE): $(NATIVE_SOURCES) $(STAMPS)/build
