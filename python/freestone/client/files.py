@@ -40,6 +40,10 @@ class File(os.PathLike[str]):
         32 hex digits over the content; over URL, size and time of change for a remote file.
     nbytes : int
         Its size in bytes.
+    checksum : int
+        Of the content, for workers that copy it; 0 for a remote file.
+    stamp : tuple or None
+        What shows a change of the file: inode, size and times; None where it is a block.
     """
 
     __slots__ = ("_hold", "checksum", "name", "nbytes", "path", "stamp")

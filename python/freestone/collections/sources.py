@@ -21,6 +21,7 @@ class Sources:
     """The ways to make a collection that are alike for all kinds."""
 
     kind: ClassVar[str] = ""
+    """What files are read as: array, frame or bag."""
 
     def __init__(self, pieces: Sequence[Any], offsets: Offsets | None, *, name: str) -> None:
         raise NotImplementedError

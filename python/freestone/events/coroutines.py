@@ -25,6 +25,11 @@ class Arrival:
     """Events that a coroutine waits for: ``await`` gives them in the order of the dependencies.
 
     Made by `Rank.arrival`.
+
+    Attributes
+    ----------
+    on : list of tuple
+        The dependencies: a rank or several, and an identifier.
     """
 
     __slots__ = ("on",)

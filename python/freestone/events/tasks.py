@@ -12,6 +12,13 @@ class Task:
     """A function that is run as a task: called with one event for each dependency.
 
     Made by `task`. Calling it runs the function at once, as if it were not a task.
+
+    Attributes
+    ----------
+    function : callable
+        The function itself.
+    label : str
+        How reports and traces call it.
     """
 
     __slots__ = ("function", "label")
