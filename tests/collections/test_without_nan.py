@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from typing import Any
 
 import numpy as np
@@ -17,6 +18,10 @@ pytestmark = [
     pytest.mark.filterwarnings("error:.*is not computed lazily"),
     pytest.mark.filterwarnings("ignore:Mean of empty|All-NaN|invalid value:RuntimeWarning"),
     pytest.mark.filterwarnings("ignore::RuntimeWarning"),
+]
+FUNCTIONS: list[Any] = [
+    *(np.nansum, np.nanmean, np.nanmin, np.nanmax, np.nanvar, np.nanstd),
+    functools.partial(np.nanvar, ddof=2),
 ]
 NUMBERS = st.sampled_from([np.nan, 0.0, 1.0, -2.0, 3.5, np.inf])
 
@@ -34,7 +39,7 @@ def gaps(draw: st.DrawFn) -> tuple[Any, list[int]]:
 def check(array: Any, cuts: list[int]) -> None:
     x = fs.Array.from_numpy(array, cuts)
     axes = [None, 0, -1, *([(0, 1)] if array.ndim > 1 else [])]
-    for function in (np.nansum, np.nanmean, np.nanmin, np.nanmax):
+    for function in FUNCTIONS:
         for axis in axes:
             for keepdims in (False, True):
                 found = function(x, axis=axis, keepdims=keepdims)

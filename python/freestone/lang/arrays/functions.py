@@ -110,6 +110,29 @@ def _nanmean(arg: Node, axis: Any = None, dtype: Any = None, keepdims: bool = Fa
     return made if made.dtype == whole.dtype else totals.cast(made, whole.dtype)
 
 
+@lazily("nanvar")
+def _nanvar(arg: Node, axis: Any = None, *, ddof: float = 0, keepdims: bool = False) -> Node:
+    if arg.dtype.kind in "biu":
+        return totals.variance(arg, axis, None, ddof, keepdims)
+    if arg.dtype.kind != "f" or arg.dtype == np.float16:
+        raise refusal("np.nanvar", f"takes no {arg.dtype} here")
+    center: Node = _nanmean(arg, axis, None, True)
+    rest = ufunc(np.subtract, [arg, center], {})
+    zero = value(arg.dtype.type(0))
+    known: Node = _where(ufunc(np.isnan, [arg], {}), zero, rest)
+    whole = totals.reduction("sum", ufunc(np.multiply, [known, known], {}), axis, None, keepdims)
+    left = ufunc(np.subtract, [_count_known(arg, axis, keepdims), value(ddof)], {})
+    made = totals.cast(ufunc(np.divide, [whole, left], {}), whole.dtype)
+    few = ufunc(np.less_equal, [left, value(0)], {})
+    found: Node = _where(few, value(arg.dtype.type(np.nan)), made)
+    return found
+
+
+@lazily("nanstd")
+def _nanstd(arg: Node, axis: Any = None, *, ddof: float = 0, keepdims: bool = False) -> Node:
+    return ufunc(np.sqrt, [_nanvar(arg, axis, ddof=ddof, keepdims=keepdims)], {})
+
+
 def _register_extreme(name: str, ufunc_name: str, beyond: float) -> None:
     def made(arg: Node, axis: Any = None, keepdims: bool = False) -> Node:
         filled = _without_nan(name, arg, beyond, "biuf")
