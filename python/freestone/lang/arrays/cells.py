@@ -47,14 +47,20 @@ _INTEGERS = {**COMPARISONS, **NUMBERS, **EXTREMES}
 _FLOATS = {**COMPARISONS, **NUMBERS, **REALS, "fabs": "abs"}
 
 
+@functools.lru_cache(maxsize=256)
+def name_of(dtype: np.dtype[Any]) -> str:
+    """Return a dtype's name, which NumPy puts together anew each time."""
+    return str(dtype.name)
+
+
 def engine_name(ufunc: str, dtypes: Sequence[np.dtype[Any]]) -> str | None:
     """Return what the engine calls a ufunc's loop for certain types; None if it has none.
 
     The engine's own rules differ for integers that are divided and for NaN in extremes.
     """
-    names = {dtype.name for dtype in dtypes[:-1]}
+    names = {name_of(dtype) for dtype in dtypes[:-1]}
     (kind,) = names if len(names) == 1 else ("",)
-    if kind not in CELLS or dtypes[-1].name not in CELLS:
+    if kind not in CELLS or name_of(dtypes[-1]) not in CELLS:
         return None
     if kind == "bool":
         return _BOOLS.get(ufunc)

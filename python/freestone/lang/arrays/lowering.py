@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from freestone.lang.arrays.calls import CallLowering, Expected
-from freestone.lang.arrays.cells import CELLS, engine_name
+from freestone.lang.arrays.cells import CELLS, engine_name, name_of
 from freestone.lang.arrays.nodes import TRUTH, Function, Node
 from freestone.lang.arrays.plans import Operand, Plan
 from freestone.lang.front.types.types import Type, matrix, scalar
@@ -117,7 +117,7 @@ class Lowering:
 
     def _cells(self, node: Node) -> int | None:
         name = node.attrs["ufunc"]
-        if name == "astype" and {node.dtype.name, node.args[0].dtype.name} <= CELLS.keys():
+        if name == "astype" and {name_of(node.dtype), name_of(node.args[0].dtype)} <= CELLS.keys():
             return self._cast(node)
         if name == "where":
             return self._choose(node)
@@ -130,7 +130,7 @@ class Lowering:
         if name in ("logical_not", "invert") and loop[0] == TRUTH:
             return self._binary("eq", [self._operand(node.args[0]), (0, "ui8")], loop, node)
         if name == "isnan" and loop[0] in (np.float32, np.float64):
-            type = _type(node).of(CELLS[loop[0].name])
+            type = _type(node).of(CELLS[name_of(loop[0])])
             mark = self.plan.emit("unary", [self._operand(node.args[0])], type, name="isNan")
             return self.plan.emit("cast", [mark], _type(node))
         word = engine_name(name, loop)
@@ -139,14 +139,14 @@ class Lowering:
         operands = [self._operand(arg) for arg in node.args]
         if len(operands) == 2:
             return self._binary(word, operands, loop, node)
-        if _cell(node.args[0].dtype) != CELLS[loop[0].name]:
+        if _cell(node.args[0].dtype) != CELLS[name_of(loop[0])]:
             return None
         return self.plan.emit("unary", operands, _type(node), name=word)
 
     def _choose(self, node: Node) -> int | None:
         """Append a choice between two sides, if all are of types that the engine knows."""
         condition, *sides = node.args
-        known = {condition.dtype.name, node.dtype.name} <= CELLS.keys()
+        known = {name_of(condition.dtype), name_of(node.dtype)} <= CELLS.keys()
         exact = all(
             side.attrs.get("weak") or np.can_cast(side.dtype, node.dtype, "safe") for side in sides
         )
@@ -176,7 +176,7 @@ class Lowering:
             if name not in SWAPPED or not _covers(right, result):
                 return None
             name, operands = SWAPPED[name], operands[::-1]
-        cell = CELLS[loop[0].name]
+        cell = CELLS[name_of(loop[0])]
         return self.plan.emit("binary", operands, result, name=name, cell=cell)
 
     def _rows(self, node: Node) -> int | None:
@@ -282,12 +282,13 @@ def _summable(arg: Node, node: Node) -> bool:
     if node.dtype.kind in "iu" and arg.dtype.kind == "f":
         # What NaN and numbers out of range become is NumPy's to say.
         return False
-    kinds = {arg.dtype.name, node.dtype.name}
+    kinds = {name_of(arg.dtype), name_of(node.dtype)}
     return kinds <= CELLS.keys() and (arg.dtype == node.dtype or node.dtype.kind != "b")
 
 
 def _cell(dtype: np.dtype[Any]) -> str:
-    return CELLS.get(dtype.name, dtype.name)
+    name = name_of(dtype)
+    return CELLS.get(name, name)
 
 
 def _type(node: Node, sparse: bool = False) -> Type:
