@@ -14,6 +14,9 @@ from typing import Any
 import pytest
 
 import freestone as fs
+from freestone.config import Config
+from freestone.hosts.access import Access
+from freestone.hosts.slurm import SlurmHost
 from tests.mpi import PATH, launcher
 from tests.runtime.serving import ROOT, Server
 from tests.waiting import until
@@ -135,3 +138,43 @@ def test_ranks_of_the_next_job_are_the_workers(tmp_path: Path) -> None:
     )
     assert done.returncode == 0
     ranks.end()
+
+
+SLURM = """#!/bin/sh
+echo "$(basename "$0") $*" >> "{log}"
+case "$(basename "$0")" in
+    sbatch) echo 42 ;;
+    squeue) case "$*" in *--name=freestone-{cluster}*) cat "{queue}" ;; esac ;;
+esac
+"""
+
+
+def test_jobs_of_slurm_that_wait_or_run_are_counted(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    access = Access.make(None).at("tcp:127.0.0.1:9")
+    log, queue = tmp_path / "log", tmp_path / "queue"
+    for name in ("sbatch", "squeue", "scancel"):
+        program = tmp_path / name
+        program.write_text(SLURM.format(log=log, queue=queue, cluster=access.cluster))
+        program.chmod(0o700)
+    monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
+
+    def started(*jobs: str) -> tuple[SlurmHost, list[str]]:
+        queue.write_text("".join(f"{job}\n" for job in jobs))
+        log.write_text("")
+        host = SlurmHost(3, folder=tmp_path)
+        host.start(access, Config.load({}))
+        return host, [line for line in log.read_text().splitlines() if "--array=" in line]
+
+    first, submitted = started()
+    assert "--array=1-3" in submitted[0]
+    # The process is killed here, and one job has ended.
+    second, submitted = started("41_1", "41_3")
+    assert "--array=1-1" in submitted[0]
+    third, submitted = started("41_1", "41_3", "42_1")
+    assert not submitted
+    for host, arrays in ((third, "41 42"), (second, "41 42"), (first, "42")):
+        log.write_text("")
+        host.close()
+        assert f"scancel {arrays}\n" in log.read_text()

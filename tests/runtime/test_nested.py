@@ -165,6 +165,22 @@ def test_what_a_task_waits_for_may_fail(cluster: fs.Cluster) -> None:
         cluster.submit(lambda: here().submit(lambda: 1 // 0).result()).result()
 
 
+def deep_failure(depth: int) -> object:
+    if depth == 0:
+        raise ValueError("at the bottom")
+    return here().submit(deep_failure, depth - 1).result()
+
+
+def test_a_failure_that_comes_through_many_tasks_has_the_traceback_of_each_once(
+    cluster: fs.Cluster,
+) -> None:
+    with pytest.raises(ValueError, match="at the bottom") as caught:
+        cluster.submit(deep_failure, 6).result()
+    notes = caught.value.__notes__
+    assert len(notes) == 14
+    assert [note.count("at the bottom") for note in notes] == [0, 2] + [0, 1] * 6
+
+
 def wait_and_mark(gate: str, mark: str) -> int:
     Path(gate + mark).touch()
     while not os.path.exists(gate):

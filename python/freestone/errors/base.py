@@ -8,6 +8,8 @@ from typing import Any, ClassVar, TypeVar
 
 E = TypeVar("E", bound=BaseException)
 _SLOTS = ("errno", "filename", "name", "path")
+# What notes begin with that say where an exception comes from.
+_RAISED_BY, _REMOTE = "raised by task ", "remote traceback:\n"
 
 
 class FreestoneError(Exception):
@@ -75,10 +77,15 @@ def attach_remote(
     """
     where = on_worker(worker)
     which = "" if attempt is None else f", attempt {attempt}"
-    exception.add_note(f"raised by task {label!r}{where}{which}")
+    exception.add_note(f"{_RAISED_BY}{label!r}{where}{which}")
     if traceback:
-        exception.add_note("remote traceback:\n" + textwrap.indent(traceback.rstrip(), "  "))
+        exception.add_note(_REMOTE + textwrap.indent(traceback.rstrip(), "  "))
     return exception
+
+
+def is_origin(note: str) -> bool:
+    """Whether a note of an exception says where it comes from."""
+    return note.startswith((_RAISED_BY, _REMOTE))
 
 
 def did_you_mean(name: str, known: Iterable[str]) -> str:

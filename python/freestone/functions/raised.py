@@ -78,11 +78,30 @@ def try_dumps_failure(error: BaseException, limit: int) -> tuple[bytes, str]:
 def described(error: BaseException) -> tuple[bytes, str, str, str]:
     """Return an exception pickled, its type's name, its message and its traceback."""
     name, message = describe_failure(error)
-    text = "".join(traceback.format_exception(error))
+    shown = traceback.TracebackException.from_exception(error)
     pickled, why = try_dumps_failure(error, _PICKLED_NBYTES)
-    if not pickled:
+    if pickled:
+        _leave_origins_out(shown)
+    else:
         pickled = pickle.dumps(f"the exception itself {why}")
-    return pickled, name, message, shortened(text)
+    return pickled, name, message, shortened("".join(shown.format()))
+
+
+def _leave_origins_out(shown: traceback.TracebackException) -> None:
+    """Take notes of where exceptions come from out of a traceback: they are sent as notes.
+
+    One that has come through task after task would be twice as long after each.
+    """
+    from freestone.errors.base import is_origin
+
+    left, seen = [shown], {id(shown)}
+    while left:
+        one = left.pop()
+        one.__notes__ = [note for note in one.__notes__ or () if not is_origin(str(note))]
+        linked = [one.__cause__, one.__context__, *(one.exceptions or ())]
+        new = [link for link in linked if link is not None and id(link) not in seen]
+        seen.update(map(id, new))
+        left += new
 
 
 def describe_failure(error: BaseException) -> tuple[str, str]:
