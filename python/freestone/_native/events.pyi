@@ -1,6 +1,7 @@
 """Ranks and the events that they exchange; see `freestone.events`."""
 
 from collections.abc import Generator
+from types import FrameType
 from typing import Any, final
 
 __all__ = [
@@ -80,6 +81,7 @@ class EventRank:
         name: str | None,
         label: str,
         batch: tuple[int, float] | None = None,
+        frame: FrameType | None = None,
     ) -> TaskFuture: ...
     def submit_rest(
         self, function: Any, on: list[tuple[Any, str]], label: str, place: tuple[str, int] | None
@@ -87,9 +89,14 @@ class EventRank:
     def fire(
         self, target: Any, id: str, data: Any, persistent: bool, by_reference: bool
     ) -> None: ...
-    def wait(self, on: list[tuple[Any, str]], timeout_s: float | None = None) -> list[Event]: ...
+    def wait(
+        self,
+        on: list[tuple[Any, str]],
+        timeout_s: float | None = None,
+        frame: FrameType | None = None,
+    ) -> list[Event]: ...
     def retrieve_any(self, on: list[tuple[Any, str]]) -> list[tuple[int, Event]]: ...
-    def lock(self, name: str) -> None: ...
+    def lock(self, name: str, frame: FrameType | None = None) -> None: ...
     def try_lock(self, name: str) -> bool: ...
     def holds_lock(self, name: str) -> bool: ...
     @property

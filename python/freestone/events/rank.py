@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import inspect
+import sys
 from collections.abc import Awaitable, Iterable, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from typing import Any, Final
@@ -150,6 +151,7 @@ class Rank:
             name=name,
             label=label,
             batch=_batch(at_least, within_s),
+            frame=sys._getframe(1),
         )
 
     def submit_rest(
@@ -271,10 +273,10 @@ class Rank:
         """
         needed = list(on)
         if self._recording is None:
-            return self._native.wait(needed, timeout_s)
+            return self._native.wait(needed, timeout_s, sys._getframe(1))
         name = ", ".join(dict.fromkeys(id for _, id in needed))
         with self._recording.span("wait", f"wait for {name}") as span:
-            events = self._native.wait(needed, timeout_s)
+            events = self._native.wait(needed, timeout_s, sys._getframe(1))
             span.taken = self._recording.take(events)
             return events
 
@@ -295,7 +297,7 @@ class Rank:
     def lock(self, name: str) -> None:
         """Take a lock of this rank, waiting for it. The end of the task lets go of it."""
         with self.noted("lock", f"lock {name}"):
-            self._native.lock(name)
+            self._native.lock(name, sys._getframe(1))
 
     def try_lock(self, name: str) -> bool:
         """Take a lock if no other task has it; whether this one has it now."""

@@ -37,9 +37,9 @@ thread_local! {
 }
 
 /// By what people know who calls.
-fn caller(py: Python<'_>) -> Label {
+fn caller(frame: Option<Bound<'_, PyAny>>) -> Label {
     let name = LABEL.with_borrow(|label| label.clone().unwrap_or_else(|| "main".into()));
-    Label::Name(name, source::caller(py))
+    Label::Name(name, source::line_of(frame))
 }
 
 /// A rank of a run.
@@ -244,7 +244,7 @@ impl EventRank {
         self.rank.has_joined()
     }
 
-    #[pyo3(signature = (function, on, *, persistent, greedy, name, label, batch=None))]
+    #[pyo3(signature = (function, on, *, persistent, greedy, name, label, batch=None, frame=None))]
     #[allow(clippy::too_many_arguments)] // as Python gives them
     fn submit(
         &self,
@@ -256,12 +256,13 @@ impl EventRank {
         name: Option<String>,
         label: String,
         batch: Option<(usize, f64)>,
+        frame: Option<Bound<'_, PyAny>>,
     ) -> PyResult<TaskFuture> {
         let on = self.dependencies(on)?;
         let (at_least, within_s) = batch.unwrap_or_default();
         let mode = Mode { persistent, greedy, at_least };
         let (owner, label) = (Arc::clone(&self.owner), Arc::<str>::from(label));
-        let named = Some(Label::Name(Arc::clone(&label), source::caller(py)));
+        let named = Some(Label::Name(Arc::clone(&label), source::line_of(frame)));
         let submit = Submit { on, mode, name, label: named, within: seconds(within_s)? };
         let outcome = Outcome::new(&self.rank, &owner, &label);
         let future = TaskFuture::of(Arc::clone(&outcome));
@@ -324,15 +325,16 @@ impl EventRank {
         fired.map_err(|error| self.raise(py, &error))
     }
 
-    #[pyo3(signature = (on, timeout_s=None))]
+    #[pyo3(signature = (on, timeout_s=None, frame=None))]
     fn wait(
         &self,
         py: Python<'_>,
         on: Vec<(Bound<'_, PyAny>, String)>,
         timeout_s: Option<f64>,
+        frame: Option<Bound<'_, PyAny>>,
     ) -> PyResult<Vec<Event>> {
         let (on, timeout) = (self.dependencies(on)?, timeout_s.map(seconds).transpose()?);
-        let label = caller(py);
+        let label = caller(frame);
         let events = py.detach(|| self.rank.wait_as(label, on, timeout));
         let events = events.map_err(|error| self.raise(py, &error))?;
         Ok(events.into_iter().map(Event::new).collect())
@@ -348,8 +350,9 @@ impl EventRank {
         Ok(found.into_iter().map(|(index, event)| (index, Event::new(event))).collect())
     }
 
-    fn lock(&self, py: Python<'_>, name: &str) -> PyResult<()> {
-        let label = caller(py);
+    #[pyo3(signature = (name, frame=None))]
+    fn lock(&self, py: Python<'_>, name: &str, frame: Option<Bound<'_, PyAny>>) -> PyResult<()> {
+        let label = caller(frame);
         py.detach(|| self.rank.lock_as(label, name)).map_err(|error| self.raise(py, &error))
     }
 
