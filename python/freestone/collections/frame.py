@@ -150,7 +150,13 @@ class Frame(Collection, Relational):
 
     @classmethod
     def from_pandas(cls, frame: Any, block_rows: int | None = None, *, name: str = "frame") -> Self:
-        """Cut a frame of pandas into blocks, its index kept as columns; see `from_arrow`."""
+        """Cut a frame of pandas into blocks, its index kept as columns; see `from_arrow`.
+
+        Notes
+        -----
+        An index of whole numbers without a name is left out, since that is what pandas numbers
+        rows by; ``frame.rename_axis("row")`` gives it a name.
+        """
         table = Spec(collection=name, kind=cls.kind).check(frame, 0, None)
         return cls.from_arrow(table, block_rows, name=name)
 

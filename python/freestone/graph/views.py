@@ -3,6 +3,8 @@
 All its executors map its blocks, so that a slice costs no more than the copy that its user makes
 anyway. Of several workers whole blocks would travel for some of their rows: there, slices are
 results, cut where the block is.
+
+See docs/decisions/089-slices-are-cut-by-the-calls-that-need-them.md
 """
 
 from __future__ import annotations
