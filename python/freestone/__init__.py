@@ -97,6 +97,8 @@ _ABOVE = {"collections": ("lang.arrays",), "storage": ("lang.arrays",)}
 def __getattr__(name: str) -> Any:
     if name in _MODULES:
         return import_module(f"freestone.{name}")
+    if name == "load_ipython_extension":  # What %load_ext freestone looks for.
+        return import_module("freestone.cluster.magic").load_ipython_extension
     if name not in _HOMES:
         from freestone.errors.base import did_you_mean
         from freestone.errors.habits import OF_MODULE
