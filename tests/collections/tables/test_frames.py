@@ -151,6 +151,9 @@ def test_what_can_not_be_is_refused_before_anything_runs(cluster: fs.Cluster) ->
         frame.select("rain", pl.col("day").alias("rain"))
     with pytest.raises(MissingColumnError, match="can't join"):
         frame.join(other, on="day")
+    with pytest.raises(MissingColumnError) as missing:
+        frame.join(frame, on="nowhere")
+    assert str(missing.value).count("'station'") == 1
     with pytest.raises(
         TypeError, match=r"join\(\) takes a freestone.Frame, not what is of type Data"
     ):

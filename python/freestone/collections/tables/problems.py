@@ -28,7 +28,7 @@ def explained(
     Some types are checked by polars only when the step runs. What it then says of values, of which
     there are none, does not count.
     """
-    columns = [name for node in inputs for name in node.schema]
+    columns = [*dict.fromkeys(name for node in inputs for name in node.schema)]
     try:
         lazy = step()
         schema = lazy.collect_schema()
