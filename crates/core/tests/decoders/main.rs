@@ -4,6 +4,7 @@
 #![allow(clippy::unwrap_used)]
 
 mod clients;
+mod journal;
 mod memory;
 mod mutations;
 mod samples;
