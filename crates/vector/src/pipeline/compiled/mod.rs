@@ -5,7 +5,7 @@
 //! the same operations in the same order, into the same lanes. Other chains, and other processors, have
 //! those loops.
 //!
-//! Why an assembler of our own: docs/performance/engine.md, 'Compiled chains'.
+//! See docs/decisions/090-chains-of-floats-are-compiled-by-an-assembler-of-our-own.md
 
 mod assembler;
 mod emit;
