@@ -112,6 +112,8 @@ def test_an_error_leaves_the_cluster_to_the_next_process(
         fs.connect()
     with pytest.raises(errors.ConnectError, match="no running cluster is 'bal'"):
         fs.connect("bal")
+    assert main(["cancel", "--cluster", "lab", "tag"]) == 2
+    assert "'lab' was killed; 'freestone serve --name lab'" in capsys.readouterr().err
     served = command("serve", "--background", "--name", "lab", *SMALL)
     assert served.returncode == 0, served.stderr
     with fs.connect("lab") as cluster:

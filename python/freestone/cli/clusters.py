@@ -30,9 +30,17 @@ def chosen_cluster(wanted: str | None) -> Reach:
     UsageError
         When there is none, or several.
     """
+    from freestone.config import Config
+    from freestone.errors import UsageError
+    from freestone.hosts.folders import killed_clusters
     from freestone.observe.control import only
 
-    return only(running_clusters(), wanted)
+    running = running_clusters()
+    is_killed = wanted is not None and wanted in killed_clusters(Config.load())
+    if is_killed and all(cluster.label != wanted for cluster in running):
+        cure = f"'freestone serve --name {wanted}' goes on with it"
+        raise UsageError(f"the process that served {wanted!r} was killed; {cure}")
+    return only(running, wanted)
 
 
 def row_of(
