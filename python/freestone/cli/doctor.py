@@ -110,6 +110,7 @@ def _folders() -> Iterator[Finding]:
     from freestone.config import Config
     from freestone.errors import FreestoneError
     from freestone.hosts.folders import Folders, runtime_dir
+    from freestone.observe.control import reachable
 
     try:
         where = runtime_dir(Config.load())
@@ -119,8 +120,8 @@ def _folders() -> Iterator[Finding]:
         return
     path = folders.path / "manager.sock"
     try:
-        with socket.socket(socket.AF_UNIX) as tried:
-            tried.bind(str(path))
+        with socket.socket(socket.AF_UNIX) as tried, reachable(path) as short:
+            tried.bind(short)
         yield Finding("folder", "ok", str(where))
     except OSError as error:
         found = f"no socket can be made at {path}: {error}"

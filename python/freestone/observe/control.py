@@ -18,7 +18,17 @@ from typing import Any
 from freestone import _native
 from freestone.errors import UsageError
 
-__all__ = ["CARD", "JOURNALED", "SOCKET", "ControlServer", "Reach", "ask", "find", "only"]
+__all__ = [
+    "CARD",
+    "JOURNALED",
+    "SOCKET",
+    "ControlServer",
+    "Reach",
+    "ask",
+    "find",
+    "only",
+    "reachable",
+]
 
 CARD, SOCKET = "cluster.json", "control.sock"
 JOURNALED = "journaled"
@@ -71,7 +81,7 @@ class ControlServer:
         self._closed = False
         self._listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
         try:
-            with _reachable(self._path) as path:
+            with reachable(self._path) as path:
                 self._listener.bind(path)
             self._path.chmod(0o600)
             self._listener.listen(16)
@@ -150,7 +160,7 @@ def ask(
     """
     with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as connection:
         connection.settimeout(timeout_s)
-        with _reachable(Path(folder) / SOCKET) as path:
+        with reachable(Path(folder) / SOCKET) as path:
             connection.connect(path)
         connection.sendall(json.dumps(dict(question)).encode() + b"\n")
         answer: dict[str, Any] = json.loads(_read_line(connection))
@@ -227,8 +237,8 @@ def _read_line(connection: socket.socket) -> bytes:
 
 
 @contextlib.contextmanager
-def _reachable(path: Path) -> Iterator[str]:
-    """Give a socket's path in fewer than the 108 bytes that an address may have."""
+def reachable(path: Path) -> Iterator[str]:
+    """Give a path to a socket in fewer than the 108 bytes that an address may have."""
     if len(os.fsencode(path)) < 100:
         yield str(path)
         return

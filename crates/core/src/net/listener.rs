@@ -2,6 +2,7 @@
 
 use super::admission::Admission;
 use super::stream::Stream;
+use super::unix;
 use crate::wire::Address;
 use freestone_tls::{Access, Revoked};
 use mio::net::{TcpListener, UnixListener};
@@ -47,7 +48,7 @@ impl Listener {
     /// # Errors
     /// Those of the operating system.
     pub fn bind(path: &Path) -> io::Result<Self> {
-        let unix = UnixListener::bind(path)?;
+        let unix = unix::bind(path)?;
         Ok(Self { path: path.to_owned(), unix, tcp: None, descriptors: descriptors() })
     }
 

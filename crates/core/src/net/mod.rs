@@ -40,6 +40,7 @@ pub mod signals;
 pub mod stream;
 mod tickets;
 pub mod transfer;
+mod unix;
 pub mod worker;
 mod worker_actions;
 mod worker_folders;

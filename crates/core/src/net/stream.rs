@@ -2,6 +2,7 @@
 //!
 //! See docs/decisions/007-no-plaintext-tcp.md
 
+use super::unix;
 use crate::wire::Address;
 use freestone_tls::{Access, Revoked, Tls};
 use mio::event::Source;
@@ -9,6 +10,7 @@ use mio::net::{TcpStream, UnixStream};
 use std::io::{self, ErrorKind, Read, Write};
 use std::net::ToSocketAddrs;
 use std::os::fd::{AsRawFd, RawFd};
+use std::path::Path;
 use std::time::Duration;
 
 /// How long a host may take to answer, and to shake hands.
@@ -113,7 +115,7 @@ impl Stream {
 }
 
 fn connect_unix(path: &str) -> io::Result<Stream> {
-    std::os::unix::net::UnixStream::connect(path)?.try_into()
+    unix::connect(Path::new(path))?.try_into()
 }
 
 fn connect_tcp(place: &str, access: Option<&Access>) -> io::Result<Stream> {
