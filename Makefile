@@ -28,8 +28,7 @@ export PATH := $(PATH):$(HOME)/.cargo/bin
 export VIRTUAL_ENV := $(CURDIR)/$(VENV)
 export PYO3_PYTHON := $(CURDIR)/$(BIN)/python
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
-# Without their bytecode, thousands of processes of the tests would compile the same modules again.
-unexport CONDA_PREFIX PYTHONHOME PYTHONPATH PYTHONDONTWRITEBYTECODE
+unexport CONDA_PREFIX PYTHONHOME PYTHONPATH
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
@@ -55,7 +54,11 @@ test-rust:
 
 # The C library is built beforehand: a test that builds it has two minutes. Half of the tests' time
 # is waiting, so that two processes of pytest are twice as fast; each takes whole files.
+# Bytecode is made once, for thousands of processes, and not of modules that tests write: it can't be
+# told from that of another text of the same size and second.
+test-python: export PYTHONDONTWRITEBYTECODE = 1
 test-python: $(NATIVE) $(STAMPS)/test c
+	$(BIN)/python -m compileall -q python/freestone
 	$(BIN)/python -m pytest --numprocesses $(JOBS) --dist loadfile $(PYTEST)
 
 ## make test-dask  the tests of graphs once more, with a newer Dask than other packages allow

@@ -67,7 +67,7 @@ def check_contents(wheel: Path) -> None:
 
 def check_names(what: str, names: Sequence[str]) -> None:
     """Look for what every distribution has, and for what none may have."""
-    assert any(name.endswith("share/examples/knn/main.py") for name in names), what
+    assert any(name.endswith("_share/examples/knn/main.py") for name in names), what
     assert not [name for name in names if "__pycache__" in name], what
 
 

@@ -14,7 +14,7 @@ from freestone.errors.base import did_you_mean
 __all__ = ["configure", "execute"]
 
 # A wheel has them inside of the package; in a checkout this is a link to them.
-SHIPPED = Path(__file__).parents[1] / "share" / "examples"
+SHIPPED = Path(__file__).parents[1] / "_share" / "examples"
 _DESCRIBING = ("README.md", "main.py", "__init__.py", "__main__.py")
 _UNWANTED = shutil.ignore_patterns("__pycache__", "target")
 

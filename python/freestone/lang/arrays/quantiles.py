@@ -39,12 +39,13 @@ def along_columns(
     function = functools.partial(getattr(np, name), axis=0, **options)
     array = _checked(name, arg)
     # NumPy's error for bad arguments, and the shape of what it gives.
-    first = np.asarray(function(np.ones((1, 1), arg.dtype), *args)).shape[:-1]
+    sample = np.asarray(function(np.ones((1, 1), arg.dtype), *args))
+    first = sample.shape[:-1]
     sides = [1 if at in axes else side for at, side in enumerate(array.shape)]
     shape = first + tuple(side for at, side in enumerate(sides) if keepdims or at not in axes)
     client, array = array.client, _below_each_other(array, axes)
     done = [called(client, _of_columns, function, args, *pieces) for pieces in columns_of(array)]
-    made = called(client, _joined, shape, *done)
+    made = called(client, _joined, shape, sample.dtype, *done)
     return Array([made], None, name=name, columns=shape[1:])
 
 
@@ -66,7 +67,7 @@ def along_rows(name: str, arg: Node, axes: tuple[int, ...], q: Any, **options: A
     client, parts = array.client, min(len(wanted), _MAX_PARTS)
     cuts = np.linspace(0, len(wanted), parts + 1).astype(int).tolist()
     done = [
-        several(client, parts, _of_rows, function, cuts, piece)
+        several(client, parts, _of_rows, function, sample.dtype, cuts, piece)
         for piece, rows in zip(array.blocks, np.diff(array.offsets), strict=True)
         if rows
     ]
@@ -103,12 +104,13 @@ def _of_columns(function: Callable[..., Any], args: tuple[Any, ...], *pieces: An
     return function(concatenate(pieces), *args)
 
 
-def _joined(shape: tuple[int, ...], *parts: Any) -> Any:
-    return np.concatenate(parts, axis=-1, dtype=parts[0].dtype).reshape(shape)
+def _joined(shape: tuple[int, ...], dtype: Any, *parts: Any) -> Any:
+    return np.concatenate(parts, axis=-1, dtype=dtype).reshape(shape)
 
 
-def _of_rows(function: Callable[..., Any], cuts: Sequence[int], block: Any) -> Any:
-    found = function(block)
+def _of_rows(function: Callable[..., Any], dtype: Any, cuts: Sequence[int], block: Any) -> Any:
+    # Of rows that are all NaN, NumPy's functions without NaN give the type of the values.
+    found = function(block).astype(dtype, copy=False)
     return tuple(found[start:stop] for start, stop in itertools.pairwise(cuts))
 
 

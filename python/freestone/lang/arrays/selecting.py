@@ -57,22 +57,23 @@ def _quantile(name: str, arg: Node, q: Any, method: str) -> Any:
     if not count or not np.size(q):
         return call(np.full(1, np.nan, array.dtype), q)
     found = []
-    for part in np.ravel(_as_fractions(name, array.dtype, q)):
+    for part in np.ravel(_as_fractions(name, q)):
         first, last, between = positions(method, count, part)
         pair = _at_ranks(array, first, last, samples)
-        found.append(pair[0] if between is None else np.quantile(pair, between))
+        # With a number of Python's, NumPy goes from one value to the next in the values' own type.
+        share = float(between) if between is not None and type(q) in (int, float) else between
+        found.append(pair[0] if share is None else np.quantile(pair, share))
     return np.reshape(np.asarray(found, np.asarray(sample).dtype), np.shape(q))[()]
 
 
-def _as_fractions(name: str, dtype: Any, q: Any) -> Any:
+def _as_fractions(name: str, q: Any) -> Any:
     """Return quantiles between 0 and 1, of the type that NumPy computes with."""
-    is_weak = type(q) in (int, float) and dtype.kind == "f"
-    wanted = np.asarray(q, dtype if is_weak else None)
+    wanted = np.asarray(q)
     if wanted.dtype.kind not in "iuf":
         raise refusal(f"np.{name}", f"takes no q of {wanted.dtype}")
     if not name.endswith("percentile"):
         return wanted
-    return np.true_divide(wanted, dtype.type(100) if dtype.kind == "f" else 100)
+    return np.true_divide(wanted, 100)
 
 
 def _checked(name: str, arg: Node) -> Array:
