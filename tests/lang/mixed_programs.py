@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from tests.lang.random_programs import STATEMENTS, Cells, Writer, most_general
+from tests.lang.random_programs import STATEMENTS, Cells, Writer, common_type
 
 UNSIGNED = ("ui8", "ui32", "ui64")
 
@@ -21,7 +21,7 @@ class MixedWriter(Writer):
         x, y = self.random.choice(self.known), self.random.choice(self.known)
         made = replace(
             x,
-            cell=most_general(x.cell, y.cell),
+            cell=common_type(x.cell, y.cell),
             size=max(x.size, y.size),
             bits=max(x.bits, y.bits),
             same=x.same and y.same,

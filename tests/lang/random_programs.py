@@ -107,7 +107,7 @@ class Writer:
             cells,
             text=f"min({cells.text}, as.{cells.cell}(2)) * 0",
             size=1.0,
-            cell=most_general(cells.cell, "si64"),
+            cell=common_type(cells.cell, "si64"),
         )
 
     def _unary(self, x: Cells, _: int) -> Cells:
@@ -117,7 +117,7 @@ class Writer:
         if name in ("sqrt", "tanh", "exp"):
             inner = {"sqrt": f"abs({x.text})", "tanh": x.text, "exp": f"min({x.text}, 2)"}[name]
             cell = x.cell if x.is_real else "f64"
-            cell = most_general(cell, "si64") if name == "exp" else cell
+            cell = common_type(cell, "si64") if name == "exp" else cell
             return replace(
                 x, text=f"{name}({inner})", cell=cell, size=1000.0, bits=ANY, same=name == "sqrt"
             )
@@ -134,7 +134,7 @@ class Writer:
             if sign in ("min", "max")
             else f"({x.text} {sign} {other.text})"
         )
-        cell = most_general(x.cell, other.cell)
+        cell = common_type(x.cell, other.cell)
         made = replace(
             x, text=text, cell=cell, same=x.same and other.same, bits=max(x.bits, other.bits)
         )
@@ -191,10 +191,10 @@ class Writer:
         if not x.same:
             return x
         if x.is_real or self.random.random() < 0.5:
-            return replace(x, text=f"({x.text} / 3.0)", cell=most_general(x.cell, "f64"), bits=ANY)
+            return replace(x, text=f"({x.text} / 3.0)", cell=common_type(x.cell, "f64"), bits=ANY)
         by = self.random.choice(("3", f"(abs(sign({x.text})) + 1)", f"({x.text} + 1)"))
         sign = self.random.choice("/%")
-        return replace(x, text=f"({x.text} {sign} {by})", cell=most_general(x.cell, "si64"))
+        return replace(x, text=f"({x.text} {sign} {by})", cell=common_type(x.cell, "si64"))
 
     def _chosen(self, x: Cells, _: int) -> Cells:
         if not x.same:
@@ -308,7 +308,7 @@ def _held(x: Cells) -> str:
     return x.text if x.text[0] == "V" and x.text.isalnum() else f"({x.text})"
 
 
-def most_general(one: str, other: str) -> str:
+def common_type(one: str, other: str) -> str:
     """Return the more general of two types."""
     return max(one, other, key=GENERAL.index)
 

@@ -3,6 +3,8 @@
 mod chain;
 mod compiled;
 mod cutting;
+#[cfg(test)]
+mod drawing;
 mod options;
 mod run;
 mod scratch;

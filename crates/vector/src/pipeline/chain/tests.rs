@@ -4,6 +4,7 @@ use super::spread::{spread_column, spread_row};
 use super::*;
 use crate::kernels::dense::binary::Binary;
 use crate::kernels::dense::unary::Unary;
+use crate::pipeline::drawing::Draw;
 use crate::pipeline::scratch::locations;
 use crate::pipeline::step::{Tile, Workspace};
 use crate::pipeline::{Input, Operand, Register};
@@ -40,21 +41,6 @@ const UNARY: [Unary; 11] = [
     Unary::Tanh,
 ];
 const TYPES: [Cell; 5] = [Cell::F64, Cell::F32, Cell::I32, Cell::I64, Cell::U8];
-
-struct Draw(u64);
-
-impl Draw {
-    fn below(&mut self, bound: usize) -> usize {
-        self.0 ^= self.0 << 13;
-        self.0 ^= self.0 >> 7;
-        self.0 ^= self.0 << 17;
-        (self.0 % bound as u64) as usize
-    }
-
-    fn one<T: Copy>(&mut self, of: &[T]) -> T {
-        of[self.below(of.len())]
-    }
-}
 
 /// Memory of any cells, as words.
 fn drawn(draw: &mut Draw, cell: Cell, count: usize) -> Vec<u64> {

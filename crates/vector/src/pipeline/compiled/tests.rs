@@ -5,6 +5,7 @@ use crate::cell::{Cell, Number};
 use crate::kernels::dense::binary::Binary;
 use crate::kernels::dense::reduce::Reduce;
 use crate::kernels::dense::unary::Unary;
+use crate::pipeline::drawing::Draw;
 use crate::pipeline::words::{bits, number};
 use crate::pipeline::{
     Class, Input, Instruction, Operand, Options, Output, Pipeline, Reduced, Register, run,
@@ -40,20 +41,7 @@ const UNARY: [Unary; 8] = [
 ];
 const TYPES: [Cell; 2] = [Cell::F64, Cell::F32];
 
-struct Draw(u64);
-
 impl Draw {
-    fn below(&mut self, bound: usize) -> usize {
-        self.0 ^= self.0 << 13;
-        self.0 ^= self.0 >> 7;
-        self.0 ^= self.0 << 17;
-        (self.0 % bound as u64) as usize
-    }
-
-    fn one<T: Copy>(&mut self, of: &[T]) -> T {
-        of[self.below(of.len())]
-    }
-
     fn number(&mut self) -> f64 {
         const SPECIAL: [f64; 8] =
             [0.0, -0.0, f64::NAN, f64::INFINITY, f64::NEG_INFINITY, 5e-324, 0.5, -2.5];

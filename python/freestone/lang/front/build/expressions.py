@@ -25,7 +25,7 @@ from freestone.lang.front.graph.graph import Block, Value
 from freestone.lang.front.parse import tree
 from freestone.lang.front.parse.tree import Expression
 from freestone.lang.front.types.scalars import Scalar, printed
-from freestone.lang.front.types.types import CELLS, Type, joined, matrix, most_general
+from freestone.lang.front.types.types import CELLS, Type, common_type, joined, matrix
 
 # What `sum::numpy(x)` may name: all but pipelines is done by NumPy.
 KERNELS = ("numpy",)
@@ -201,7 +201,7 @@ class Expressions(Emitter):
             self.refuse("a matrix of no values has no type; write fill(0.0, 0, 1)")
         for item in items:
             self.scalar(item, "an element of a matrix")
-        cell = most_general(item.type.cell for item in items)
+        cell = common_type(item.type.cell for item in items)
         rows, columns = self._literal_shape(node, len(items))
         items = [self.cast(item, cell) for item in items]
         return self.emit("literal", items, matrix(cell, rows, columns))
@@ -251,7 +251,7 @@ class Expressions(Emitter):
             self.fail("a frame of no rows has no types; give its columns: {'a': ...}")
         columns = []
         for items in zip(*rows, strict=True):
-            cell = most_general(item.type.cell for item in items)
+            cell = common_type(item.type.cell for item in items)
             items = tuple(self.cast(item, cell) for item in items)
             columns.append(self.emit("literal", items, matrix(cell, len(items), 1)))
         frame: Value = generation.create_frame(self, *columns, *labels)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from freestone.lang.front.builtins.table import builtin
 from freestone.lang.front.graph.emitter import Emitter
 from freestone.lang.front.graph.graph import Value
-from freestone.lang.front.types.types import Type, floating, matrix, most_general
+from freestone.lang.front.types.types import Type, common_type, floating, matrix
 
 
 def product(emitter: Emitter, left: Value, right: Value) -> Value:
@@ -16,7 +16,7 @@ def product(emitter: Emitter, left: Value, right: Value) -> Value:
             f"@ of a {one.rows}x{one.columns} and a {other.rows}x{other.columns} matrix: "
             "the left one needs as many columns as the right one has rows"
         )
-    cell = most_general([one.cell, other.cell])
+    cell = common_type([one.cell, other.cell])
     return emitter.emit("matmul", [left, right], matrix(cell, one.rows, other.columns))
 
 
@@ -40,7 +40,7 @@ def solve(emitter: Emitter, arg: Value, right: Value) -> Value:
     """Solve A x = b."""
     one, other = _square(emitter, arg, "solve"), emitter.numbers(right, "b")
     emitter.equal(one.rows, other.rows, "A and b of solve differ in rows")
-    cell = floating(most_general([one.cell, other.cell]))
+    cell = floating(common_type([one.cell, other.cell]))
     return emitter.emit("solve", [arg, right], matrix(cell, one.rows, other.columns))
 
 
@@ -57,7 +57,7 @@ def gemv(emitter: Emitter, arg: Value, vector: Value) -> Value:
     one, other = emitter.numbers(arg, "A"), emitter.numbers(vector, "x")
     emitter.equal(one.rows, other.rows, "A and x of gemv differ in rows")
     emitter.equal(other.columns, 1, "x of gemv is one column")
-    cell = most_general([one.cell, other.cell])
+    cell = common_type([one.cell, other.cell])
     return emitter.emit("gemv", [arg, vector], matrix(cell, one.columns, 1))
 
 

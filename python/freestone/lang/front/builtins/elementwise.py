@@ -6,7 +6,7 @@ from freestone.lang.front.builtins.table import BUILTINS, Builtin
 from freestone.lang.front.graph.emitter import INTEGERS, Emitter
 from freestone.lang.front.graph.graph import Value
 from freestone.lang.front.types.scalars import UNARY
-from freestone.lang.front.types.types import Type, floating, matrix, most_general, scalar
+from freestone.lang.front.types.types import Type, common_type, floating, matrix, scalar
 
 SIGNS = {
     "+": "add",
@@ -34,7 +34,7 @@ TEXT = COMPARISONS | {"add", "concat"}
 
 def result_cell(emitter: Emitter, name: str, left: str, right: str) -> tuple[str, str]:
     """Return what both sides of a binary operation become, and the cells of its result."""
-    cell = most_general([left, right])
+    cell = common_type([left, right])
     if cell == "str":
         if name not in TEXT:
             emitter.fail(f"there is no {name} of strings")
@@ -103,7 +103,7 @@ def choose(emitter: Emitter, condition: Value, then: Value, otherwise: Value) ->
         if value.type.data == "matrix":
             emitter.equal(value.type.rows, condition.type.rows, "?: of other numbers of rows")
             emitter.equal(value.type.columns, condition.type.columns, "?: of other columns")
-    cell = most_general([then.type.cell, otherwise.type.cell])
+    cell = common_type([then.type.cell, otherwise.type.cell])
     return emitter.emit("choose", [condition, then, otherwise], condition.type.of(cell))
 
 
@@ -199,7 +199,7 @@ def _frame_to_matrix(emitter: Emitter, value: Value, cell: str | None) -> Value:
     if cell is None:
         if not type.schema:
             emitter.fail("the frame's types are not known: write as.matrix<f64>(...)")
-        cell = most_general(one for _, one in type.schema)
+        cell = common_type(one for _, one in type.schema)
     return emitter.emit("frame_to_matrix", [value], matrix(cell, type.rows, type.columns))
 
 

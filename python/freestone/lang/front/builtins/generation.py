@@ -7,7 +7,7 @@ import math
 from freestone.lang.front.builtins.table import builtin
 from freestone.lang.front.graph.emitter import Emitter
 from freestone.lang.front.graph.graph import Value
-from freestone.lang.front.types.types import Type, matrix, most_general
+from freestone.lang.front.types.types import Type, common_type, matrix
 
 
 @builtin("fill", "value numRows numCols")
@@ -70,7 +70,7 @@ def rand(
     seed: Value,
 ) -> Value:
     """Draw a matrix of random numbers."""
-    cell = most_general([emitter.number(low, "min").cell, emitter.number(high, "max").cell])
+    cell = common_type([emitter.number(low, "min").cell, emitter.number(high, "max").cell])
     for value, what in ((sparsity, "sparsity"), (seed, "seed")):
         emitter.number(value, what)
     share = sparsity.const
@@ -99,7 +99,7 @@ def seq(emitter: Emitter, begin: Value, end: Value, step: Value | None = None) -
     values = [begin, end, one if step is None else step]
     for value in values:
         emitter.number(value, "an end or the increment of seq")
-    cell = most_general(value.type.cell for value in values)
+    cell = common_type(value.type.cell for value in values)
     return emitter.emit("seq", values, matrix(cell, _length(emitter, values), 1))
 
 

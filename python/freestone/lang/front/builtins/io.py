@@ -10,7 +10,7 @@ from freestone.lang.front.builtins.table import builtin
 from freestone.lang.front.graph.emitter import Emitter
 from freestone.lang.front.graph.graph import Value
 from freestone.lang.front.parse.source import failure
-from freestone.lang.front.types.types import NOTHING, Type, matrix, most_general, scalar
+from freestone.lang.front.types.types import NOTHING, Type, common_type, matrix, scalar
 
 
 @builtin("print", "arg newline? err?")
@@ -54,7 +54,7 @@ def read_matrix(emitter: Emitter, file: Value) -> Value:
     type = _described(emitter, file)
     if type.data == "frame":
         cells = [cell for _, cell in type.schema or ()]
-        type = matrix(most_general(cells), type.rows, type.columns)
+        type = matrix(common_type(cells), type.rows, type.columns)
     return emitter.emit("read", [file], type)
 
 

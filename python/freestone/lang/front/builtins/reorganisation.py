@@ -9,7 +9,7 @@ from freestone.lang.front.builtins.generation import unique_labels
 from freestone.lang.front.builtins.table import builtin
 from freestone.lang.front.graph.emitter import Emitter
 from freestone.lang.front.graph.graph import Value
-from freestone.lang.front.types.types import Type, matrix, most_general
+from freestone.lang.front.types.types import Type, common_type, matrix
 
 
 @builtin("reshape", "arg numRows numCols")
@@ -71,7 +71,7 @@ def _pair(emitter: Emitter, name: str, left: Value, right: Value) -> tuple[Value
         emitter.fail(f"{name} takes two matrices or two frames, not a {one} and a {other}")
     if one.data == "frame":
         return left, right
-    cell = most_general([one.cell, other.cell])
+    cell = common_type([one.cell, other.cell])
     return emitter.cast(left, cell), emitter.cast(right, cell)
 
 

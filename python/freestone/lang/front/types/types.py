@@ -48,12 +48,12 @@ SIZES = dict(zip(CELLS, (1, 1, 1, 4, 4, 8, 8, 8, 4, 8, 64), strict=True))
 """Bytes of a cell; of a string, a guess."""
 
 
-def most_general(cells: Iterable[str]) -> str:
+def common_type(cells: Iterable[str]) -> str:
     """Return the most general of some cell types.
 
     Examples
     --------
-    >>> most_general(["si64", "f32", "bool"])
+    >>> common_type(["si64", "f32", "bool"])
     'f32'
     """
     return max(cells, key=CELLS.index)

@@ -23,7 +23,7 @@ from freestone.lang.front.file_types import describe, holds_entries, widened, wi
 from freestone.lang.front.graph.graph import Op
 from freestone.lang.front.parse.source import Location, failure
 from freestone.lang.front.types.dtypes import cell_of
-from freestone.lang.front.types.types import DTYPES, SIZES, Type, most_general
+from freestone.lang.front.types.types import DTYPES, SIZES, Type, common_type
 from freestone.lang.run.distributed.split import Split, as_dense
 from freestone.lang.run.distributed.tables import Schema, SplitFrame, frame_of, have_polars, type_of
 from freestone.lang.run.kernels.elementwise import converted
@@ -110,7 +110,7 @@ def _holds(cell: str, dataset: Dataset) -> bool:
     """Tell whether cells of a type hold what a file holds, as the script was compiled for it."""
     if dataset.kind == "frame":
         return True
-    return most_general([cell, cell_of(widened(dataset.dtype))]) == cell
+    return common_type([cell, cell_of(widened(dataset.dtype))]) == cell
 
 
 def _nbytes(dataset: Dataset, type: Type) -> int:

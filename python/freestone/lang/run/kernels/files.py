@@ -8,7 +8,7 @@ from typing import Any
 from freestone.errors import FreestoneError
 from freestone.lang.front.file_types import describe, holds_entries, widened
 from freestone.lang.front.graph.graph import Op
-from freestone.lang.front.types.types import DTYPES, Type, matrix, most_general
+from freestone.lang.front.types.types import DTYPES, Type, common_type, matrix
 
 
 def read(run: Any, op: Op, path: str) -> Any:
@@ -43,7 +43,7 @@ def check_planned(path: str, stored: Type, wanted: Type) -> None:
     if wanted.data == "frame":
         fits = fits and stored.schema in (None, wanted.schema)
     else:
-        fits = fits and most_general([wanted.cell, *cells]) == wanted.cell
+        fits = fits and common_type([wanted.cell, *cells]) == wanted.cell
     if not fits:
         problem = f"{path} is a {stored} now, and was a {wanted} when the script was compiled"
         raise ValueError(f"{problem}: write what is read to a file of its own")

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from freestone.lang.front.types.types import DTYPES, most_general
+from freestone.lang.front.types.types import DTYPES, common_type
 
 Array = np.ndarray[Any, Any]
 
@@ -55,7 +55,7 @@ class Frame:
 
     def matrix(self, cell: str | None = None) -> Array:
         """Return all cells as a matrix."""
-        cell = cell or most_general(self.cells)
+        cell = cell or common_type(self.cells)
         out = np.empty(self.shape, DTYPES[cell])
         for at, column in enumerate(self.columns):
             out[:, at] = column
