@@ -16,7 +16,7 @@ from examples.insitu.settings import Outcome, Part, Settings, joined
 from examples.insitu.writer import Writer
 from freestone import events as ev
 
-__all__ = ["Analytics", "main", "run"]
+__all__ = ["Analytics", "main", "main_alone", "run"]
 
 
 class Analytics:
@@ -142,6 +142,13 @@ def main(rank: ev.Rank, settings: Settings) -> Part | None:
         return analyse(rank, settings)
     compute(rank, settings)
     return None
+
+
+def main_alone(rank: ev.Rank, settings: Settings) -> Part:
+    """Be an analytics rank of a run that computational ranks attach to."""
+    if rank.size != settings.analytics:
+        raise ValueError(f"{settings.analytics} analytics ranks: there are {rank.size}")
+    return analyse(rank, settings)
 
 
 def run(settings: Settings, *, threads: bool = False, workers: int = 1) -> Outcome:

@@ -11,23 +11,30 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 import numpy as np
 
 from examples import launched
-from examples.insitu import analytics, bespoke, mpiexec, sequential
+from examples.insitu import analytics, bespoke, bridged, model, mpiexec, sequential, shallow_water
 from examples.insitu.settings import FIELDS, FORMATS, Outcome, Settings
 
-WAYS = ("events", "monc", "tuned")
+WAYS = ("events", "bridge", "monc", "tuned")
 
 
 def carry_out(settings: Settings, way: str) -> Outcome:
     """Run the pipeline on events, or by hand, as it is in MONC or tuned."""
     if way == "events":
         return analytics.run(settings)
+    if way == "bridge":
+        return bridged.run(settings)
     return mpiexec.run(settings, way) if launched.is_here() else bespoke.run(settings, way)
 
 
 def main() -> None:
     """Run, and compare with a sequential computation."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--way", choices=WAYS, default="events", help="events, or by hand")
+    parser.add_argument(
+        "--way",
+        choices=WAYS,
+        default="events",
+        help="events, a model outside of them, or by hand",
+    )
     parser.add_argument("--analytics", type=int, default=2, help="analytics ranks, 2")
     parser.add_argument("--models", type=int, default=1, help="computational ranks for each, 1")
     parser.add_argument("--steps", type=int, default=200, help="time steps, 200")
@@ -47,7 +54,9 @@ def main() -> None:
     latencies = np.percentile(outcome.latencies_s, [50, 99]) * 1e3
     print(f"{settings.items:,} items of {len(FIELDS)} fields: {rate:,.0f} a second")
     print(f"latency: {latencies[0]:.2f} ms in the median, {latencies[1]:.2f} ms for 99 of 100")
-    print(f"as a sequential computation has it: {sequential.agree(outcome.results, settings)}")
+    block = shallow_water.block if way == "bridge" else model.block
+    agree = sequential.agree(outcome.results, settings, block)
+    print(f"as a sequential computation has it: {agree}")
 
 
 if __name__ == "__main__":

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
+from numpy.typing import NDArray
 
 from examples.insitu.items import merge, partials, summary
 from examples.insitu.model import block
@@ -11,8 +14,11 @@ from examples.insitu.settings import FIELDS, Results, Settings
 __all__ = ["agree", "expected"]
 
 
-def expected(settings: Settings) -> Results:
-    """Compute the diagnostics of every step and field."""
+Block = Callable[[Settings, int, int, int], NDArray[np.float64]]
+
+
+def expected(settings: Settings, block: Block = block) -> Results:
+    """Compute the diagnostics of every step and field of a model's blocks."""
     found: Results = {}
     for step in range(settings.steps):
         there = [m for m in range(settings.members) if step in settings.steps_of(m)]
@@ -25,9 +31,9 @@ def expected(settings: Settings) -> Results:
     return found
 
 
-def agree(found: Results, settings: Settings) -> bool:
+def agree(found: Results, settings: Settings, block: Block = block) -> bool:
     """Tell whether results are those that are expected, but for rounding."""
-    wanted = expected(settings)
+    wanted = expected(settings, block)
     if found.keys() != wanted.keys():
         return False
     keys = list(wanted)

@@ -21,3 +21,20 @@ def apart(
     words = [sys.executable, str(path), str(folder)]
     mpiexec_well(ranks, *words, before=before, timeout_s=timeout_s)
     return "".join(file.read_text() for file in folder.glob("*.txt"))
+
+
+# MPICH's mpiexec ends the survivors of a process that ends without MPI_Finalize, as soon as it sees
+# that: each process has a shell around it that stays until all have ended.
+OUTLIVING = """
+folder=$1 ranks=$2; shift 2
+"$@"
+: > "$folder/$PMI_RANK"
+until [ "$(ls "$folder" | wc -l)" -ge "$ranks" ]; do sleep 0.05; done
+exit 1
+"""
+
+
+def outliving(folder: Path, ranks: int) -> list[str]:
+    """Return what makes mpiexec let ranks that outlive another one end by themselves."""
+    folder.mkdir()
+    return ["sh", "-c", OUTLIVING, "sh", str(folder), str(ranks)]

@@ -87,6 +87,7 @@ def test_graph500_in_rust(processors: str) -> None:
 SCRIPTS = {
     "graph500": ["examples/graph500/main.py", "--scale", "8", "--roots", "4"],
     "insitu": ["examples/insitu/main.py", "--steps", "12", "--interval", "5"],
+    "insitu-bridge": ["examples/insitu/main.py", "--steps", "12", "--way", "bridge"],
     "insitu-monc": ["examples/insitu/main.py", "--steps", "12", "--way", "monc"],
     "insitu-tuned": ["examples/insitu/main.py", "--steps", "12", "--way", "tuned"],
     "joining": ["examples/joining/main.py", "--limit", "100000"],

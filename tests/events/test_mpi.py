@@ -140,7 +140,7 @@ from freestone import events as ev
 try:
     ev.run(print)
 except OSError as error:
-    print("MPI_THREAD_MULTIPLE" in str(error))
+    print("MPI_THREAD_FUNNELED" in str(error))
 """
 
 
@@ -237,3 +237,35 @@ print(ev.run(main))
 
 def test_without_mpi4py_the_standard_interface_is_loaded(tmp_path: Path) -> None:
     assert printed(3, tmp_path, ALONE) == ["[3, 3, 3]"] * 3
+
+
+SERIALIZED = """
+import mpi4py
+mpi4py.rc.thread_level = "serialized"
+from mpi4py import MPI
+from freestone import events as ev
+from freestone.errors.events import LockNotHeldError
+from freestone import _native
+
+assert MPI.Query_thread() == MPI.THREAD_SERIALIZED
+comm = MPI.COMM_WORLD
+
+def main(rank):
+    total = 0
+    for value in range(50):
+        rank.fire((rank.id + 1) % rank.size, "token", value)
+        with ev.hold_mpi():
+            total += comm.allreduce(value)
+        total += rank.wait([(ev.ANY, "token")])[0].data
+    try:
+        _native.events.release_mpi()
+    except LockNotHeldError as error:
+        return total, "MPI" in str(error)
+
+print(ev.run(main))
+"""
+
+
+def test_a_program_holds_mpi_around_its_own_calls(tmp_path: Path) -> None:
+    total = sum(3 * value for value in range(50))
+    assert printed(2, tmp_path, SERIALIZED) == [str([(total, True)] * 2)] * 2

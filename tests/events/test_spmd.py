@@ -112,7 +112,7 @@ def test_a_rank_that_computes_ends_with_the_others(
     match: str,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr("freestone.events.grace.GRACE_S", 0.1)
+    monkeypatch.setenv("FREESTONE_EVENTS_GRACE_S", "0.1")
     with fs.Cluster(workers=2) as cluster:
         if transport == "tcp":
             use_tcp(monkeypatch)

@@ -27,6 +27,8 @@ module freestone_events
     integer(c_int) :: type
     integer(c_int) :: source
     type(c_ptr) :: id
+    type(c_ptr) :: shape
+    integer(c_int) :: ndims
   end type
 
   ! An event that a task needs, made by fse_on.
@@ -76,7 +78,8 @@ module freestone_events
   end type
 
   ! Fires nothing, or a value of a type in the table of the documentation, or an array of them of any
-  ! rank, which is contiguous; the target is a rank, FSE_SELF, FSE_ALL, or an array of ranks:
+  ! rank, whose shape it keeps; of a section that is not contiguous the compiler makes a copy, which is
+  ! what is fired. The target is a rank, FSE_SELF, FSE_ALL, or an array of ranks:
   ! fse_fire(to, id, [values]). That the event is persistent has to be named:
   ! fse_fire(to, id, persistent=.true.).
   interface fse_fire
@@ -84,9 +87,9 @@ module freestone_events
         fire_double, fire_complex, fire_dcomplex, fire_bool, fire_logical, fire_text
   end interface
 
-  ! Copies what an event carries to a variable, or to an array of any rank with as many elements:
-  ! call fse_value(event, number). An event with another type, or with more or fewer elements, ends the
-  ! program. Text is an allocatable character(len=:).
+  ! Copies what an event carries to a variable, or to an array of any rank: call fse_value(event,
+  ! number). An event with another type, with more or fewer elements, or of the same rank with other
+  ! extents, ends the program. A section that is not contiguous is filled, too. Text is an allocatable character(len=:).
   interface fse_value
     module procedure value_int8, value_int16, value_int, value_long, value_float, value_double, &
         value_complex, value_dcomplex, value_bool, value_logical, value_text
@@ -105,7 +108,8 @@ module freestone_events
 
   public :: fse_init, fse_finalise, fse_rank, fse_ranks, fse_has_joined, fse_error, fse_on, &
       fse_submit, fse_fire, fse_fire_address, fse_wait, fse_retrieve_any, fse_free, fse_value, &
-      fse_values, fse_id, fse_find, &
+      fse_values, fse_shape, fse_id, fse_find, &
+      fse_init_comm, fse_attach, fse_detach, fse_progress, &
       fse_lock, fse_try_lock, fse_holds_lock, fse_unlock, fse_hold_mpi, &
       fse_release_mpi, fse_report, fse_workers, &
       fse_busy_workers, fse_worker, fse_core, fse_get_statistics, fse_is_submitted, fse_remove, fse_after, fse_every, &
@@ -118,6 +122,35 @@ module freestone_events
     end function
     integer(c_int) function fse_finalise() bind(c)
       import :: c_int
+    end function
+    integer(c_int) function c_init_f(config, comm) bind(c, name="fse_init_f")
+      import :: c_int, c_ptr
+      type(c_ptr), value :: config
+      integer(c_int), value :: comm
+    end function
+    integer(c_int) function c_attach() bind(c, name="fse_attach")
+      import :: c_int
+    end function
+    integer(c_int) function c_attach_f(comm) bind(c, name="fse_attach_f")
+      import :: c_int
+      integer(c_int), value :: comm
+    end function
+    integer(c_int) function fse_detach() bind(c)
+      import :: c_int
+    end function
+    integer(c_int) function fse_progress() bind(c)
+      import :: c_int
+    end function
+    integer(c_int) function c_fire_array(data, kind, ndims, extents, targets, ntargets, id, flags) &
+        bind(c, name="fse_fire_array_f")
+      import :: c_int, c_ptr, c_size_t, c_char
+      type(c_ptr), value :: data
+      integer(c_int), value :: kind, ndims
+      integer(c_size_t), intent(in) :: extents(*)
+      integer(c_int), intent(in) :: targets(*)
+      integer(c_size_t), value :: ntargets
+      character(kind=c_char), intent(in) :: id(*)
+      integer(c_int), value :: flags
     end function
     integer(c_int) function fse_rank() bind(c)
       import :: c_int
@@ -285,6 +318,37 @@ contains
     given = c_null_ptr
     if (present(config)) given = c_loc(config)
     fse_init = c_init(given)
+  end function
+
+  ! On the ranks of a communicator: an integer, or the MPI_VAL of a type(MPI_Comm).
+  integer function fse_init_comm(comm, config)
+    integer, intent(in) :: comm
+    type(fse_config), intent(in), target, optional :: config
+    type(c_ptr) :: given
+    given = c_null_ptr
+    if (present(config)) given = c_loc(config)
+    fse_init_comm = c_init_f(given, comm)
+  end function
+
+  ! Takes part in a run from outside, as a process of a communicator, or of all that mpiexec started.
+  integer function fse_attach(comm)
+    integer, intent(in), optional :: comm
+    if (present(comm)) then
+      fse_attach = c_attach_f(comm)
+    else
+      fse_attach = c_attach()
+    end if
+  end function
+
+  ! The extents of what an event carries, as Fortran has them: none for a single value. An array of
+  ! C's, or of Python's with its last index running fastest, has them the other way round.
+  function fse_shape(event) result(extents)
+    type(fse_event), intent(in) :: event
+    integer :: extents(event%ndims)
+    integer(c_size_t), pointer :: found(:)
+    if (event%ndims == 0) return
+    call c_f_pointer(event%shape, found, [event%ndims])
+    extents = int(found(event%ndims:1:-1))
   end function
 
   ! What the last call of this thread that failed has to say.
@@ -471,7 +535,7 @@ contains
     type(by_name), intent(in), optional :: named
     logical, intent(in), optional :: persistent
     if (present(named)) continue
-    fire_nothing = fire(c_null_ptr, FSE_NONE, 0_c_size_t, to, id, persistent)
+    fire_nothing = fire(c_null_ptr, FSE_NONE, [0_c_size_t], to, id, persistent)
   end function
 
   integer function fire_int8(to, id, values, persistent)
@@ -479,7 +543,7 @@ contains
     character(len=*), intent(in) :: id
     integer(c_int8_t), intent(in), target, contiguous :: values(..)
     logical, intent(in), optional :: persistent
-    fire_int8 = fire(c_loc(values), FSE_INT8, size(values, kind=c_size_t), to, id, persistent)
+    fire_int8 = fire(c_loc(values), FSE_INT8, shape(values, kind=c_size_t), to, id, persistent)
   end function
 
   subroutine value_int8(event, values)
@@ -487,7 +551,7 @@ contains
     integer(c_int8_t), intent(inout), target, contiguous :: values(..)
     integer(c_int8_t), pointer :: found(:), into(:)
     call values_int8(event, found)
-    call expect_count(event, size(values, kind=c_size_t))
+    call expect_shape(event, shape(values, kind=c_size_t))
     call c_f_pointer(c_loc(values), into, [size(values)])
     into = found
   end subroutine
@@ -504,7 +568,7 @@ contains
     character(len=*), intent(in) :: id
     integer(c_int16_t), intent(in), target, contiguous :: values(..)
     logical, intent(in), optional :: persistent
-    fire_int16 = fire(c_loc(values), FSE_INT16, size(values, kind=c_size_t), to, id, persistent)
+    fire_int16 = fire(c_loc(values), FSE_INT16, shape(values, kind=c_size_t), to, id, persistent)
   end function
 
   subroutine value_int16(event, values)
@@ -512,7 +576,7 @@ contains
     integer(c_int16_t), intent(inout), target, contiguous :: values(..)
     integer(c_int16_t), pointer :: found(:), into(:)
     call values_int16(event, found)
-    call expect_count(event, size(values, kind=c_size_t))
+    call expect_shape(event, shape(values, kind=c_size_t))
     call c_f_pointer(c_loc(values), into, [size(values)])
     into = found
   end subroutine
@@ -529,7 +593,7 @@ contains
     character(len=*), intent(in) :: id
     integer(c_int32_t), intent(in), target, contiguous :: values(..)
     logical, intent(in), optional :: persistent
-    fire_int = fire(c_loc(values), FSE_INT, size(values, kind=c_size_t), to, id, persistent)
+    fire_int = fire(c_loc(values), FSE_INT, shape(values, kind=c_size_t), to, id, persistent)
   end function
 
   subroutine value_int(event, values)
@@ -537,7 +601,7 @@ contains
     integer(c_int32_t), intent(inout), target, contiguous :: values(..)
     integer(c_int32_t), pointer :: found(:), into(:)
     call values_int(event, found)
-    call expect_count(event, size(values, kind=c_size_t))
+    call expect_shape(event, shape(values, kind=c_size_t))
     call c_f_pointer(c_loc(values), into, [size(values)])
     into = found
   end subroutine
@@ -554,7 +618,7 @@ contains
     character(len=*), intent(in) :: id
     integer(c_int64_t), intent(in), target, contiguous :: values(..)
     logical, intent(in), optional :: persistent
-    fire_long = fire(c_loc(values), FSE_LONG, size(values, kind=c_size_t), to, id, persistent)
+    fire_long = fire(c_loc(values), FSE_LONG, shape(values, kind=c_size_t), to, id, persistent)
   end function
 
   subroutine value_long(event, values)
@@ -562,7 +626,7 @@ contains
     integer(c_int64_t), intent(inout), target, contiguous :: values(..)
     integer(c_int64_t), pointer :: found(:), into(:)
     call values_long(event, found)
-    call expect_count(event, size(values, kind=c_size_t))
+    call expect_shape(event, shape(values, kind=c_size_t))
     call c_f_pointer(c_loc(values), into, [size(values)])
     into = found
   end subroutine
@@ -579,7 +643,7 @@ contains
     character(len=*), intent(in) :: id
     real(c_float), intent(in), target, contiguous :: values(..)
     logical, intent(in), optional :: persistent
-    fire_float = fire(c_loc(values), FSE_FLOAT, size(values, kind=c_size_t), to, id, persistent)
+    fire_float = fire(c_loc(values), FSE_FLOAT, shape(values, kind=c_size_t), to, id, persistent)
   end function
 
   subroutine value_float(event, values)
@@ -587,7 +651,7 @@ contains
     real(c_float), intent(inout), target, contiguous :: values(..)
     real(c_float), pointer :: found(:), into(:)
     call values_float(event, found)
-    call expect_count(event, size(values, kind=c_size_t))
+    call expect_shape(event, shape(values, kind=c_size_t))
     call c_f_pointer(c_loc(values), into, [size(values)])
     into = found
   end subroutine
@@ -604,7 +668,7 @@ contains
     character(len=*), intent(in) :: id
     real(c_double), intent(in), target, contiguous :: values(..)
     logical, intent(in), optional :: persistent
-    fire_double = fire(c_loc(values), FSE_DOUBLE, size(values, kind=c_size_t), to, id, persistent)
+    fire_double = fire(c_loc(values), FSE_DOUBLE, shape(values, kind=c_size_t), to, id, persistent)
   end function
 
   subroutine value_double(event, values)
@@ -612,7 +676,7 @@ contains
     real(c_double), intent(inout), target, contiguous :: values(..)
     real(c_double), pointer :: found(:), into(:)
     call values_double(event, found)
-    call expect_count(event, size(values, kind=c_size_t))
+    call expect_shape(event, shape(values, kind=c_size_t))
     call c_f_pointer(c_loc(values), into, [size(values)])
     into = found
   end subroutine
@@ -629,7 +693,7 @@ contains
     character(len=*), intent(in) :: id
     complex(c_float_complex), intent(in), target, contiguous :: values(..)
     logical, intent(in), optional :: persistent
-    fire_complex = fire(c_loc(values), FSE_COMPLEX_FLOAT, size(values, kind=c_size_t), to, id, persistent)
+    fire_complex = fire(c_loc(values), FSE_COMPLEX_FLOAT, shape(values, kind=c_size_t), to, id, persistent)
   end function
 
   subroutine value_complex(event, values)
@@ -637,7 +701,7 @@ contains
     complex(c_float_complex), intent(inout), target, contiguous :: values(..)
     complex(c_float_complex), pointer :: found(:), into(:)
     call values_complex(event, found)
-    call expect_count(event, size(values, kind=c_size_t))
+    call expect_shape(event, shape(values, kind=c_size_t))
     call c_f_pointer(c_loc(values), into, [size(values)])
     into = found
   end subroutine
@@ -654,7 +718,7 @@ contains
     character(len=*), intent(in) :: id
     complex(c_double_complex), intent(in), target, contiguous :: values(..)
     logical, intent(in), optional :: persistent
-    fire_dcomplex = fire(c_loc(values), FSE_COMPLEX_DOUBLE, size(values, kind=c_size_t), to, id, persistent)
+    fire_dcomplex = fire(c_loc(values), FSE_COMPLEX_DOUBLE, shape(values, kind=c_size_t), to, id, persistent)
   end function
 
   subroutine value_dcomplex(event, values)
@@ -662,7 +726,7 @@ contains
     complex(c_double_complex), intent(inout), target, contiguous :: values(..)
     complex(c_double_complex), pointer :: found(:), into(:)
     call values_dcomplex(event, found)
-    call expect_count(event, size(values, kind=c_size_t))
+    call expect_shape(event, shape(values, kind=c_size_t))
     call c_f_pointer(c_loc(values), into, [size(values)])
     into = found
   end subroutine
@@ -679,7 +743,7 @@ contains
     character(len=*), intent(in) :: id
     logical(c_bool), intent(in), target, contiguous :: values(..)
     logical, intent(in), optional :: persistent
-    fire_bool = fire(c_loc(values), FSE_BOOL, size(values, kind=c_size_t), to, id, persistent)
+    fire_bool = fire(c_loc(values), FSE_BOOL, shape(values, kind=c_size_t), to, id, persistent)
   end function
 
   subroutine value_bool(event, values)
@@ -687,7 +751,7 @@ contains
     logical(c_bool), intent(inout), target, contiguous :: values(..)
     logical(c_bool), pointer :: found(:), into(:)
     call values_bool(event, found)
-    call expect_count(event, size(values, kind=c_size_t))
+    call expect_shape(event, shape(values, kind=c_size_t))
     call c_f_pointer(c_loc(values), into, [size(values)])
     into = found
   end subroutine
@@ -705,8 +769,10 @@ contains
     logical, intent(in), target, contiguous :: values(..)
     logical, intent(in), optional :: persistent
     logical, pointer :: list(:)
+    logical(c_bool), allocatable, target :: flags(:)
     call c_f_pointer(c_loc(values), list, [size(values)])
-    fire_logical = fire_bool(to, id, logical(list, c_bool), persistent)
+    flags = logical(list, c_bool)
+    fire_logical = fire(c_loc(flags), FSE_BOOL, shape(values, kind=c_size_t), to, id, persistent)
   end function
 
   subroutine value_logical(event, values)
@@ -715,7 +781,7 @@ contains
     logical(c_bool), pointer :: found(:)
     logical, pointer :: into(:)
     call values_bool(event, found)
-    call expect_count(event, size(values, kind=c_size_t))
+    call expect_shape(event, shape(values, kind=c_size_t))
     call c_f_pointer(c_loc(values), into, [size(values)])
     into = found
   end subroutine
@@ -725,7 +791,7 @@ contains
     character(len=*), intent(in) :: id
     character(len=*), intent(in), target :: text
     logical, intent(in), optional :: persistent
-    fire_text = fire(c_loc(text), FSE_TEXT, len(text, kind=c_size_t), to, id, persistent)
+    fire_text = fire_list(c_loc(text), FSE_TEXT, len(text, kind=c_size_t), to, id, persistent)
   end function
 
   subroutine value_text(event, text)
@@ -752,23 +818,67 @@ contains
         ", and carries type " // trim(carried))
   end subroutine
 
-  subroutine expect_count(event, count)
+  ! An array has as many elements as the event, and the same extents, if it has as many of these.
+  subroutine expect_shape(event, extents)
     type(fse_event), intent(in) :: event
-    integer(c_size_t), intent(in) :: count
-    character(len=20) :: carried, wanted
-    if (event%count == count) return
-    write (carried, "(i0)") event%count
-    write (wanted, "(i0)") count
-    call stop_with("fse_value: the event '" // fse_id(event) // "' carries " // trim(carried) // &
-        " values, and the variable has " // trim(wanted) // "; see fse_values")
+    integer(c_size_t), intent(in) :: extents(:)
+    integer :: carried(event%ndims)
+    carried = fse_shape(event)
+    if (size(extents) == size(carried)) then
+      if (all(extents == carried)) then
+        if (event%count == product(extents)) return
+      end if
+    else if (event%count == product(extents)) then
+      return
+    end if
+    call stop_with("fse_value: the event '" // fse_id(event) // "' carries " // &
+        listed_extents(int(carried, c_size_t), event%count) // " values, and the variable has " // &
+        listed_extents(extents, product(extents)) // "; see fse_shape and fse_values")
   end subroutine
+
+  function listed_extents(extents, count) result(text)
+    integer(c_size_t), intent(in) :: extents(:), count
+    character(len=:), allocatable :: text
+    character(len=20) :: word
+    integer :: index
+    write (word, "(i0)") count
+    text = trim(word)
+    if (size(extents) < 2) return
+    text = ""
+    do index = 1, size(extents)
+      write (word, "(i0)") extents(index)
+      if (index > 1) text = text // " x "
+      text = text // trim(word)
+    end do
+  end function
 
   subroutine stop_with(text)
     character(len=*), intent(in) :: text
     error stop text
   end subroutine
 
-  integer function fire(data, kind, count, to, id, persistent)
+  ! A number, a list, or an array of a shape: an array of one element has one, too.
+  integer function fire(data, kind, extents, to, id, persistent)
+    type(c_ptr), intent(in) :: data
+    integer, intent(in) :: kind
+    integer(c_size_t), intent(in) :: extents(:)
+    integer, intent(in), target, contiguous :: to(..)
+    character(len=*), intent(in) :: id
+    logical, intent(in), optional :: persistent
+    integer, pointer :: targets(:)
+    integer :: flags
+    if (size(extents) == 0 .or. (size(extents) == 1 .and. product(extents) /= 1)) then
+      fire = fire_list(data, kind, product(extents), to, id, persistent)
+      return
+    end if
+    flags = 0
+    if (present(persistent)) flags = merge(FSE_PERSISTENT, 0, persistent)
+    call c_f_pointer(c_loc(to), targets, [size(to)])
+    fire = c_fire_array(data, kind, size(extents), extents, targets, &
+        size(targets, kind=c_size_t), trim(id) // c_null_char, flags)
+  end function
+
+  integer function fire_list(data, kind, count, to, id, persistent)
     type(c_ptr), intent(in) :: data
     integer, intent(in) :: kind
     integer(c_size_t), intent(in) :: count
@@ -781,14 +891,14 @@ contains
     if (present(persistent)) flags = merge(FSE_PERSISTENT, 0, persistent)
     call c_f_pointer(c_loc(to), targets, [size(to)])
     if (size(targets) > 1 .and. flags == 0) then
-      fire = c_fire_group(data, kind, count, targets, size(targets, kind=c_size_t), &
+      fire_list = c_fire_group(data, kind, count, targets, size(targets, kind=c_size_t), &
           trim(id) // c_null_char)
       return
     end if
-    fire = FSE_OK
+    fire_list = FSE_OK
     do index = 1, size(targets)
-      if (fire == FSE_OK) &
-          fire = c_fire(data, kind, count, targets(index), trim(id) // c_null_char, flags)
+      if (fire_list == FSE_OK) &
+          fire_list = c_fire(data, kind, count, targets(index), trim(id) // c_null_char, flags)
     end do
   end function
 

@@ -22,7 +22,7 @@
 extern "C" {
 #endif
 
-#define FSE_VERSION 3
+#define FSE_VERSION 4
 
 /* Sources and targets besides the numbers of ranks. */
 enum {
@@ -88,6 +88,8 @@ typedef struct fse_event {
   int type;         /* FSE_INT, ... */
   int source;       /* the rank that fired it */
   const char *id;   /* its identifier */
+  const size_t *shape; /* the extents of an array, the one that runs fastest last */
+  int ndims;           /* how many: 0 for a single value */
 } fse_event;
 
 /* What a task is. Its events, and all they point to, are gone when it returns. */
@@ -105,7 +107,8 @@ typedef struct fse_config {
   int workers;         /* FREESTONE_EVENTS_WORKERS; tasks that run at the same time; as many as the
                           rank has cores: those to which a launcher has bound it, or else its
                           part of those of its machine */
-  int progress_thread; /* FREESTONE_EVENTS_PROGRESS=thread; 1: a thread of its own receives */
+  int progress_thread; /* FREESTONE_EVENTS_PROGRESS=thread, program; 1: a thread of its own receives;
+                          2: the program, while it waits and when it calls fse_progress */
   int spin_us;         /* FREESTONE_EVENTS_SPIN_US; looks for work so long before it sleeps; 50,
                           or none if there are more ranks than processors. -1: none */
   size_t arena;        /* FREESTONE_EVENTS_ARENA; bytes of large events on their way; 1 GiB */
@@ -121,8 +124,9 @@ typedef struct fse_config {
 /* Begins the run. NULL is all defaults. Without mpiexec this process becomes the one that watches,
  * and its ranks are copies of it that go on from here: call it first, before any thread is started.
  * Under mpiexec MPI is shared with the program: if it is initialised, it must be with
- * MPI_THREAD_MULTIPLE, or with MPI_THREAD_SERIALIZED if the program holds MPI around its own calls
- * (fse_hold_mpi), and the program finalises it; else this call and fse_finalise do. */
+ * MPI_THREAD_MULTIPLE, with MPI_THREAD_SERIALIZED if the program holds MPI around its own calls
+ * (fse_hold_mpi), or with MPI_THREAD_FUNNELED if it calls fse_progress often; and the program finalises
+ * it. Else this call and fse_finalise do. */
 int fse_init(const fse_config *config);
 
 /* Begins the run on the ranks of a communicator of MPI's, where only some of those that mpiexec
@@ -130,6 +134,23 @@ int fse_init(const fse_config *config);
  * other. It is duplicated: the program may free it. */
 int fse_init_on(const fse_config *config, uintptr_t comm);
 #define fse_init_comm(config, comm) fse_init_on((config), (uintptr_t)(comm))
+
+/* Takes in what has arrived, sends what waits, and returns how much that was. Needed where MPI is
+ * initialised with MPI_THREAD_FUNNELED: the thread that initialised it is the only one that may call
+ * MPI, so events come and go when it calls this or waits (fse_wait, fse_drain, fse_finalise); tasks
+ * still run in threads of their own. No harm anywhere else. */
+int fse_progress(void);
+
+/* Takes part in a run from outside: a process that is no rank, has no tasks and no threads, but fires
+ * events at ranks and receives those that are fired at it. All processes of a communicator call
+ * this or fse_init_on, or, of all that mpiexec started, this or fse_init; its number, fse_rank, follows
+ * those of the ranks. MPI may be initialised with any thread level. Possible are fse_fire and its like,
+ * fse_wait, fse_retrieve_any, fse_free and fse_find, in one thread: events come and go in these calls.
+ * The run goes on until all of these processes have called fse_detach. */
+int fse_attach(void);
+int fse_attach_on(uintptr_t comm);
+#define fse_attach_comm(comm) fse_attach_on((uintptr_t)(comm))
+int fse_detach(void);
 
 /* Keeps events out of MPI, for calls of the program's own, in any of its threads: needed between
  * fse_init and fse_finalise where MPI is initialised with MPI_THREAD_SERIALIZED, and no harm else. Who
@@ -204,6 +225,11 @@ int fse_fire_flags(const void *data, int type, size_t count, int target, const c
                    unsigned flags);
 int fse_fire(const void *data, int type, size_t count, int target, const char *id);
 int fse_fire_persistent(const void *data, int type, size_t count, int target, const char *id);
+
+/* The same for an array of ndims dimensions, 15 at most, whose last index runs fastest: it comes with
+ * its shape. flags: 0 or FSE_PERSISTENT. */
+int fse_fire_array(const void *data, int type, int ndims, const size_t *shape, int target,
+                   const char *id, unsigned flags);
 
 /* The same for several ranks. */
 int fse_fire_group(const void *data, int type, size_t count, const int *targets, size_t ntargets,

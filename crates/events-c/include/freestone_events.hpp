@@ -140,6 +140,11 @@ public:
   int type() const noexcept { return view_->type; }
   bool empty() const noexcept { return view_->count == 0; }
 
+  // The extents of an array, the one that runs fastest last; none for a single value.
+  span<const std::size_t> shape() const noexcept {
+    return {view_->shape, static_cast<std::size_t>(view_->ndims)};
+  }
+
   // What it carries: one T. Throws if it carries something else.
   template <class T> T value() const {
     if constexpr (detail::has_codec<T>::value) {
@@ -478,6 +483,17 @@ void fire(int target, const std::string &id, const T &value, lasting how = lasti
   }
 }
 
+// Fires an array of numbers with its shape; its last index runs fastest.
+template <class T>
+void fire_array(int target, const std::string &id, const T *data,
+                const std::vector<std::size_t> &shape, lasting how = lasting::once) {
+  constexpr int type = detail::type_of<T>();
+  static_assert(type != FSE_BYTE || sizeof(T) == 1, "arrays with a shape are of numbers");
+  unsigned flags = detail::flag(FSE_PERSISTENT, how == lasting::persistent);
+  detail::checked(fse_fire_array(data, type, static_cast<int>(shape.size()), shape.data(), target,
+                                 id.c_str(), flags));
+}
+
 // Fires an object at this rank by its address.
 template <class T> void fire_object(const std::string &id, T &object) {
   detail::checked(fse_fire_address(&object, id.c_str()));
@@ -506,6 +522,17 @@ inline bool is_submitted(const std::string &name) {
   return detail::checked(fse_is_submitted(name.c_str())) > 0;
 }
 inline int remove(const std::string &name) { return detail::checked(fse_remove(name.c_str())); }
+
+// A part in a run from outside, for as long as it lives: fse_attach and fse_detach. fire, wait and
+// retrieve_any are possible meanwhile.
+class bridge {
+public:
+  bridge() { detail::checked(fse_attach()); }
+  explicit bridge(std::uintptr_t comm) { detail::checked(fse_attach_on(comm)); }
+  bridge(const bridge &) = delete;
+  bridge &operator=(const bridge &) = delete;
+  ~bridge() { fse_detach(); }
+};
 
 // The run: it begins with the object, and finish() waits for its end. A program that leaves the block
 // by an exception ends the run on all ranks.

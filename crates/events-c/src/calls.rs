@@ -1,11 +1,12 @@
 //! Firing events.
 
+use crate::arrays::{self, MAX_DIMS, Order};
 use crate::error::{Refused, answer};
 use crate::recording;
-use crate::runtime::rank;
+use crate::runtime::{Part, part, rank};
 use crate::views::{Address, Addresses};
 use crate::words::{self, ADDRESS, size_of_type};
-use freestone_events::{EventId, EventsError, Failure, Lasting, Payload, Rank, Target};
+use freestone_events::{EventId, EventsError, Failure, Lasting, Payload, Target};
 use std::ffi::{c_char, c_int, c_uint, c_void};
 use std::sync::Arc;
 
@@ -56,14 +57,95 @@ pub unsafe extern "C" fn fse_fire_flags(
 ) -> c_int {
     let fire = || -> Result<c_int, Refused> {
         let lasting = lasting(flags)?;
-        let rank = rank()?;
+        let part = part()?;
         // SAFETY: as the caller says.
         let ((kind, bytes), id) = unsafe { (bytes_of(data, kind, count)?, words::id(id)?) };
-        let target = words::target(rank, target)?;
-        fire_at(rank, &target, &id, lasting, (kind, bytes))?;
+        let target = words::target(part.numbers(), target)?;
+        fire_at(part, &target, &id, lasting, (kind, &[bytes]))?;
         Ok(0)
     };
     answer(fire())
+}
+
+/// Fires an array of a shape, lasting as `flags` say.
+///
+/// # Safety
+/// `data` points to as many elements of the type as `shape` says, which has `ndims` numbers; `id` ends
+/// with a zero byte.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn fse_fire_array(
+    data: *const c_void,
+    kind: c_int,
+    ndims: c_int,
+    shape: *const usize,
+    target: c_int,
+    id: *const c_char,
+    flags: c_uint,
+) -> c_int {
+    let target = |part: Part| words::target(part.numbers(), target);
+    // SAFETY: as the caller says.
+    answer(unsafe { fire_array((data, kind), (ndims, shape, Order::RowMajor), target, id, flags) })
+}
+
+/// The same for an array of Fortran's, at several ranks.
+///
+/// # Safety
+/// As for [`fse_fire_array`]; `targets` points to `ntargets` numbers.
+#[unsafe(no_mangle)]
+#[allow(clippy::too_many_arguments)] // as the header has them
+pub unsafe extern "C" fn fse_fire_array_f(
+    data: *const c_void,
+    kind: c_int,
+    ndims: c_int,
+    shape: *const usize,
+    targets: *const c_int,
+    ntargets: usize,
+    id: *const c_char,
+    flags: c_uint,
+) -> c_int {
+    let target = |part: Part| {
+        // SAFETY: as the caller says.
+        let targets = unsafe { std::slice::from_raw_parts(targets, ntargets) };
+        if let [one] = targets {
+            return words::target(part.numbers(), *one);
+        }
+        let group = targets.iter().map(|&one| words::rank_of(part.numbers(), one));
+        group.collect::<Result<_, _>>().map(Target::Group)
+    };
+    let order = Order::ColumnMajor;
+    // SAFETY: as the caller says.
+    answer(unsafe { fire_array((data, kind), (ndims, shape, order), target, id, flags) })
+}
+
+unsafe fn fire_array(
+    (data, kind): (*const c_void, c_int),
+    (ndims, shape, order): (c_int, *const usize, Order),
+    target: impl FnOnce(Part) -> Result<Target, Refused>,
+    id: *const c_char,
+    flags: c_uint,
+) -> Result<c_int, Refused> {
+    let lasting = lasting(flags)?;
+    let part = part()?;
+    let ndims = usize::try_from(ndims).ok().filter(|&ndims| (1..=MAX_DIMS).contains(&ndims));
+    let Some(ndims) = ndims.filter(|_| !shape.is_null()) else {
+        return Err(Refused::bad_call(format!(
+            "an array has 1 to {MAX_DIMS} dimensions, and a shape with as many numbers"
+        )));
+    };
+    // SAFETY: as the caller says.
+    let shape = unsafe { std::slice::from_raw_parts(shape, ndims) };
+    let count = shape.iter().try_fold(1_usize, |count, &extent| count.checked_mul(extent));
+    let count = count.ok_or_else(|| {
+        Refused::bad_call(format!("an array of the shape {shape:?} has too many elements"))
+    })?;
+    // SAFETY: as the caller says.
+    let ((kind, bytes), id) = unsafe { (bytes_of(data, kind, count)?, words::id(id)?) };
+    let head = arrays::head(kind, order, shape).ok_or_else(|| {
+        Refused::bad_call(format!("arrays of type {kind} have no shape; fire it by fse_fire"))
+    })?;
+    let target = target(part)?;
+    fire_at(part, &target, &id, lasting, (arrays::ARRAY, &[&head[..], bytes]))?;
+    Ok(0)
 }
 
 /// Fires an event.
@@ -112,7 +194,7 @@ pub unsafe extern "C" fn fse_fire_group(
     id: *const c_char,
 ) -> c_int {
     let fire = || -> Result<c_int, Refused> {
-        let rank = rank()?;
+        let part = part()?;
         // SAFETY: as the caller says.
         let ((kind, bytes), id) = unsafe { (bytes_of(data, kind, count)?, words::id(id)?) };
         if targets.is_null() && ntargets > 0 {
@@ -123,8 +205,9 @@ pub unsafe extern "C" fn fse_fire_group(
             // SAFETY: as the caller says.
             _ => unsafe { std::slice::from_raw_parts(targets, ntargets) },
         };
-        let group: Result<_, _> = targets.iter().map(|&one| words::rank_of(rank, one)).collect();
-        fire_at(rank, &Target::Group(group?), &id, Lasting::Once, (kind, bytes))?;
+        let group: Result<_, _> =
+            targets.iter().map(|&one| words::rank_of(part.numbers(), one)).collect();
+        fire_at(part, &Target::Group(group?), &id, Lasting::Once, (kind, &[bytes]))?;
         Ok(0)
     };
     answer(fire())
@@ -181,14 +264,19 @@ unsafe fn fire_value(payload: Payload, id: *const c_char, flags: c_uint) -> Resu
 }
 
 fn fire_at(
-    rank: &Rank,
+    part: Part,
     target: &Target,
     id: &EventId,
     lasting: Lasting,
-    (kind, bytes): (u32, &[u8]),
+    (kind, parts): (u32, &[&[u8]]),
 ) -> Result<(), EventsError> {
-    let fire = || rank.fire(target, id, lasting, kind, &[bytes]);
-    recording::fires(id, target, rank.ranks(), fire)
+    match part {
+        Part::Rank(rank) => {
+            let fire = || rank.fire(target, id, lasting, kind, parts);
+            recording::fires(id, target, rank.ranks(), fire)
+        }
+        Part::Bridge(bridge) => bridge.fire(target, id, lasting, kind, parts),
+    }
 }
 
 fn lasting(flags: c_uint) -> Result<Lasting, Refused> {

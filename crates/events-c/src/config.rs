@@ -2,7 +2,7 @@
 
 use crate::error::Refused;
 use freestone_events::transport::mpi::MEET_TIMEOUT;
-use freestone_events::{Config, Progress};
+use freestone_events::{Config, Progress, limits};
 use std::ffi::c_int;
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
@@ -63,22 +63,31 @@ pub fn resolve(given: Given) -> Result<Settings, Refused> {
         (0, Some(other)) => return Err(bad("REPORT_MAPPING", other, "must be true or false")),
         (other, _) => return Err(bad("REPORT_MAPPING", other, "must be 0 or 1")),
     };
-    let has_thread = match (given.progress_thread, variable("PROGRESS").as_deref()) {
-        (0, None | Some("worker")) => false,
-        (0, Some("thread")) | (1, _) => true,
-        (0, Some(other)) => return Err(bad("PROGRESS", other, "must be worker or thread")),
-        (other, _) => return Err(bad("progress_thread", other, "must be 0 or 1")),
+    let progress = match (given.progress_thread, variable("PROGRESS").as_deref()) {
+        (0, None | Some("worker")) => Progress::IdleWorker,
+        (0, Some("thread")) | (1, _) => Progress::Thread,
+        (0, Some("program")) | (2, _) => Progress::Program,
+        (0, Some(other)) => {
+            return Err(bad("PROGRESS", other, "must be worker, thread or program"));
+        }
+        (other, _) => return Err(bad("progress_thread", other, "must be 0, 1 or 2")),
     };
     let arena = match given.arena {
-        0 => variable("ARENA").map_or(Ok(ARENA), |value| nbytes(&value))?,
+        0 => variable("ARENA").map_or(Ok(ARENA), |value| nbytes("ARENA", &value))?,
         arena => arena,
     };
+    let inbox = variable("INBOX").map(|value| nbytes("INBOX", &value)).transpose()?;
+    let backlog = at_least_one("BACKLOG", 0)?;
+    let usual = Config::default();
     let config = Config {
         workers: workers as usize,
-        progress: if has_thread { Progress::Thread } else { Progress::IdleWorker },
+        progress,
+        inbox: inbox.unwrap_or(usual.inbox),
+        backlog: backlog.map_or(usual.backlog, |backlog| backlog as usize),
         stuck: seconds("STUCK_S", given.stuck_s)?,
+        slow_task: seconds("SLOW_TASK_S", 0.0)?,
         send_timeout: seconds("SEND_TIMEOUT_S", given.send_timeout_s)?,
-        ..Config::default()
+        ..usual
     };
     let config = Config { spin: spin(given.spin_us, ranks)?.unwrap_or(config.spin), ..config };
     let meet_timeout = seconds("MEET_TIMEOUT_S", 0.0)?.unwrap_or(MEET_TIMEOUT);
@@ -130,17 +139,8 @@ fn at_least_one(name: &str, given: c_int) -> Result<Option<u32>, Refused> {
     if value == 0 { Err(bad(name, given, "must be at least 1")) } else { Ok(Some(value)) }
 }
 
-/// A number of bytes, as `1048576` or `1MiB`.
-fn nbytes(value: &str) -> Result<usize, Refused> {
-    let digits = value.trim_end_matches(|letter: char| letter.is_ascii_alphabetic());
-    let shift = match &value[digits.len()..] {
-        "" | "B" => 0,
-        "KiB" => 10,
-        "MiB" => 20,
-        "GiB" => 30,
-        _ => return Err(bad("ARENA", value, "must be bytes, as in 64MiB")),
-    };
-    number::<usize>("ARENA", digits.trim()).map(|number| number << shift)
+fn nbytes(name: &str, value: &str) -> Result<usize, Refused> {
+    limits::nbytes(value).ok_or_else(|| bad(name, value, "must be bytes, as in 64MiB"))
 }
 
 fn number<T: FromStr>(name: &str, value: &str) -> Result<T, Refused> {

@@ -5,7 +5,7 @@
 use crate::config::Settings;
 use crate::error::Refused;
 use crate::recording;
-use freestone_events::transport::mpi::{Handle, Mpi, World, gate};
+use freestone_events::transport::mpi::{Handle, Mpi, Role, World, gate};
 use freestone_events::transport::tcp::Invitation;
 use freestone_events::transport::{Layout, Node, Region, Transport, TransportError};
 use freestone_events::{cores, say};
@@ -65,7 +65,7 @@ fn world(comm: Option<Handle>, timeout: Duration) -> Result<Box<dyn Transport>, 
     // The header has calls for it.
     gate::offer();
     let begin = || {
-        let world = Arc::new(World::begin(&[], comm, timeout)?);
+        let world = Arc::new(World::begin(&[], comm, timeout, Role::Rank)?);
         let transport = Mpi::new(Arc::clone(&world))?;
         *WORLD.lock().unwrap_or_else(PoisonError::into_inner) = Some(world);
         Ok::<_, TransportError>(transport)
@@ -272,7 +272,9 @@ pub fn interrupt() {
 /// Takes part in what ranks in Python tell each other at the end of a run under `mpiexec`: how
 /// each of them ended. There is nothing to say of a rank in C.
 pub fn part() {
-    if let Some(world) = &*WORLD.lock().unwrap_or_else(PoisonError::into_inner) {
+    if let Some(world) = &*WORLD.lock().unwrap_or_else(PoisonError::into_inner)
+        && !world.has_loss()
+    {
         // What is wrong with MPI at the end of a run, MPI says itself.
         let _ = world.exchange(&[]);
     }

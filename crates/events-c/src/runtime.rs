@@ -4,11 +4,14 @@ use crate::config::{Given, Settings, resolve};
 use crate::error::{NOT_HELD, Refused, answer, counted};
 use crate::launch::{self, Begun};
 use crate::recording;
+use crate::words::Numbers;
 use freestone_events::transport::mpi::gate;
-use freestone_events::{Rank, say};
+use freestone_events::transport::mpi::{Handle, Library, Role, World};
+use freestone_events::{Bridge, EventsError, Progress, Rank, say};
 use std::ffi::c_int;
 use std::ptr::null_mut;
 use std::sync::atomic::{AtomicPtr, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 /// A process is one rank of one run at a time. Ranks are kept for ever: threads may still look at
@@ -18,12 +21,47 @@ static RANK: AtomicPtr<Rank> = AtomicPtr::new(null_mut());
 /// How often the end of a run looks for Ctrl-C.
 const SIGNALS: Duration = Duration::from_millis(50);
 
+/// The run to which this process is attached. Kept for ever, as ranks are.
+static BRIDGE: AtomicPtr<Bridge> = AtomicPtr::new(null_mut());
+
+/// What this process is to a run.
+#[derive(Clone, Copy)]
+pub enum Part {
+    Rank(&'static Rank),
+    Bridge(&'static Bridge),
+}
+
+impl Part {
+    /// The numbers of the run.
+    pub fn numbers(self) -> Numbers {
+        match self {
+            Self::Rank(rank) => rank.into(),
+            Self::Bridge(bridge) => bridge.into(),
+        }
+    }
+}
+
+/// This process's part in a run.
+pub fn part() -> Result<Part, Refused> {
+    // SAFETY: null, or a bridge that was leaked.
+    match unsafe { BRIDGE.load(Ordering::Acquire).as_ref() } {
+        Some(bridge) => Ok(Part::Bridge(bridge)),
+        None => rank().map(Part::Rank),
+    }
+}
+
 /// This process's rank.
 pub fn rank() -> Result<&'static Rank, Refused> {
     // SAFETY: null, or a rank that was leaked.
-    unsafe { RANK.load(Ordering::Acquire).as_ref() }.ok_or_else(|| Refused {
-        code: crate::error::OVER,
-        text: "no run has begun, or it is over; call this between fse_init and fse_finalise".into(),
+    unsafe { RANK.load(Ordering::Acquire).as_ref() }.ok_or_else(|| {
+        if BRIDGE.load(Ordering::Acquire).is_null() {
+            let text = "no run has begun, or it is over; call this between fse_init and fse_finalise";
+            return Refused { code: crate::error::OVER, text: text.into() };
+        }
+        Refused::bad_call(
+            "this process has attached to a run and is no rank of it: it can fire, wait, retrieve and \
+             detach",
+        )
     })
 }
 
@@ -49,13 +87,34 @@ pub unsafe extern "C" fn fse_init_on(given: *const Given, comm: usize) -> c_int 
     answer(init(given, Some(comm)))
 }
 
+/// Begins the run on the ranks of a communicator that a program in Fortran has.
+///
+/// # Safety
+/// As for [`fse_init`].
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn fse_init_f(given: *const Given, comm: c_int) -> c_int {
+    // SAFETY: as the header asks for.
+    let given = unsafe { given.as_ref() }.copied().unwrap_or_default();
+    answer(of_fortran(comm).and_then(|comm| init(given, Some(comm))))
+}
+
+fn of_fortran(comm: c_int) -> Result<Handle, Refused> {
+    let library = Library::find(&[]).map_err(|error| Refused::no_start(error.to_string()))?;
+    Ok(library.from_fortran(comm))
+}
+
 fn init(given: Given, comm: Option<usize>) -> Result<c_int, Refused> {
-    if rank().is_ok() {
-        return Err(Refused::bad_call("fse_init was called twice; a process is one rank"));
+    if part().is_ok() {
+        return Err(Refused::bad_call(
+            "fse_init or fse_attach was called before; a process is one rank, or outside of the run",
+        ));
     }
     let settings = resolve(given)?;
     let Begun { transport, cores, folder } = launch::ranks(&settings, comm)?;
     let Settings { is_mapped, report_mapping, mut config, .. } = settings;
+    if gate::is_funneled() {
+        config.progress = Progress::Program;
+    }
     if config.workers == 0 {
         config.workers = cores.len();
     }
@@ -69,6 +128,75 @@ fn init(given: Given, comm: Option<usize>) -> Result<c_int, Refused> {
     }
     RANK.store(Box::into_raw(Box::new(rank)), Ordering::Release);
     Ok(0)
+}
+
+/// Attaches this process, which is outside of the run, to the ranks among those that `mpiexec`
+/// started.
+#[unsafe(no_mangle)]
+pub extern "C" fn fse_attach() -> c_int {
+    answer(attach(None))
+}
+
+/// The same, to the ranks of a communicator of MPI's.
+#[unsafe(no_mangle)]
+pub extern "C" fn fse_attach_on(comm: usize) -> c_int {
+    answer(attach(Some(comm)))
+}
+
+/// The same, to those of a communicator that a program in Fortran has.
+#[unsafe(no_mangle)]
+pub extern "C" fn fse_attach_f(comm: c_int) -> c_int {
+    answer(of_fortran(comm).and_then(|comm| attach(Some(comm))))
+}
+
+/// The communicator to which this process was attached last.
+static ATTACHED: Mutex<Option<Arc<World>>> = Mutex::new(None);
+
+/// Ends MPI with the process, if it was begun by attaching: at once would be to wait for all others.
+extern "C" fn end_mpi() {
+    if let Some(world) = &*ATTACHED.lock().unwrap_or_else(PoisonError::into_inner) {
+        world.end();
+    }
+}
+
+fn attach(comm: Option<Handle>) -> Result<c_int, Refused> {
+    if part().is_ok() {
+        return Err(Refused::bad_call("fse_init or fse_attach was called before; detach first"));
+    }
+    let Settings { meet_timeout, config, .. } = resolve(Given::default())?;
+    let begin = || {
+        let world = Arc::new(World::begin(&[], comm, meet_timeout, Role::Client)?);
+        let kept = ATTACHED.lock().unwrap_or_else(PoisonError::into_inner).replace(world.clone());
+        if kept.is_none() {
+            // SAFETY: a function without arguments.
+            unsafe { libc::atexit(end_mpi) };
+        }
+        Ok::<_, EventsError>(Bridge::attach(world, config.send_timeout)?)
+    };
+    let bridge = begin().map_err(|error| Refused::no_start(error.to_string()))?;
+    BRIDGE.store(Box::into_raw(Box::new(bridge)), Ordering::Release);
+    Ok(0)
+}
+
+/// Ends this process's part in a run that it is outside of.
+#[unsafe(no_mangle)]
+pub extern "C" fn fse_detach() -> c_int {
+    let detach = || -> Result<c_int, Refused> {
+        match part()? {
+            Part::Bridge(bridge) => {
+                BRIDGE.store(null_mut(), Ordering::Release);
+                Ok(bridge.detach().map(|()| 0)?)
+            }
+            Part::Rank(_) => Err(Refused::bad_call("this process is a rank; call fse_finalise")),
+        }
+    };
+    answer(detach())
+}
+
+/// Takes in what has arrived and sends what waits.
+#[unsafe(no_mangle)]
+pub extern "C" fn fse_progress() -> c_int {
+    answer(rank().and_then(|rank| Ok(counted(rank.progress()?))))
 }
 
 /// Waits for the end of the run.
@@ -110,13 +238,13 @@ fn finalise(rank: &Rank) -> Result<c_int, Refused> {
 /// The number of this rank.
 #[unsafe(no_mangle)]
 pub extern "C" fn fse_rank() -> c_int {
-    answer(rank().map(|rank| rank.rank().cast_signed()))
+    answer(part().map(|part| part.numbers().own.cast_signed()))
 }
 
 /// How many ranks there are.
 #[unsafe(no_mangle)]
 pub extern "C" fn fse_ranks() -> c_int {
-    answer(rank().map(|rank| rank.ranks().cast_signed()))
+    answer(part().map(|part| part.numbers().ranks.cast_signed()))
 }
 
 /// Whether this rank joined a run that was on.

@@ -3,7 +3,7 @@
 use crate::error::{Refused, answer, remember};
 use crate::places;
 use crate::recording;
-use crate::runtime::rank;
+use crate::runtime::{Part, part, rank};
 use crate::views::{View, Views, give};
 use crate::words::{self, On};
 use freestone_events::matching::Mode;
@@ -139,7 +139,7 @@ pub unsafe extern "C" fn fse_submit_by(
         let rank = rank()?;
         let task = task.ok_or_else(|| Refused::bad_call("the task is a null pointer"))?;
         // SAFETY: as the caller says.
-        let on = unsafe { words::dependencies(rank, on, count)? };
+        let on = unsafe { words::dependencies(rank.into(), on, count)? };
         // SAFETY: as the caller says.
         let options = unsafe { options.as_ref() };
         let mut submit = Submit { on, ..Submit::default() };
@@ -199,12 +199,15 @@ pub unsafe extern "C" fn fse_wait_on(
     found: *mut c_int,
 ) -> *const View {
     let wait = || -> Result<Events, Refused> {
-        let rank = rank()?;
+        let part = part()?;
         // SAFETY: as the caller says.
-        let on = unsafe { words::dependencies(rank, on, count)? };
+        let on = unsafe { words::dependencies(part.numbers(), on, count)? };
         let timeout = Duration::try_from_secs_f64(timeout_s).ok();
         let label = places::here();
-        Ok(recording::waits(on, |on| rank.wait_as(label, on, timeout))?)
+        match part {
+            Part::Rank(rank) => Ok(recording::waits(on, |on| rank.wait_as(label, on, timeout))?),
+            Part::Bridge(bridge) => Ok(bridge.wait(on, timeout)?),
+        }
     };
     given(wait(), found)
 }
@@ -220,10 +223,14 @@ pub unsafe extern "C" fn fse_retrieve_any_on(
     found: *mut c_int,
 ) -> *const View {
     let retrieve = || -> Result<Events, Refused> {
-        let rank = rank()?;
+        let part = part()?;
         // SAFETY: as the caller says.
-        let on = unsafe { words::dependencies(rank, on, count)? };
-        let events: Events = rank.retrieve_any(&on)?.into_iter().map(|(_, event)| event).collect();
+        let on = unsafe { words::dependencies(part.numbers(), on, count)? };
+        let found = match part {
+            Part::Rank(rank) => rank.retrieve_any(&on)?,
+            Part::Bridge(bridge) => bridge.retrieve_any(&on)?,
+        };
+        let events: Events = found.into_iter().map(|(_, event)| event).collect();
         recording::took(&events);
         Ok(events)
     };

@@ -1,7 +1,8 @@
 //! Events as C sees them.
 
+use crate::arrays::{ARRAY, Shape, elements};
 use crate::error::counted;
-use crate::words::{BOOL, COMPLEX_DOUBLE, COMPLEX_FLOAT, INT8, INT16, size_of_type};
+use crate::words::size_of_type;
 use freestone_events::payload::Data;
 use freestone_events::rank::Events;
 use smallvec::SmallVec;
@@ -19,6 +20,8 @@ pub struct View {
     kind: c_int,
     source: c_int,
     id: *const c_char,
+    shape: *const usize,
+    ndims: c_int,
 }
 
 /// An address of this process, as what an event carries.
@@ -40,6 +43,8 @@ unsafe impl Sync for Address {}
 /// Events, and C's view of them.
 pub struct Views {
     array: SmallVec<[View; 2]>,
+    /// The shapes of arrays, one after the other; pointed to by `array`.
+    shapes: Vec<usize>,
     /// The identifiers, each with a zero at its end; pointed to by `array`.
     ids: SmallVec<[u8; 64]>,
     /// What they carry; pointed to by `array`.
@@ -52,12 +57,12 @@ unsafe impl Send for Views {}
 impl Views {
     /// These events, not viewed yet.
     pub fn new(events: Events) -> Self {
-        Self { array: SmallVec::new(), ids: SmallVec::new(), events }
+        Self { array: SmallVec::new(), shapes: Vec::new(), ids: SmallVec::new(), events }
     }
 
     /// Where C finds them, and how many: until `self` is moved.
     pub fn look(&mut self) -> (*const View, c_int) {
-        let Self { array, ids, events } = self;
+        let Self { array, shapes, ids, events } = self;
         for event in events.iter() {
             ids.extend_from_slice(event.id.as_bytes());
             ids.push(0);
@@ -65,12 +70,28 @@ impl Views {
         let mut start = 0;
         for event in events.iter() {
             let payload = &event.payload;
-            let (kind, bytes) = typed(payload.kind, payload.bytes());
+            let (kind, shape, bytes) = typed(payload.kind, payload.bytes());
             let (data, count) = content(&payload.data, bytes, kind);
             let id = ids[start..].as_ptr().cast();
             let (kind, source) = (kind.cast_signed(), event.source.cast_signed());
-            array.push(View { data, count, kind, source, id });
+            let ndims = match &shape {
+                Some(shape) => shape.len(),
+                None => usize::from(count > 1),
+            };
+            match shape {
+                Some(shape) => shapes.extend_from_slice(&shape),
+                None if ndims == 1 => shapes.push(count),
+                None => {}
+            }
+            let ndims = counted(ndims);
+            array.push(View { data, count, kind, source, id, shape: null(), ndims });
             start += event.id.as_bytes().len() + 1;
+        }
+        let mut start = 0;
+        // They stay where they are from now on.
+        for view in array.iter_mut().filter(|view| view.ndims > 0) {
+            view.shape = shapes[start..].as_ptr();
+            start += view.ndims as usize;
         }
         (array.as_ptr(), counted(array.len()))
     }
@@ -91,34 +112,13 @@ fn content(data: &Data, bytes: &[u8], kind: u32) -> (*const c_void, usize) {
     }
 }
 
-/// An array of Python's, as `freestone.events.payload` encodes it: the lengths of a head and of what
-/// is between it and the elements, and the head: a type, an order, a shape.
-const ARRAY: u32 = 16;
-
-/// The type and the elements of an array of Python's whose type C has a name for; all else as it is.
-fn typed(kind: u32, bytes: &[u8]) -> (u32, &[u8]) {
-    if kind == ARRAY { elements(bytes).unwrap_or((kind, bytes)) } else { (kind, bytes) }
-}
-
-fn elements(bytes: &[u8]) -> Option<(u32, &[u8])> {
-    let (head, rest) = bytes.split_first_chunk::<4>()?;
-    let (padding, rest) = rest.split_first_chunk::<4>()?;
-    let (head, padding) = (u32::from_le_bytes(*head) as usize, u32::from_le_bytes(*padding));
-    let (head, rest) = rest.split_at_checked(head)?;
-    let kind = match std::str::from_utf8(head).ok()?.split(' ').next()? {
-        "<i4" => 1,
-        "<i8" => 2,
-        "<f4" => 3,
-        "<f8" => 4,
-        "|u1" => 5,
-        "|b1" => BOOL,
-        "<c8" => COMPLEX_FLOAT,
-        "<c16" => COMPLEX_DOUBLE,
-        "|i1" => INT8,
-        "<i2" => INT16,
-        _ => return None,
-    };
-    Some((kind, rest.get(padding as usize..)?))
+/// The type, the shape and the elements of what an event carries: of an array whose type C has a name
+/// for; all else as it is.
+fn typed(kind: u32, bytes: &[u8]) -> (u32, Option<Shape>, &[u8]) {
+    match (kind == ARRAY).then(|| elements(bytes)).flatten() {
+        Some((kind, shape, bytes)) => (kind, Some(shape), bytes),
+        None => (kind, None, bytes),
+    }
 }
 
 /// What was given to C and not yet freed, by address.

@@ -1,7 +1,7 @@
 //! From the words of C to those of the core: sources, targets, types.
 
 use crate::error::Refused;
-use freestone_events::{Dependency, EventId, Rank, Source, Target};
+use freestone_events::{Bridge, Dependency, EventId, Rank, Source, Target};
 use std::ffi::{CStr, c_char, c_int};
 
 const OWN: c_int = -1;
@@ -24,6 +24,26 @@ const TEXT: u32 = 17;
 pub struct On {
     source: c_int,
     id: *const c_char,
+}
+
+/// The numbers of a run, as one of its processes knows them.
+#[derive(Clone, Copy, Debug)]
+pub struct Numbers {
+    pub own: u32,
+    pub ranks: u32,
+    pub clients: u32,
+}
+
+impl From<&Rank> for Numbers {
+    fn from(rank: &Rank) -> Self {
+        Self { own: rank.rank(), ranks: rank.ranks(), clients: rank.clients() }
+    }
+}
+
+impl From<&Bridge> for Numbers {
+    fn from(bridge: &Bridge) -> Self {
+        Self { own: bridge.number(), ranks: bridge.ranks(), clients: bridge.clients() }
+    }
 }
 
 /// Bytes of one element of a type.
@@ -76,7 +96,7 @@ pub unsafe fn id(word: *const c_char) -> Result<EventId, Refused> {
 /// # Safety
 /// `on` points to `count` of them, whose words end with a zero byte.
 pub unsafe fn dependencies(
-    rank: &Rank,
+    numbers: Numbers,
     on: *const On,
     count: usize,
 ) -> Result<Vec<Dependency>, Refused> {
@@ -94,10 +114,10 @@ pub unsafe fn dependencies(
             (on.source, id(on.id)?)
         };
         match source {
-            ALL => all.extend(Dependency::all(rank.ranks(), &id)),
+            ALL => all.extend(Dependency::all(numbers.ranks, &id)),
             ANY => all.push(Dependency { source: Source::Any, id }),
             source => {
-                let source = Source::Rank(rank_of(rank, source)?);
+                let source = Source::Rank(rank_of(numbers, source)?);
                 all.push(Dependency { source, id });
             }
         }
@@ -105,23 +125,23 @@ pub unsafe fn dependencies(
     Ok(all)
 }
 
-/// A rank, or this one.
-pub fn rank_of(rank: &Rank, number: c_int) -> Result<u32, Refused> {
+/// A rank, one that has attached, or this one.
+pub fn rank_of(numbers: Numbers, number: c_int) -> Result<u32, Refused> {
+    let Numbers { own, ranks, clients } = numbers;
     match u32::try_from(number) {
-        Ok(found) if found < rank.ranks() => Ok(found),
-        _ if number == OWN => Ok(rank.rank()),
+        Ok(found) if found < ranks + clients => Ok(found),
+        _ if number == OWN => Ok(own),
         _ => Err(Refused::bad_call(format!(
-            "there is no rank {number}; the run has {}, from 0 to {}",
-            rank.ranks(),
-            rank.ranks() - 1
+            "there is no rank {number}; the run has {ranks}, from 0 to {}",
+            ranks - 1
         ))),
     }
 }
 
 /// A target: a rank, this one, or all.
-pub fn target(rank: &Rank, number: c_int) -> Result<Target, Refused> {
+pub fn target(numbers: Numbers, number: c_int) -> Result<Target, Refused> {
     match number {
         ALL => Ok(Target::All),
-        number => rank_of(rank, number).map(Target::Rank),
+        number => rank_of(numbers, number).map(Target::Rank),
     }
 }

@@ -5,9 +5,11 @@
 //! [`termination`] say what happens, as state machines without I/O; [`transport`] carries events; a
 //! [`Rank`] is all of that with threads.
 
+pub mod bridge;
 pub mod cores;
 pub mod error;
 pub mod event;
+pub mod limits;
 pub mod locks;
 pub mod matching;
 pub mod payload;
@@ -15,11 +17,13 @@ pub mod rank;
 pub mod termination;
 pub mod transport;
 
+mod pieces;
 mod saying;
 mod sync;
 
 pub use freestone_tls::{Access, AccessError, Identity};
 
+pub use bridge::Bridge;
 pub use error::{EventsError, Failure};
 pub use event::{Dependency, Event, EventId, Lasting, Source};
 pub use payload::{Data, Payload};

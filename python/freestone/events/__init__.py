@@ -24,10 +24,12 @@ N. Brown, O. T. Brown and J. M. Bull, "Driving asynchronous distributed tasks wi
 from __future__ import annotations
 
 from freestone._native.events import Event, TaskFuture
+from freestone.events.bridge import Bridge, attach
 from freestone.events.coroutines import Arrival
 from freestone.events.rank import ALL, ANY, RANK_JOINED, RANK_LOST, SELF, Rank, current
 from freestone.events.running import run
 from freestone.events.tasks import Task, task
+from freestone.events.world import hold_mpi
 
 __all__ = [
     "ALL",
@@ -36,11 +38,14 @@ __all__ = [
     "RANK_LOST",
     "SELF",
     "Arrival",
+    "Bridge",
     "Event",
     "Rank",
     "Task",
     "TaskFuture",
+    "attach",
     "current",
+    "hold_mpi",
     "run",
     "task",
 ]

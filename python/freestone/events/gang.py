@@ -117,7 +117,7 @@ def spmd(
             )
             for rank in range(ranks)
         ]
-        waiting = _Waiting(futures, Grace(watch))
+        waiting = _Waiting(futures, Grace(watch, resolved.grace_s))
         try:
             return results(waiting.outcomes())
         except BaseException:

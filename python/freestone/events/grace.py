@@ -8,10 +8,6 @@ from collections.abc import Iterable
 
 from freestone import _native
 
-GRACE_S = 10.0
-"""How long the others may take to end: a program that catches the error may have something to
-save."""
-
 POLL_INTERVAL_S = 0.2
 """How often to look whether the run goes on without a lost rank."""
 
@@ -23,16 +19,22 @@ class Grace:
     ----------
     watch : EventMemory or EventMeeting
         Reports lost ranks to the others, and knows which have given up because of it.
+    grace_s : float
+        How long the others may take to end: a program that catches the error may have something to
+        save.
     """
 
-    def __init__(self, watch: _native.events.EventMemory | _native.events.EventMeeting) -> None:
+    def __init__(
+        self, watch: _native.events.EventMemory | _native.events.EventMeeting, grace_s: float
+    ) -> None:
         self._watch = watch
+        self._grace_s = grace_s
         self._end = math.inf
         self.lost: set[int] = set()
 
     def on_failed(self) -> None:
         """Give the others little time: a rank has failed."""
-        self._end = min(self._end, time.monotonic() + GRACE_S)
+        self._end = min(self._end, time.monotonic() + self._grace_s)
 
     def on_lost(self, rank: int) -> None:
         """Give the others little time, unless they go on without a rank that is lost."""

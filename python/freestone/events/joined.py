@@ -6,7 +6,6 @@ from collections.abc import Callable
 from typing import Any
 
 from freestone import _native
-from freestone.errors import ConfigurationError
 from freestone.events import tracing
 from freestone.events.outcome import Outcome, carry_out, own_path, write_trace
 from freestone.events.rank import Rank
@@ -15,11 +14,7 @@ from freestone.events.settings import Settings
 
 def invitation() -> _native.events.EventInvitation | None:
     """Return what the environment says of a run that this process is to join, if it does."""
-    try:
-        return _native.events.EventInvitation.from_environment()
-    except ValueError as error:
-        problem, name = error.args
-        raise ConfigurationError(problem, key=name, origin=name) from None
+    return _native.events.EventInvitation.from_environment()
 
 
 def run(

@@ -91,7 +91,7 @@ def write_trace(path: str | None, outcomes: Sequence[Outcome]) -> None:
         tracing.end(path, [outcome.trace for outcome in outcomes])
     except (OSError, FreestoneError) as error:
         text = f"the trace of the ranks could not be written to {path!r}: {error}"
-        warnings.warn(text, RuntimeWarning, stacklevel=4)
+        warnings.warn(text, RuntimeWarning, stacklevel=5)
 
 
 def own_path(path: str | None, rank: int) -> str | None:

@@ -43,7 +43,7 @@ class Processes:
         self._started: dict[int, subprocess.Popen[bytes]] = {}
         self._results = [os.memfd_create(f"rank-{rank}") for rank in range(ranks)]
         self.outcomes = [Outcome() for _ in range(ranks)]
-        self._grace = Grace(self._memory)
+        self._grace = Grace(self._memory, settings.grace_s)
 
     def run(self, main: Callable[..., Any], args: tuple[Any, ...]) -> list[Outcome]:
         """Run `main` as every rank; how each one ended."""

@@ -349,6 +349,20 @@ class Rank:
         """Fire an event at this rank, once, when its machine's load of a minute is so high."""
         self._native.when_load_above(load, id)
 
+    def progress(self) -> int:
+        """Take in what has arrived, send what waits, and return how much that was.
+
+        Needed where the program looks for what arrives (``progress="program"``), as it does where
+        MPI is initialised with ``MPI_THREAD_FUNNELED``: events come and go when the program calls
+        this, waits or is at its end. Elsewhere it does no harm.
+
+        Raises
+        ------
+        RunOverError
+            If the run is over.
+        """
+        return self._native.progress()
+
     def stop(self, id: str) -> int:
         """Stop what `every`, `when_readable` and the like began; how many of them there were."""
         return self._native.stop(id)

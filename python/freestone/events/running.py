@@ -11,6 +11,7 @@ from typing import Any
 from freestone import _native
 from freestone.errors import ConfigurationError
 from freestone.errors.events import EventsLeftWarning, RunStuckError
+from freestone.errors.keywords import suggest_keywords
 from freestone.events import joined, tracing, world
 from freestone.events.outcome import Outcome, carry_out, write_trace
 from freestone.events.processes import Processes
@@ -20,6 +21,7 @@ from freestone.events.settings import Settings, resolve
 Main = Callable[..., Any]
 
 
+@suggest_keywords
 def run(
     main: Main,
     ranks: int | None = None,
@@ -33,6 +35,7 @@ def run(
     spin_us: int | None = None,
     arena: int | str | None = None,
     stuck_s: float | None = None,
+    slow_task_s: float | None = None,
     send_timeout_s: float | None = None,
     trace: str | os.PathLike[str] | None = None,
     comm: Any | None = None,
@@ -63,9 +66,10 @@ def run(
         first worker on the first.
     report_mapping : bool, optional
         Each rank says on stderr on which cores its workers are.
-    progress : {"worker", "thread"}, optional
-        Who looks for what arrives: a worker that has nothing else to do (the default), or a thread
-        of its own.
+    progress : {"worker", "thread", "program"}, optional
+        Who looks for what arrives: a worker that has nothing else to do (the default), a thread of
+        its own, or the program, while it waits and when it calls `Rank.progress`. Always the
+        program where MPI is initialised with ``MPI_THREAD_FUNNELED``.
     spin_us : int, optional
         For how many microseconds a rank looks for something to do before it sleeps; 50 by default,
         0 if there are more ranks than processors.
@@ -75,9 +79,13 @@ def run(
     stuck_s : float, optional
         After how many seconds without any progress each rank says on stderr what waits, and for
         what; never by default.
+    slow_task_s : float, optional
+        After how many seconds a task that has neither returned nor waited is reported on stderr,
+        with its file and line; never by default.
     send_timeout_s : float, optional
         For how many seconds `Rank.fire` waits when its target takes nothing more, because all its
-        workers are busy with long tasks and 64 MiB wait there already; without limit by default.
+        workers are busy with long tasks and 64 MiB (``FREESTONE_EVENTS_INBOX``) wait there already;
+        without limit by default.
     trace : path, optional
         Write what each rank fired, took, waited for and ran to this file, for Perfetto; its name
         ends in ``.json``. See the how-to guide on what a run does.
@@ -113,7 +121,8 @@ def run(
 
     What is not given is taken from the environment: ``FREESTONE_EVENTS_WORKERS``, ``..._MAPPING``,
     ``..._REPORT_MAPPING``, ``..._PROGRESS``, ``..._SPIN_US``, ``..._ARENA``, ``..._STUCK_S``,
-    ``..._SEND_TIMEOUT_S`` and ``..._TRACE``.
+    ``..._SLOW_TASK_S``, ``..._SEND_TIMEOUT_S`` and ``..._TRACE``. All other times and bounds are
+    only there: see the reference, Settings of events.
 
     Examples
     --------
@@ -139,6 +148,7 @@ def run(
         "spin_us": spin_us,
         "arena": arena,
         "stuck_s": stuck_s,
+        "slow_task_s": slow_task_s,
         "send_timeout_s": send_timeout_s,
         "trace": trace,
     }
@@ -193,7 +203,7 @@ def results(outcomes: list[Outcome]) -> list[Any]:
             "the run ended with events that persistent tasks had taken and for which the others "
             f"never came: {', '.join(left[:10])}",
             EventsLeftWarning,
-            stacklevel=3,
+            stacklevel=4,
         )
     return [outcome.value for outcome in outcomes]
 

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import atexit
+import contextlib
 import importlib
 import importlib.util
 import pickle
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from freestone import _native
 from freestone.errors import ConfigurationError
@@ -18,6 +19,8 @@ from freestone.events import tracing
 from freestone.events.outcome import Outcome, carry_out, pickled, write_trace
 from freestone.events.rank import Rank
 from freestone.events.settings import Settings
+
+Begun = TypeVar("Begun")
 
 
 def is_here() -> bool:
@@ -40,13 +43,26 @@ def run(
     settings : callable
         Called with the number of ranks; how they run.
     """
-    world = _begin(comm, settings(1).meet_timeout_s)
+    timeout_s = settings(1).meet_timeout_s
+
+    def make(folders: list[str], handle: int | None) -> _native.events.EventWorld:
+        return _native.events.EventWorld(folders, handle, timeout_s)
+
+    world = begin(comm, make)
+    if "mpi4py.MPI" not in sys.modules:
+        atexit.register(world.end)
     resolved = settings(world.ranks)
     rings = tracing.rings_of(resolved.trace)
     if world.rank == 0:
         tracing.begin(resolved.trace, world.ranks)
     native = world.start(resolved.native())
     outcome = carry_out(Rank(native, rings), main, args)
+    if world.has_loss:
+        # What all have to do together would not end: what the others returned is not known.
+        atexit.register(_abort)
+        outcomes = [Outcome() for _ in range(world.ranks)]
+        outcomes[world.rank] = outcome
+        return outcomes
     ended = world.exchange(pickled(outcome, world.rank))
     # A rank in C takes part, and has nothing to say.
     outcomes = [pickle.loads(one) if one else Outcome() for one in ended]
@@ -55,21 +71,44 @@ def run(
     return outcomes
 
 
-def _begin(comm: Any | None, timeout_s: float) -> _native.events.EventWorld:
+def begin(comm: Any | None, make: Callable[[list[str], int | None], Begun]) -> Begun:
+    """Return what `make` makes of folders with MPI's library and a communicator's handle.
+
+    Raises
+    ------
+    EventTimeoutError
+        If some of its processes do not do so, too.
+    """
     handle = None if comm is None else _handle(comm)
     # Whoever imports mpi4py later would begin another MPI than the one that is loaded here: so the
     # program's MPI is that of mpi4py, if there is one.
     if importlib.util.find_spec("mpi4py") is not None:
         importlib.import_module("mpi4py.MPI")
     try:
-        world = _native.events.EventWorld([str(Path(sys.prefix, "lib"))], handle, timeout_s)
+        return make([str(Path(sys.prefix, "lib"))], handle)
     except TimeoutError as error:
-        if "mpi4py.MPI" in sys.modules:
-            atexit.register(_abort)
+        atexit.register(_abort)
         raise EventTimeoutError(str(error)) from None
-    if "mpi4py.MPI" not in sys.modules:
-        atexit.register(world.end)
-    return world
+
+
+@contextlib.contextmanager
+def hold_mpi() -> Iterator[None]:
+    """Keep the threads of this process's ranks out of MPI, while the program calls it.
+
+    Where MPI is initialised with ``MPI_THREAD_SERIALIZED``, a program does so around each of its
+    own calls between the beginning and the end of `run`; elsewhere it does no harm. Whoever holds
+    MPI may fire events. As long as it is held no event arrives.
+
+    Examples
+    --------
+    >>> with hold_mpi():
+    ...     pass  # comm.allreduce(1)
+    """
+    _native.events.hold_mpi()
+    try:
+        yield
+    finally:
+        _native.events.release_mpi()
 
 
 def _handle(comm: Any) -> int:
@@ -86,6 +125,8 @@ def _handle(comm: Any) -> int:
 
 
 def _abort() -> None:
-    # MPI_Finalize would wait for ever, for the ranks that never began the run.
-    sys.stdout.flush()
-    importlib.import_module("mpi4py.MPI").COMM_WORLD.Abort(1)
+    # MPI_Finalize would wait for ever, for ranks that never began the run or are lost.
+    mpi = sys.modules.get("mpi4py.MPI")
+    if mpi is not None:
+        sys.stdout.flush()
+        mpi.COMM_WORLD.Abort(1)

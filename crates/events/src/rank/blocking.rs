@@ -1,11 +1,12 @@
 //! Waiting for events and for locks.
 
+use super::progress::SIGNALS;
 use super::state::Blocked;
 use super::task::{Label, Task, Work};
 use super::timers::Timer;
 use super::waiter::Waiter;
 use super::worker::Next;
-use super::{HAS_LOCKS, Inner, Rank};
+use super::{HAS_LOCKS, Inner, Progress, Rank};
 use crate::error::EventsError;
 use crate::event::Dependency;
 use crate::matching::{Given, Submission};
@@ -15,9 +16,6 @@ use std::panic::Location;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
-
-/// How often a wait of the program looks for signals.
-const SIGNALS: Duration = Duration::from_millis(50);
 
 impl Rank {
     /// Waits for events; they come in the order of the dependencies. Inside of a task its locks
@@ -222,24 +220,25 @@ impl Inner {
             return;
         }
         self.pending.fetch_sub(1, Ordering::AcqRel);
-        loop {
-            match self.next(Some(waiter)) {
-                Next::Woken | Next::Over => return,
-                Next::Job(job) => {
-                    if self.give_place(waiter, job) {
-                        waiter.sleep(None);
-                        self.take_place(waiter.place());
-                        return;
-                    }
-                }
+        let paused = self.note_paused();
+        while let Next::Job(job) = self.next(Some(waiter)) {
+            if self.give_place(waiter, job) {
+                waiter.sleep(None);
+                self.take_place(waiter.place());
+                break;
             }
         }
+        self.note_resumed(paused);
     }
 
     fn block_program(&self, waiter: &Waiter) {
         // Whoever polls has to see that the program waits.
         self.note_rest();
-        let Some(host) = &self.config.host else {
+        if self.config.progress == Progress::Program && self.transport.may_poll() {
+            self.poll_until(waiter, None);
+            return;
+        }
+        let Some(host) = self.config.host.as_ref().filter(|host| host.hears_signals()) else {
             waiter.sleep(None);
             return;
         };

@@ -1,11 +1,10 @@
 //! Taking in what arrives while all workers run tasks, so that no sender waits for a long one.
 
 use super::Inner;
+use crate::limits;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
-/// How often a rank whose workers are busy looks for what has arrived.
-const POLL_INTERVAL: Duration = Duration::from_millis(10);
 /// How long it looks on without a pause after something has arrived: more is likely to come.
 const LINGER: Duration = Duration::from_millis(1);
 /// So many looks find a rank without tasks before its thread sleeps until there is one.
@@ -16,16 +15,16 @@ pub(super) const EVENT_NBYTES: usize = 128;
 impl Inner {
     /// What the thread does that drains.
     pub(super) fn keep_draining(&self) {
-        let mut idle_looks = 0;
+        let mut idle_looks = IDLE_LOOKS;
         while !self.is_over() {
             if self.pending.load(Ordering::SeqCst) == 0 {
-                idle_looks += 1;
+                idle_looks = (idle_looks + 1).min(IDLE_LOOKS);
             } else {
                 idle_looks = 0;
                 self.drain_while_busy();
             }
             if idle_looks < IDLE_LOOKS {
-                self.drainer.sleep(&|| !self.is_over(), Some(POLL_INTERVAL));
+                self.drainer.sleep(&|| !self.is_over(), Some(limits::get().drain_interval));
             } else {
                 self.sleep_until_busy();
                 idle_looks = 0;
@@ -52,13 +51,11 @@ impl Inner {
         let mut since = Instant::now();
         while since.elapsed() < LINGER && !self.is_over() {
             let Some(polling) = self.try_polling() else { return };
-            // Without this limit a task that is slower than those who fire would fill the memory.
-            let is_full = self.drained.load(Ordering::Relaxed) > self.config.inbox;
-            let count = if is_full { self.fire_timers() } else { self.poll() };
+            let count = self.poll();
             drop(polling);
             // Workers may have gone to sleep because this thread looked for what arrives.
             self.idle.ring(1);
-            if count == 0 || is_full {
+            if count == 0 {
                 return;
             }
             since = Instant::now();

@@ -4,7 +4,7 @@ use super::firing::Awaited;
 use super::state::{Blocked, State};
 use super::task::Work;
 use super::waiter::Waiter;
-use super::{Inner, Rank};
+use super::{Inner, Progress, Rank};
 use crate::error::{EventsError, Failure};
 use crate::event::Rank as RankNumber;
 use crate::matching::Leftover;
@@ -78,7 +78,12 @@ impl Rank {
         }
         let waiter = inner.rest(Stage::Ending, "finish")?;
         inner.note_rest();
-        let woken = waiter.sleep(timeout);
+        let woken = if inner.config.progress == Progress::Program {
+            inner.poll_until(&waiter, timeout);
+            waiter.is_woken()
+        } else {
+            waiter.sleep(timeout)
+        };
         Ok(woken || inner.is_over())
     }
 
@@ -178,6 +183,7 @@ impl Inner {
         for target in 0..self.ranks() {
             self.send_control(state, target, bytes.clone());
         }
+        self.dismiss(state, failure);
     }
 
     fn check_ended(&self) -> Result<(), EventsError> {
@@ -234,6 +240,10 @@ impl Inner {
         }
         for (condition, id) in &state.watches {
             let _ = write!(text, "\n  '{id}' comes when the machine is {condition:?}");
+        }
+        for client in &state.attached {
+            let _ =
+                write!(text, "\n  client {client} is attached: the run goes on until it detaches");
         }
         let pending = self.pending.load(Ordering::Acquire);
         if pending > 0 {

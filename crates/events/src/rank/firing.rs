@@ -4,6 +4,7 @@ use super::timers::Timer;
 use super::{Inner, Rank};
 use crate::error::EventsError;
 use crate::event::{Event, EventId, Lasting, Rank as RankNumber};
+use crate::limits;
 use crate::payload::{Data, Payload};
 use crate::sync::lock;
 use crate::transport::{Block, Outgoing, TransportError, gathered};
@@ -12,10 +13,7 @@ use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
 /// The longest identifier, in bytes.
-pub(super) const LONGEST_ID: usize = 4096;
-
-/// How long a payload waits for a place where all ranks can read it.
-const PLACING: Duration = Duration::from_millis(20);
+pub(crate) const LONGEST_ID: usize = 4096;
 
 /// At whom an event is fired.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -52,8 +50,8 @@ impl Rank {
         if nbytes > memory {
             return Err(EventsError::TooLarge { id: id.to_string(), nbytes, memory });
         }
-        let ranks = self.ranks();
-        let exists = |&rank: &RankNumber| rank < ranks;
+        let (ranks, clients) = (self.ranks(), self.clients());
+        let exists = |&rank: &RankNumber| rank < ranks + clients;
         let shot = Shot { id, lasting, kind, parts };
         match target {
             Target::Rank(rank) if exists(rank) => self.inner.fire(&[*rank], &shot),
@@ -194,7 +192,8 @@ impl Inner {
 
     /// Puts a payload where all ranks can read it, if it is large and there is such a place.
     fn place(&self, parts: &[&[u8]]) -> Result<Option<Arc<Block>>, EventsError> {
-        let placed = self.until_room(Some(PLACING), || self.transport.place(parts));
+        let placed =
+            self.until_room(Some(limits::get().place_wait), || self.transport.place(parts));
         match placed {
             Ok(block) => Ok(block),
             // What fills the place may wait for this very event: it goes in pieces.
@@ -299,6 +298,7 @@ impl Inner {
                 Some(_polling) if waited > step => {
                     self.transport.sleep(&|| !self.is_over(), Some(step));
                 }
+                None if !self.transport.may_poll() && waited > step => std::thread::sleep(step),
                 _ => std::thread::yield_now(),
             }
         }

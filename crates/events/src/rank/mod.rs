@@ -4,11 +4,12 @@
 
 mod blocking;
 mod condition;
-mod control;
+pub(crate) mod control;
 mod draining;
 mod ending;
 mod firing;
 mod progress;
+mod slow;
 mod state;
 mod statistics;
 mod submitting;
@@ -21,6 +22,7 @@ mod worker;
 pub use crate::payload::Events;
 pub use condition::Condition;
 pub use ending::Summary;
+pub(crate) use firing::LONGEST_ID;
 pub use firing::Target;
 pub use statistics::Statistics;
 pub use submitting::Submit;
@@ -32,6 +34,7 @@ use crate::transport::{Bell, Transport};
 use crossbeam_queue::SegQueue;
 use ending::Ending;
 use firing::Awaited;
+use slow::Running;
 use state::State;
 use std::cell::Cell;
 use std::collections::{BTreeMap, VecDeque};
@@ -59,6 +62,8 @@ pub enum Progress {
     IdleWorker,
     /// A thread of its own.
     Thread,
+    /// The program, while it waits and whenever it calls [`Rank::progress`].
+    Program,
 }
 
 /// What a program's language wants done around the threads of a rank.
@@ -66,8 +71,13 @@ pub trait Host: Send + Sync {
     /// Calls `body`, which is all that a worker's thread does.
     fn around(&self, body: &mut (dyn FnMut() + Send));
 
+    /// Whether a wait of this thread is to look for signals.
+    fn hears_signals(&self) -> bool {
+        true
+    }
+
     /// Whether a wait of the program itself is to be given up, because of a signal. Asked again
-    /// and again while it waits.
+    /// and again while it waits, by threads that hear signals.
     fn is_interrupted(&self) -> bool;
 }
 
@@ -90,6 +100,8 @@ pub struct Config {
     pub send_timeout: Option<Duration>,
     /// After how long without progress to say on stderr what waits.
     pub stuck: Option<Duration>,
+    /// After how long a task that runs without a wait is reported on stderr; never, if nothing.
+    pub slow_task: Option<Duration>,
     /// What the program's language wants; nothing, if none.
     pub host: Option<Arc<dyn Host>>,
 }
@@ -111,6 +123,7 @@ impl Default for Config {
             inbox: 64 << 20,
             send_timeout: None,
             stuck: None,
+            slow_task: None,
             host: None,
         }
     }
@@ -143,6 +156,8 @@ struct Inner {
     /// Threads that wait for room elsewhere, and for what.
     pressed: AtomicU64,
     awaited: Mutex<BTreeMap<u64, Awaited>>,
+    /// By thread, where slow tasks are reported.
+    running: Mutex<BTreeMap<u64, Running>>,
     /// Bytes that were taken in since a worker had nothing to do.
     drained: Apart<AtomicUsize>,
     /// Who drains sleeps here.
@@ -191,7 +206,9 @@ impl Rank {
         transport: Box<dyn Transport>,
         config: Config,
     ) -> Result<Self, crate::error::EventsError> {
-        let room = transport.room();
+        crate::limits::check()?;
+        // Who is outside of the run has a number, too.
+        let room = transport.room() + transport.clients();
         let inner = Arc::new(Inner {
             state: Mutex::new(State::new(&*transport)),
             ranks: AtomicU32::new(transport.ranks()),
@@ -204,6 +221,7 @@ impl Rank {
             sending: (0..room).map(|_| Mutex::new(())).collect(),
             pressed: AtomicU64::new(0),
             awaited: Mutex::new(BTreeMap::new()),
+            running: Mutex::new(BTreeMap::new()),
             drained: Apart(AtomicUsize::new(0)),
             drainer: Bell::default(),
             drainer_sleeps: AtomicBool::new(false),
@@ -226,9 +244,13 @@ impl Rank {
         match inner.config.progress {
             Progress::Thread => Inner::spawn(&inner, |inner| inner.keep_polling())?,
             Progress::IdleWorker => Inner::spawn(&inner, |inner| inner.keep_draining())?,
+            Progress::Program => {}
         }
         if let Some(period) = inner.config.stuck {
             Inner::spawn(&inner, move |inner| inner.watch(period))?;
+        }
+        if let Some(period) = inner.config.slow_task {
+            Inner::spawn(&inner, move |inner| inner.watch_tasks(period))?;
         }
         Ok(Self { inner })
     }
@@ -255,6 +277,12 @@ impl Rank {
     /// How many there are: those that have joined count from their [`RANK_JOINED`] on.
     pub fn ranks(&self) -> u32 {
         self.inner.ranks()
+    }
+
+    /// How many processes are outside of the run and take part in it: their numbers follow those of
+    /// the ranks.
+    pub fn clients(&self) -> u32 {
+        self.inner.transport.clients()
     }
 
     /// Whether this rank joined a run that was on.

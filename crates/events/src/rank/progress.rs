@@ -5,26 +5,57 @@ use super::control::Control;
 use super::draining::EVENT_NBYTES;
 use super::ending::Ending;
 use super::state::State;
+use super::waiter::Waiter;
+use crate::error::EventsError;
 use crate::event::Rank;
+use crate::limits;
 use crate::sync::lock;
 use crate::termination::{Action, Stage, Verdict};
 use crate::transport::{Incoming, Joining, Outgoing, TransportError};
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
-/// The shortest and the longest pause between waves that find nothing new.
-const PAUSES: [Duration; 2] = [Duration::from_micros(200), Duration::from_millis(50)];
+/// The shortest pause between waves that find nothing new, and before another attempt to send.
+const MIN_PAUSE: Duration = Duration::from_micros(200);
+
+/// How long a rank that has taken in all that it may leaves its tasks alone.
+const FULL_PAUSE: Duration = Duration::from_millis(1);
+/// How often a wait of the program looks for signals.
+pub(super) const SIGNALS: Duration = Duration::from_millis(50);
+/// The most messages that one call of [`Rank::progress`](super::Rank::progress) takes in.
+const MESSAGES: usize = 256;
+
+impl super::Rank {
+    /// Takes in what has arrived and sends what waits, where the program has to see to that
+    /// ([`Progress::Program`](super::Progress::Program)), and anywhere else; how many events and
+    /// messages that was.
+    ///
+    /// # Errors
+    ///
+    /// If the run is over.
+    pub fn progress(&self) -> Result<usize, EventsError> {
+        let inner = &self.inner;
+        let mut count = 0;
+        if let Some(_polling) = inner.try_polling() {
+            for _ in 0..MESSAGES {
+                match inner.poll() {
+                    0 => break,
+                    found => count += found,
+                }
+            }
+            inner.flush_outbox();
+        }
+        inner.check_over()?;
+        Ok(count)
+    }
+}
 
 impl Inner {
     /// Takes in what has arrived and does what is due; how much that was. Only with `polling`
     /// locked.
     pub(super) fn poll(&self) -> usize {
         let mut count = self.fire_timers();
-        // While tasks are there to run, what arrives can wait where it is: a producer that is
-        // faster than they are is slowed down. Not if a task waits for room itself: those who
-        // are to make it may wait for room here.
-        let is_pressed = self.pressed.load(Ordering::Acquire) > 0;
-        if self.ready.len() > self.config.backlog && !is_pressed {
+        if self.is_full() {
             return count;
         }
         let (mut state, mut nbytes) = (None, 0);
@@ -45,6 +76,20 @@ impl Inner {
         count
     }
 
+    /// Whether what arrives is left where it is while tasks are there to run: a producer that is faster
+    /// than they are would fill the memory. Only with `polling` locked.
+    pub(super) fn is_full(&self) -> bool {
+        if self.pending.load(Ordering::Acquire) == 0 {
+            // All that came before was taken by tasks, or waits for other events.
+            self.drained.store(0, Ordering::Relaxed);
+            return false;
+        }
+        let holds_much = self.drained.load(Ordering::Relaxed) > self.config.inbox
+            || self.ready.len() > self.config.backlog;
+        // Not if a task waits for room itself: those who are to make it may wait for room here.
+        holds_much && self.pressed.load(Ordering::Acquire) == 0
+    }
+
     fn receive(&self, state: &mut State, source: Rank, incoming: Incoming) {
         match incoming {
             Incoming::Event(event) => {
@@ -53,7 +98,7 @@ impl Inner {
             }
             Incoming::Piece(piece, total) => self.deliver_piece(state, piece, total),
             Incoming::Lost => self.on_lost(state, source),
-            Incoming::Credit(_) => {}
+            Incoming::Credit(_) | Incoming::Apart(..) => {}
             Incoming::Joining(news) => self.on_joining(state, news),
             Incoming::Control(bytes) => match Control::decode(&bytes) {
                 Some(Control::Termination(message)) => {
@@ -62,9 +107,15 @@ impl Inner {
                     self.act(state, actions);
                 }
                 Some(Control::Failed(failure)) => {
+                    self.dismiss(state, &failure);
                     self.end(state, Ending::Failed(source, failure));
                 }
-                None => {
+                Some(Control::Lost(rank)) if (rank as usize) < state.lost.len() => {
+                    self.transport.lose(rank);
+                    self.on_lost(state, rank);
+                }
+                Some(Control::Detached(sent)) => state.on_detached(source, sent),
+                Some(Control::Lost(_)) | None => {
                     let what = format!("rank {source} sent {} bytes of no meaning", bytes.len());
                     self.break_off(state, what);
                 }
@@ -79,7 +130,7 @@ impl Inner {
         }
         let mut state = self.state();
         self.send_outbox(&mut state);
-        let mut wait = (!state.outbox.is_empty()).then_some(PAUSES[0]);
+        let mut wait = (!state.outbox.is_empty()).then_some(MIN_PAUSE);
         while !self.is_over() && state.detector.is_asked() {
             let left = state.pause_until.map(|end| end.saturating_duration_since(Instant::now()));
             if let Some(left) = left.filter(|left| !left.is_zero()) {
@@ -90,7 +141,7 @@ impl Inner {
             let mut actions = Vec::new();
             state.detector.advance(quiet, &mut actions);
             self.act(&mut state, actions);
-            wait = (!state.outbox.is_empty()).then_some(PAUSES[0]);
+            wait = (!state.outbox.is_empty()).then_some(MIN_PAUSE);
         }
         wait
     }
@@ -120,7 +171,8 @@ impl Inner {
                 }
                 Action::Conclude(verdict) => self.conclude(state, verdict),
                 Action::Pause => {
-                    state.pause = (state.pause * 2).clamp(PAUSES[0], PAUSES[1]);
+                    state.pause =
+                        (state.pause * 2).clamp(MIN_PAUSE, limits::get().wave_pause.max(MIN_PAUSE));
                     state.pause_until = Some(Instant::now() + state.pause);
                 }
                 Action::Grow(ranks) => self.grow(state, ranks),
@@ -178,6 +230,36 @@ impl Inner {
         self.transport.flush();
     }
 
+    /// What a program's thread does while it waits, where nobody else looks for what arrives.
+    pub(super) fn poll_until(&self, waiter: &Waiter, timeout: Option<Duration>) {
+        let (since, mut looking, mut looked) = (Instant::now(), Instant::now(), Instant::now());
+        let is_late = || timeout.is_some_and(|timeout| since.elapsed() >= timeout);
+        while !waiter.is_woken() && !self.is_over() && !is_late() {
+            if looked.elapsed() > SIGNALS {
+                let host = self.config.host.as_ref().filter(|host| host.hears_signals());
+                if host.is_some_and(|host| host.is_interrupted()) {
+                    return;
+                }
+                looked = Instant::now();
+            }
+            let Some(_polling) = self.try_polling() else {
+                waiter.sleep(Some(MIN_PAUSE));
+                continue;
+            };
+            if self.poll() > 0 {
+                looking = Instant::now();
+            } else if looking.elapsed() < self.config.spin {
+                std::thread::yield_now();
+            } else {
+                let rests = self.rests.load(Ordering::Acquire);
+                let again = self.detect_end();
+                let step = timeout.map_or(SIGNALS, |timeout| timeout.min(SIGNALS));
+                let again = Some(again.map_or(step, |again| again.min(step)));
+                self.sleep_in_transport(&|| !waiter.is_woken() && !self.is_over(), rests, again);
+            }
+        }
+    }
+
     /// What a thread does that only looks for what arrives.
     pub(super) fn keep_polling(&self) {
         let polling = lock(&self.polling);
@@ -185,6 +267,9 @@ impl Inner {
         while !self.is_over() {
             if self.poll() > 0 {
                 looking = Instant::now();
+            } else if self.is_full() {
+                // The transport would not let it sleep.
+                self.drainer.sleep(&|| !self.is_over(), Some(FULL_PAUSE));
             } else if looking.elapsed() < self.config.spin {
                 std::thread::yield_now();
             } else {

@@ -1,17 +1,20 @@
 //! The state of a rank that its threads change one at a time.
 
 use super::condition::Condition;
+use super::control::Control;
 use super::task::{Job, Label, Task, Work};
 use super::timers::{Timer, TimerKey, Timers};
 use super::waiter::Waiter;
-use super::{Inner, RANK_JOINED, RANK_LOST};
+use super::{Inner, Progress, RANK_JOINED, RANK_LOST};
+use crate::error::Failure;
 use crate::event::{Event, EventId, Lasting, Rank};
 use crate::locks::{Locks, Owner};
 use crate::matching::{Given, Matcher, Ready, RequestId};
-use crate::payload::{Data, Payload};
+use crate::payload::Payload;
+use crate::pieces::Pieces;
 use crate::termination::{Detector, Quiet, Stage};
 use crate::transport::Transport;
-use std::collections::{BTreeMap, HashMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
@@ -38,8 +41,11 @@ pub(super) struct State {
     pub blocked: BTreeMap<Owner, Blocked>,
     /// Events received, by source.
     pub received: Vec<u64>,
-    /// Events of which not all pieces are here, by source.
-    pub pieces: BTreeMap<Rank, Event<Vec<u8>>>,
+    pub pieces: Pieces,
+    /// Who is outside of the run, and reports the end of its part to this rank.
+    pub attached: BTreeSet<Rank>,
+    /// Events that those have fired who have left.
+    pub sent_by_clients: u64,
     pub lost: Vec<bool>,
     /// Whether the program ever asked for the loss of ranks.
     pub expects_loss: bool,
@@ -60,8 +66,17 @@ pub(super) struct State {
 }
 
 impl State {
+    /// A client has fired all that it will.
+    pub fn on_detached(&mut self, client: Rank, sent: u64) {
+        if self.attached.remove(&client) {
+            self.sent_by_clients += sent;
+            self.activity += 1;
+        }
+    }
+
     pub fn new(transport: &dyn Transport) -> Self {
-        let (rank, ranks, room) = (transport.rank(), transport.ranks(), transport.room());
+        let (rank, ranks) = (transport.rank(), transport.ranks());
+        let room = transport.room() + transport.clients();
         let before = transport.lost_before();
         let is_lost = |rank| before.is_some_and(|lost| lost.contains(&rank));
         Self {
@@ -77,7 +92,12 @@ impl State {
             stage: None,
             blocked: BTreeMap::new(),
             received: vec![0; room as usize],
-            pieces: BTreeMap::new(),
+            pieces: Pieces::default(),
+            attached: (0..transport.clients())
+                .filter(|client| client % ranks.max(1) == rank)
+                .map(|client| ranks + client)
+                .collect(),
+            sent_by_clients: 0,
             lost: (0..room).map(is_lost).collect(),
             expects_loss: false,
             activity: 0,
@@ -111,28 +131,13 @@ impl Inner {
 
     /// Puts a piece to those that came before; the last one completes the event.
     pub(super) fn deliver_piece(&self, state: &mut State, piece: Event<Payload>, total: u64) {
-        let Event { source, id, lasting, payload } = piece;
-        let whole = state.pieces.entry(source).or_insert_with(|| Event {
-            source,
-            id: id.clone(),
-            lasting,
-            payload: Vec::new(),
-        });
-        if whole.payload.is_empty()
-            && let Err(error) = whole.payload.try_reserve_exact(total as usize)
-        {
-            let what = format!("there is no memory for the event '{id}' of {total} bytes: {error}");
-            self.break_off(state, what);
-            return;
-        }
-        whole.payload.extend_from_slice(payload.bytes());
-        if whole.payload.len() as u64 >= total
-            && let Some(whole) = state.pieces.remove(&source)
-        {
-            let data = Data::Bytes(Arc::new(whole.payload));
-            let payload = Payload { kind: payload.kind, data };
-            state.received[source as usize] += 1;
-            self.deliver(state, Event { source, id, lasting, payload });
+        match state.pieces.add(piece, total) {
+            Ok(None) => {}
+            Ok(Some(event)) => {
+                state.received[event.source as usize] += 1;
+                self.deliver(state, event);
+            }
+            Err(error) => self.break_off(state, error.to_string()),
         }
     }
 
@@ -174,6 +179,10 @@ impl Inner {
         } else {
             state.stage = None;
             waiter.wake();
+            if self.config.progress == Progress::Program {
+                // It sleeps where what arrives wakes it.
+                self.transport.wake();
+            }
         }
     }
 
@@ -194,21 +203,24 @@ impl Inner {
         if self.pending.load(Ordering::Acquire) > 0
             || state.timers.holds()
             || !state.watches.is_empty()
+            || !state.attached.is_empty()
         {
             return None;
         }
         let alive = |rank: &usize| !state.lost[*rank];
-        let ranks = 0..self.sent.len();
+        // What a client is sent leaves the run; what it fires enters it.
+        let ranks = 0..self.transport.room() as usize;
+        let sources = 0..self.sent.len();
         Some(Quiet {
             stage: at,
             outstanding: state.is_outstanding(),
             hopeful: state.timers.ticks() || self.awaits_joining(state),
             sent: ranks
-                .clone()
                 .filter(alive)
                 .map(|rank| self.sent[rank].load(Ordering::Acquire))
-                .sum(),
-            received: ranks.filter(alive).map(|rank| state.received[rank]).sum(),
+                .sum::<u64>()
+                + state.sent_by_clients,
+            received: sources.filter(alive).map(|rank| state.received[rank]).sum(),
             activity: state.activity + self.called.load(Ordering::Acquire),
         })
     }
@@ -284,16 +296,36 @@ impl Inner {
             return;
         }
         state.outbox.retain(|(target, _)| *target != rank);
-        let mut actions = Vec::new();
-        state.detector.on_lost(rank, &mut actions);
-        self.act(state, actions);
+        let is_informed =
+            |other: &Rank| *other != rank && self.transport.is_informed_of_losses(*other);
+        for other in (0..self.ranks()).filter(is_informed) {
+            self.send_control(state, other, Control::Lost(rank).encode());
+        }
+        if rank < self.ranks() {
+            let mut actions = Vec::new();
+            state.detector.on_lost(rank, &mut actions);
+            self.act(state, actions);
+        } else {
+            // What it fired counts no more; it reports nothing any more.
+            state.attached.remove(&rank);
+            state.activity += 1;
+        }
         if state.expects_loss {
             let id = EventId::from(RANK_LOST);
             let payload = Payload::default();
             self.deliver(state, Event { source: rank, id, lasting: Lasting::Weak, payload });
         } else {
+            let failure = Failure::text(&format!("rank {rank} is lost"));
+            self.dismiss(state, &failure);
             self.end(state, super::Ending::Lost(rank));
             self.transport.give_up();
+        }
+    }
+
+    /// Tells the clients of this rank that nothing more comes.
+    pub(super) fn dismiss(&self, state: &mut State, failure: &Failure) {
+        for client in std::mem::take(&mut state.attached) {
+            self.send_control(state, client, Control::Failed(failure.clone()).encode());
         }
     }
 

@@ -69,7 +69,9 @@ impl Rank {
         body: impl FnOnce(&Rank, Events) -> Done + Send + 'static,
     ) -> Result<(), EventsError> {
         let inner = &self.inner;
-        if submit.on.is_empty() && submit.name.is_none() {
+        // Who reports slow tasks has to know what this one is called.
+        let is_watched = inner.config.slow_task.is_some();
+        if submit.on.is_empty() && submit.name.is_none() && !is_watched {
             if inner.is_over() {
                 return inner.check_over();
             }
@@ -137,10 +139,10 @@ impl Rank {
 
     /// Looks for ranks that there are not and identifiers that are too long.
     pub(super) fn check(&self, on: &[Dependency]) -> Result<(), EventsError> {
-        let ranks = self.ranks();
+        let (ranks, clients) = (self.ranks(), self.clients());
         for dependency in on {
             match dependency.source {
-                Source::Rank(rank) if rank >= ranks => {
+                Source::Rank(rank) if rank >= ranks + clients => {
                     return Err(EventsError::NoSuchRank { rank, ranks });
                 }
                 _ => {}

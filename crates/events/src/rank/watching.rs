@@ -5,16 +5,13 @@ use super::state::State;
 use super::{Inner, Rank};
 use crate::error::EventsError;
 use crate::event::{Event, EventId, Lasting};
+use crate::limits;
 use crate::payload::Payload;
 use crate::sync::lock;
 use std::io::{Read, Write};
 use std::os::fd::AsRawFd;
 use std::os::unix::net::UnixStream;
 use std::sync::Arc;
-use std::time::Duration;
-
-/// How often memory and load are looked at.
-const POLL_INTERVAL: Duration = Duration::from_millis(100);
 
 impl Rank {
     /// Fires an event at this rank, once, when something is so; the run does not end before, unless
@@ -92,7 +89,8 @@ fn wait(woken: &UnixStream, watches: &[(Condition, EventId)]) -> Vec<(Condition,
         _ => poll_of(-1),
     }));
     let looks = watches.iter().any(|(condition, _)| !matches!(condition, Condition::Readable(_)));
-    let timeout = if looks { POLL_INTERVAL.as_millis() as libc::c_int } else { -1 };
+    let interval = limits::get().condition_interval.as_millis().try_into().unwrap_or(i32::MAX);
+    let timeout = if looks { interval } else { -1 };
     // SAFETY: an array with its length.
     unsafe { libc::poll(polled.as_mut_ptr(), polled.len() as libc::nfds_t, timeout) };
     let holds = |condition: &Condition, polled: &libc::pollfd| match condition {

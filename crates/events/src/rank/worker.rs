@@ -129,6 +129,9 @@ impl Inner {
     }
 
     pub(super) fn try_polling(&self) -> Option<std::sync::MutexGuard<'_, ()>> {
+        if !self.transport.may_poll() {
+            return None;
+        }
         match self.polling.try_lock() {
             Ok(guard) => Some(guard),
             Err(TryLockError::Poisoned(poisoned)) => Some(poisoned.into_inner()),
@@ -222,13 +225,17 @@ impl Inner {
     fn run(&self, rank: &Rank, job: Job) {
         let done = catch_unwind(AssertUnwindSafe(|| match job {
             Job::Call(body) => body(rank, Vec::new()),
-            Job::Run(task, Given::Events(events)) => task.run(rank, events),
+            Job::Run(task, Given::Events(events)) => {
+                self.note_begun(&task);
+                task.run(rank, events)
+            }
             Job::Run(task, Given::All(id)) => {
                 let mut state = self.state();
                 let mut ready = Vec::new();
                 let events = state.matcher.gather(id, &mut ready);
                 self.enqueue(&mut state, &mut ready);
                 drop(state);
+                self.note_begun(&task);
                 task.run(rank, events)
             }
             // Neither is a task.
@@ -238,6 +245,7 @@ impl Inner {
     }
 
     fn finish_task(&self, done: Done) {
+        self.note_paused();
         if HAS_LOCKS.take() {
             let mut state = self.state();
             let mut granted = Vec::new();

@@ -6,7 +6,7 @@
 mod tests;
 
 use crate::event::Rank;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
 /// What a rank's program is at.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -51,19 +51,21 @@ pub enum Verdict {
 /// What ranks say to each other to find out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Message {
-    /// Answer once you have nothing to do.
+    /// Answer once you, and those below you in the tree, have nothing to do.
     Probe {
         /// Which wave.
         wave: u64,
+        /// Whom the tree consists of.
+        members: Members,
     },
-    /// I have nothing to do.
+    /// I have nothing to do, nor have those below me.
     Answer {
         /// Which wave.
         wave: u64,
-        /// How many ranks I know to be lost.
-        lost: u32,
-        /// How I stand.
-        quiet: Quiet,
+        /// Whom the tree consists of.
+        members: Members,
+        /// How all of us stand.
+        sums: Sums,
     },
     /// That is how the run stands.
     Conclude {
@@ -90,21 +92,41 @@ pub enum Action {
     Grow(u32),
 }
 
-/// The sums of one wave.
+/// How many ranks one knows to have been there and to be lost: ranks that know of the same agree on
+/// the tree.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Members {
+    /// How many there are, with those that are lost.
+    pub ranks: u32,
+    /// How many of them are lost.
+    pub lost: u32,
+}
+
+/// How several ranks stand that have nothing to do.
 #[allow(clippy::struct_excessive_bools)] // each is a question put to every rank
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-struct Sums {
-    sent: u64,
-    received: u64,
-    activity: u64,
-    outstanding: bool,
-    hopeful: bool,
-    waiting: bool,
-    draining: bool,
+pub struct Sums {
+    /// How many they are.
+    pub count: u32,
+    /// Events sent to other ranks.
+    pub sent: u64,
+    /// Events received from other ranks.
+    pub received: u64,
+    /// Grows whenever one of them has something to do.
+    pub activity: u64,
+    /// Whether a task of one waits, or an event is unconsumed.
+    pub outstanding: bool,
+    /// Whether something may come by itself.
+    pub hopeful: bool,
+    /// Whether the program of one waits.
+    pub waiting: bool,
+    /// Whether that of one drains.
+    pub draining: bool,
 }
 
 impl Sums {
     fn add(&mut self, quiet: &Quiet) {
+        self.count += 1;
         self.sent += quiet.sent;
         self.received += quiet.received;
         self.activity += quiet.activity;
@@ -112,6 +134,17 @@ impl Sums {
         self.hopeful |= quiet.hopeful;
         self.waiting |= quiet.stage == Stage::Waiting;
         self.draining |= quiet.stage == Stage::Draining;
+    }
+
+    fn merge(&mut self, other: &Self) {
+        self.count += other.count;
+        self.sent = self.sent.wrapping_add(other.sent);
+        self.received = self.received.wrapping_add(other.received);
+        self.activity = self.activity.wrapping_add(other.activity);
+        self.outstanding |= other.outstanding;
+        self.hopeful |= other.hopeful;
+        self.waiting |= other.waiting;
+        self.draining |= other.draining;
     }
 
     /// Tells how a run stands in which nothing moves.
@@ -126,6 +159,23 @@ impl Sums {
     }
 }
 
+/// So many ranks are below each in the tree that waves go through.
+const ARITY: u32 = 8;
+
+/// A wave at one rank.
+#[derive(Clone, Copy, Debug)]
+struct Wave {
+    number: u64,
+    /// Who asked; none, if this rank leads.
+    asker: Option<Rank>,
+    /// Of this rank, once it is quiet, and of those below that have answered.
+    sums: Sums,
+    /// Whether this rank has yet to be quiet.
+    lacks_own: bool,
+    /// How many below have yet to answer.
+    lacking: u32,
+}
+
 /// One rank's part in finding out how the run stands. The lowest rank that is not lost leads.
 #[derive(Debug)]
 pub struct Detector {
@@ -136,12 +186,12 @@ pub struct Detector {
     lost: BTreeSet<Rank>,
     /// Whether somebody is about to join: nothing is concluded meanwhile.
     admits: bool,
-    /// Who asked, and for which wave: answered once this rank is quiet.
-    asked: Option<(Rank, u64)>,
-    wave: u64,
-    answers: BTreeMap<Rank, Quiet>,
-    /// Whether a wave is under way.
-    waving: bool,
+    /// The wave that is under way here.
+    wave: Option<Wave>,
+    /// A probe that knows of a rank, or of a loss, that this one has yet to hear of.
+    early: Option<(Rank, u64, Members)>,
+    /// How many waves this rank has begun.
+    waves: u64,
     before: Option<Sums>,
 }
 
@@ -154,10 +204,9 @@ impl Detector {
             founders: ranks,
             lost: BTreeSet::new(),
             admits: false,
-            asked: None,
-            wave: 0,
-            answers: BTreeMap::new(),
-            waving: false,
+            wave: None,
+            early: None,
+            waves: 0,
             before: None,
         }
     }
@@ -170,7 +219,7 @@ impl Detector {
 
     /// Whether [`Detector::advance`] has something to do for a rank that is quiet.
     pub fn is_asked(&self) -> bool {
-        self.asked.is_some() || self.may_wave()
+        self.wave.is_some_and(|wave| wave.lacks_own) || self.may_wave()
     }
 
     /// A rank is lost: it counts no more.
@@ -178,6 +227,7 @@ impl Detector {
         let led = self.leader() == rank;
         self.lost.insert(rank);
         self.begin_anew();
+        self.take_early(actions);
         if led && self.ranks > self.founders {
             // Who led may have told only some of who joined last.
             self.tell_joined(self.ranks, actions);
@@ -210,32 +260,26 @@ impl Detector {
     /// Another rank says something.
     pub fn on_message(&mut self, from: Rank, message: Message, actions: &mut Vec<Action>) {
         match message {
-            Message::Probe { wave } => self.asked = Some((from, wave)),
+            Message::Probe { wave, members } => self.on_probe(from, wave, members, actions),
             Message::Conclude { verdict } => actions.push(Action::Conclude(verdict)),
             Message::Joined { ranks } if ranks > self.ranks => self.grow(ranks, actions),
-            Message::Joined { .. } => {}
-            Message::Answer { wave, lost, quiet } => {
-                self.on_answer(from, wave, lost, quiet, actions);
+            Message::Answer { wave, members, sums } if members == self.members() => {
+                self.on_answer(wave, &sums, actions);
             }
+            Message::Joined { .. } | Message::Answer { .. } => {}
         }
     }
 
     /// This rank is quiet: answers, or begins a wave.
     pub fn advance(&mut self, quiet: Quiet, actions: &mut Vec<Action>) {
-        let lost = self.lost.len() as u32;
-        if let Some((asker, wave)) = self.asked.take()
-            && !self.lost.contains(&asker)
-        {
-            actions.push(Action::Send(asker, Message::Answer { wave, lost, quiet }));
-        }
         if self.may_wave() {
-            self.waving = true;
-            self.wave += 1;
-            self.answers.clear();
-            let wave = self.wave;
-            let probe = |rank| Action::Send(rank, Message::Probe { wave });
-            actions.extend(self.others().map(probe));
-            self.on_answer(self.rank, wave, lost, quiet, actions);
+            self.waves += 1;
+            self.begin_wave(None, self.waves, actions);
+        }
+        if let Some(wave) = self.wave.as_mut().filter(|wave| wave.lacks_own) {
+            wave.lacks_own = false;
+            wave.sums.add(&quiet);
+            self.close_wave(actions);
         }
     }
 
@@ -248,14 +292,13 @@ impl Detector {
     }
 
     fn may_wave(&self) -> bool {
-        self.leads() && !self.waving && !self.admits
+        self.leads() && self.wave.is_none() && !self.admits
     }
 
     /// What was answered so far says nothing any more.
     fn begin_anew(&mut self) {
-        self.answers.clear();
+        self.wave = None;
         self.before = None;
-        self.waving = false;
     }
 
     fn tell_joined(&self, ranks: u32, actions: &mut Vec<Action>) {
@@ -267,40 +310,84 @@ impl Detector {
         self.ranks = ranks;
         self.begin_anew();
         actions.push(Action::Grow(ranks));
+        self.take_early(actions);
     }
 
     fn others(&self) -> impl Iterator<Item = Rank> {
         (0..self.ranks).filter(|rank| *rank != self.rank && !self.lost.contains(rank))
     }
 
-    fn on_answer(
-        &mut self,
-        from: Rank,
-        wave: u64,
-        lost: u32,
-        quiet: Quiet,
-        actions: &mut Vec<Action>,
-    ) {
-        if !self.waving || wave != self.wave || self.lost.contains(&from) {
-            return;
+    fn members(&self) -> Members {
+        Members { ranks: self.ranks, lost: self.lost.len() as u32 }
+    }
+
+    /// The ranks below this one: those that are not lost form a heap of `ARITY` children each.
+    fn below(&self) -> impl Iterator<Item = Rank> {
+        let lost_before = self.lost.range(..self.rank).count() as u32;
+        let place = u64::from(self.rank - lost_before);
+        let alive = u64::from(self.ranks) - self.lost.len() as u64;
+        let first = place * u64::from(ARITY) + 1;
+        (first..(first + u64::from(ARITY)).min(alive)).map(|place| self.rank_at(place as u32))
+    }
+
+    /// The rank at a place of those that are not lost.
+    fn rank_at(&self, place: u32) -> Rank {
+        self.lost.iter().fold(place, |rank, &lost| rank + u32::from(lost <= rank))
+    }
+
+    fn on_probe(&mut self, from: Rank, wave: u64, members: Members, actions: &mut Vec<Action>) {
+        let own = self.members();
+        if members == own {
+            self.begin_wave(Some(from), wave, actions);
+        } else if members.ranks > own.ranks || members.lost > own.lost {
+            self.early = Some((from, wave, members));
         }
-        if lost as usize != self.lost.len() {
-            // One of us has yet to learn of a loss.
-            self.waving = false;
-            self.before = None;
-            actions.push(Action::Pause);
-            return;
+        // Else the leader has yet to hear of a loss, and begins anew then.
+    }
+
+    /// Takes part in a wave that came before the news of whom it consists of.
+    fn take_early(&mut self, actions: &mut Vec<Action>) {
+        if let Some((from, wave, members)) = self.early.take()
+            && !self.lost.contains(&from)
+        {
+            self.on_probe(from, wave, members, actions);
         }
-        self.answers.insert(from, quiet);
-        if self.answers.len() + self.lost.len() == self.ranks as usize {
+    }
+
+    fn begin_wave(&mut self, asker: Option<Rank>, number: u64, actions: &mut Vec<Action>) {
+        let probe = Message::Probe { wave: number, members: self.members() };
+        let before = actions.len();
+        actions.extend(self.below().map(|rank| Action::Send(rank, probe)));
+        let lacking = (actions.len() - before) as u32;
+        let sums = Sums::default();
+        self.wave = Some(Wave { number, asker, sums, lacks_own: true, lacking });
+    }
+
+    fn on_answer(&mut self, number: u64, sums: &Sums, actions: &mut Vec<Action>) {
+        let asked = |wave: &&mut Wave| wave.number == number && wave.lacking > 0;
+        if let Some(wave) = self.wave.as_mut().filter(asked) {
+            wave.lacking -= 1;
+            wave.sums.merge(sums);
             self.close_wave(actions);
         }
     }
 
+    /// Answers, or concludes, once all below have answered and this rank has been quiet.
     fn close_wave(&mut self, actions: &mut Vec<Action>) {
-        self.waving = false;
-        let mut sums = Sums::default();
-        self.answers.values().for_each(|quiet| sums.add(quiet));
+        let Some(wave) = self.wave.take_if(|wave| !wave.lacks_own && wave.lacking == 0) else {
+            return;
+        };
+        let (number, members) = (wave.number, self.members());
+        match wave.asker {
+            Some(asker) => {
+                let answer = Message::Answer { wave: number, members, sums: wave.sums };
+                actions.push(Action::Send(asker, answer));
+            }
+            None => self.judge(wave.sums, actions),
+        }
+    }
+
+    fn judge(&mut self, sums: Sums, actions: &mut Vec<Action>) {
         let before = self.before.replace(sums);
         let is_stable = before == Some(sums) && sums.sent == sums.received;
         let Some(verdict) = is_stable.then(|| sums.verdict()).flatten() else {
@@ -310,6 +397,7 @@ impl Detector {
             return;
         };
         self.before = None;
+        // To each rank itself: one that is lost on the way would leave all below it waiting.
         let conclude = |rank| Action::Send(rank, Message::Conclude { verdict });
         actions.extend(self.others().map(conclude));
         actions.push(Action::Conclude(verdict));

@@ -1,6 +1,7 @@
 //! A wave at a time.
 
 use super::*;
+use std::collections::VecDeque;
 
 const QUIET: Quiet = Quiet {
     stage: Stage::Ending,
@@ -20,12 +21,17 @@ fn run_waves(detectors: &mut [Detector], quiet: &[Quiet]) -> (Vec<Verdict>, u64)
             if detectors[rank].is_asked() && !detectors[0].lost.contains(&(rank as u32)) {
                 detectors[rank].advance(quiet[rank], &mut actions);
             }
-            while let Some(action) = actions.pop() {
+            let mut queue: VecDeque<_> = actions.into_iter().map(|action| (rank, action)).collect();
+            while let Some((from, action)) = queue.pop_front() {
                 match action {
                     Action::Conclude(verdict) => verdicts.push(verdict),
                     Action::Pause | Action::Grow(_) => {}
                     Action::Send(to, message) => {
-                        detectors[to as usize].on_message(rank as u32, message, &mut actions);
+                        let mut actions = Vec::new();
+                        if let Some(detector) = detectors.get_mut(to as usize) {
+                            detector.on_message(from as u32, message, &mut actions);
+                        }
+                        queue.extend(actions.into_iter().map(|action| (to as usize, action)));
                     }
                 }
             }
@@ -34,7 +40,85 @@ fn run_waves(detectors: &mut [Detector], quiet: &[Quiet]) -> (Vec<Verdict>, u64)
             break;
         }
     }
-    (verdicts, detectors.iter().map(|detector| detector.wave).max().unwrap())
+    (verdicts, detectors.iter().map(|detector| detector.waves).max().unwrap())
+}
+
+/// Carries what was sent in one round in the next; how many rounds it takes until all know that the
+/// run has ended, and how many messages the rank sends most in one round, before the verdict.
+fn rounds_to_the_end(detectors: &mut [Detector]) -> (usize, usize) {
+    let (mut ended, mut most) = (0, 0);
+    let mut sent: Vec<(u32, Action)> = Vec::new();
+    for round in 0.. {
+        let mut actions = Vec::new();
+        for (from, action) in std::mem::take(&mut sent) {
+            match action {
+                Action::Send(to, message) => {
+                    detectors[to as usize].on_message(from, message, &mut actions);
+                    sent.extend(actions.drain(..).map(|action| (to, action)));
+                }
+                Action::Conclude(verdict) => {
+                    assert_eq!(verdict, Verdict::Ended);
+                    ended += 1;
+                }
+                Action::Pause | Action::Grow(_) => panic!("nothing is on its way"),
+            }
+        }
+        // What a rank concludes it knows at once.
+        sent.retain(|(_, action)| {
+            let concludes = matches!(action, Action::Conclude(_));
+            ended += usize::from(concludes);
+            !concludes
+        });
+        if ended == detectors.len() {
+            return (round, most);
+        }
+        for (rank, detector) in (0..).zip(detectors.iter_mut()) {
+            if ended == 0 && detector.is_asked() {
+                detector.advance(QUIET, &mut actions);
+                sent.extend(actions.drain(..).map(|action| (rank, action)));
+            }
+        }
+        let mut counts = std::collections::HashMap::new();
+        let is_verdict =
+            |action: &Action| matches!(action, Action::Send(_, Message::Conclude { .. }));
+        for (from, action) in &sent {
+            if !is_verdict(action) {
+                *counts.entry(*from).or_insert(0) += 1;
+            }
+        }
+        most = most.max(counts.into_values().max().unwrap_or_default());
+    }
+    unreachable!("the loop has no end")
+}
+
+#[test]
+fn ten_thousand_ranks_end_after_two_waves_through_a_tree() {
+    // Down the tree and up again, twice, and once to all.
+    for (count, depth) in [(2, 1), (9, 1), (10, 2), (1000, 4), (10_000, 5)] {
+        let (rounds, most) = rounds_to_the_end(&mut ranks(count));
+        assert_eq!(rounds, 4 * depth + 1, "{count} ranks");
+        assert!(most <= ARITY as usize, "{most} messages of one rank");
+    }
+}
+
+#[test]
+fn the_tree_has_every_rank_that_is_not_lost_once() {
+    let mut detectors = ranks(100);
+    let lost = [0, 3, 4, 50, 99];
+    for detector in &mut detectors {
+        for rank in lost {
+            detector.on_lost(rank, &mut Vec::new());
+        }
+    }
+    let mut seen = vec![detectors[1].leader()];
+    let mut next = 0;
+    while next < seen.len() {
+        let below: Vec<_> = detectors[seen[next] as usize].below().collect();
+        seen.extend(below);
+        next += 1;
+    }
+    seen.sort_unstable();
+    assert_eq!(seen, (0..100).filter(|rank| !lost.contains(rank)).collect::<Vec<_>>());
 }
 
 fn ranks(count: u32) -> Vec<Detector> {
@@ -109,7 +193,8 @@ fn an_answer_from_before_a_rank_asked_to_join_does_not_count() {
     }
     assert_eq!(informed.admit(), Some(2));
     actions.clear();
-    informed.on_message(1, Message::Answer { wave: 1, lost: 0, quiet: QUIET }, &mut actions);
+    let (members, sums) = (Members { ranks: 2, lost: 0 }, Sums { count: 1, ..Sums::default() });
+    informed.on_message(1, Message::Answer { wave: 1, members, sums }, &mut actions);
     informed.advance(QUIET, &mut actions);
     assert_eq!(actions, []);
 }
@@ -155,8 +240,10 @@ fn a_joining_rank_knows_who_was_lost_before() {
     detectors[0].on_come(&mut Vec::new());
     let mut joining = Detector::joining(2, 3, &[1]);
     let mut actions = Vec::new();
-    joining.on_message(0, Message::Probe { wave: 1 }, &mut actions);
+    let members = Members { ranks: 3, lost: 1 };
+    joining.on_message(0, Message::Probe { wave: 1, members }, &mut actions);
     joining.advance(QUIET, &mut actions);
-    let answer = Message::Answer { wave: 1, lost: 1, quiet: QUIET };
+    let sums = Sums { count: 1, ..Sums::default() };
+    let answer = Message::Answer { wave: 1, members, sums };
     assert_eq!(actions, [Action::Send(0, answer)]);
 }

@@ -215,7 +215,7 @@ fn rounded(nbytes: usize) -> usize {
 }
 
 /// Bytes of all parts.
-pub(super) fn total(parts: &[&[u8]]) -> usize {
+pub(crate) fn total(parts: &[&[u8]]) -> usize {
     parts.iter().map(|part| part.len()).sum()
 }
 

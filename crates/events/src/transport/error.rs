@@ -47,6 +47,43 @@ pub enum TransportError {
         /// How long this one waited.
         timeout: Duration,
     },
+    /// A process of the communicator has another version of this library.
+    #[error(
+        "process {process} has version {version} of freestone's events, and this one {own}, which \
+         do not understand each other; install the same version for all"
+    )]
+    OtherVersion {
+        /// Which.
+        process: u32,
+        /// Its version.
+        version: String,
+        /// That of this process.
+        own: String,
+    },
+    /// Ranks were given different values of something in which they have to agree.
+    #[error(
+        "rank {rank} has {setting}={value}, and rank 0 {setting}={expected}: all ranks of a run need the \
+         same"
+    )]
+    Disagreement {
+        /// Which rank differs from rank 0.
+        rank: Rank,
+        /// In what.
+        setting: String,
+        /// What that rank has.
+        value: String,
+        /// What rank 0 has.
+        expected: String,
+    },
+    /// All processes of a communicator are outside of the run.
+    #[error(
+        "all {processes} processes of the communicator have attached, and there is no rank; some have \
+         to begin the run (fse_init, or events.run in Python)"
+    )]
+    NoRanks {
+        /// How many there are.
+        processes: usize,
+    },
     /// Something came that no rank sends.
     #[error("a frame of {len} bytes is none of ours: {what}")]
     BadFrame {

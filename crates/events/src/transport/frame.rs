@@ -11,6 +11,7 @@ const PLACED: u8 = 1;
 const CONTROL: u8 = 2;
 const PIECE: u8 = 3;
 const CREDIT: u8 = 4;
+const APART: u8 = 5;
 const HEAD: usize = 8;
 
 /// The head and, for a placed payload, where it is.
@@ -44,6 +45,10 @@ pub fn encode(message: &Outgoing<'_>) -> Encoded {
             place[..8].copy_from_slice(&total.to_le_bytes());
             (head(PIECE, *lasting, id, *kind), 8)
         }
+        Outgoing::Apart { id, lasting, kind, total } => {
+            place[..8].copy_from_slice(&total.to_le_bytes());
+            (head(APART, *lasting, id, *kind), 8)
+        }
         Outgoing::Control(_) => ([CONTROL, 0, 0, 0, 0, 0, 0, 0], 0),
         Outgoing::Credit(_) => ([CREDIT, 0, 0, 0, 0, 0, 0, 0], 0),
     };
@@ -62,7 +67,7 @@ impl Encoded {
                 all.extend_from_slice(parts);
                 send(&all)
             }
-            Outgoing::Placed { id, .. } => {
+            Outgoing::Placed { id, .. } | Outgoing::Apart { id, .. } => {
                 send(&[&self.head, id.as_bytes(), &self.place[..self.place_len]])
             }
             Outgoing::Piece { id, bytes, .. } => {
@@ -108,6 +113,16 @@ pub fn decode(
             let (word, rest) = rest.split_first_chunk::<8>().ok_or(bad("it has no length"))?;
             total = Some(u64::from_le_bytes(*word));
             Payload::copy(kind, rest)
+        }
+        APART => {
+            let word = rest.try_into().map_err(|_| bad("it has no length"))?;
+            let event = Event {
+                source,
+                id: EventId::new(id),
+                lasting,
+                payload: Payload { kind, data: Data::None },
+            };
+            return Ok(Incoming::Apart(event, u64::from_le_bytes(word)));
         }
         EVENT => Payload::copy(kind, rest),
         PLACED => {

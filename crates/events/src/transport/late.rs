@@ -2,14 +2,11 @@
 //! sees to it that none waits for long.
 
 use super::sleep::Bell;
+use crate::limits;
 use crate::sync::lock;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, Weak};
 use std::thread::JoinHandle;
-use std::time::Duration;
-
-/// How long an event may wait for others that go the same way.
-pub const LATEST: Duration = Duration::from_micros(50);
 
 /// Who has something to send that has waited.
 pub trait Flush: Send + Sync + 'static {
@@ -70,7 +67,7 @@ fn watch<S: Flush>(shared: &Shared, sender: &Weak<S>) {
         if !shared.waits.load(Ordering::Acquire) {
             continue;
         }
-        std::thread::sleep(LATEST);
+        std::thread::sleep(limits::get().batch_wait);
         shared.waits.store(false, Ordering::Release);
         let Some(sender) = sender.upgrade() else { return };
         if sender.flush_late() {
@@ -84,6 +81,7 @@ fn watch<S: Flush>(shared: &Shared, sender: &Weak<S>) {
 mod tests {
     use super::*;
     use std::sync::mpsc::{Sender, channel};
+    use std::time::Duration;
 
     /// Says how often it was asked to send; something waits the first few times.
     struct Counts {

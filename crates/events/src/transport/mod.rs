@@ -68,6 +68,17 @@ pub enum Outgoing<'a> {
         /// Those of this one.
         bytes: &'a [u8],
     },
+    /// An event whose bytes go apart, in a message of their own.
+    Apart {
+        /// Its identifier.
+        id: &'a EventId,
+        /// How long it lasts.
+        lasting: Lasting,
+        /// The type of its payload.
+        kind: u32,
+        /// Bytes of its payload.
+        total: u64,
+    },
     /// Something from runtime to runtime.
     Control(&'a [u8]),
     /// Something from transport to transport: bytes that were taken, as a word.
@@ -81,6 +92,8 @@ pub enum Incoming {
     Event(Event<Payload>),
     /// A piece of an event: what it has of the payload, and the bytes of all pieces.
     Piece(Event<Payload>, u64),
+    /// An event whose bytes, so many, come apart; no transport hands it over.
+    Apart(Event<Payload>, u64),
     /// Something from runtime to runtime.
     Control(Vec<u8>),
     /// Bytes that were taken; no transport hands it over.
@@ -128,6 +141,26 @@ pub trait Transport: Send + Sync {
     /// How many there may be, with those that join later.
     fn room(&self) -> u32 {
         self.ranks()
+    }
+
+    /// How many processes are outside of the run and fire at its ranks; their numbers follow those
+    /// of the ranks.
+    fn clients(&self) -> u32 {
+        0
+    }
+
+    /// Whether this rank is to tell another of the losses that it hears of: not all of them find out by
+    /// themselves.
+    fn is_informed_of_losses(&self, _other: Rank) -> bool {
+        false
+    }
+
+    /// Another rank has told that this one is lost.
+    fn lose(&self, _rank: Rank) {}
+
+    /// Whether this thread may poll.
+    fn may_poll(&self) -> bool {
+        true
     }
 
     /// Which ranks were lost before, if this one has joined a run that was on.

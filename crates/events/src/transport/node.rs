@@ -8,6 +8,7 @@ use super::ring::{self, Reader, Writer};
 use super::sleep::Bell;
 use super::{Incoming, Outgoing, Transport, TransportError};
 use crate::event::Rank;
+use crate::limits;
 use crate::sync::lock;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, OnceLock};
@@ -25,8 +26,6 @@ const WORD_BITS: u32 = u32::BITS;
 const TURN: usize = 128;
 const SMALLEST_RING: usize = 16 << 10;
 const LARGEST_RING: usize = 256 << 10;
-/// What all rings together may take, where there are many ranks.
-const ALL_RINGS: usize = 64 << 20;
 
 const ALIVE: u32 = 0;
 const LEFT: u32 = 1;
@@ -46,7 +45,7 @@ impl Layout {
     /// For so many ranks, each of which may have `arena` bytes of large payloads on their way.
     pub fn new(ranks: u32, arena: usize) -> Self {
         let pairs = (ranks as usize).pow(2).max(1);
-        let share = (ALL_RINGS / pairs + 1).next_power_of_two() / 2;
+        let share = (limits::get().rings.0 / pairs + 1).next_power_of_two() / 2;
         let ring = share.clamp(SMALLEST_RING, LARGEST_RING);
         Self { ranks, ring, arena: arena.max(ring).next_multiple_of(PAGE) }
     }

@@ -24,12 +24,22 @@ struct Open {
 impl Open {
     /// Begins a run of `ranks` ranks with room for `most`.
     fn begin(ranks: u32, most: u32) -> (Self, Vec<Tcp>) {
+        let (open, meeting) = Self::planned();
+        let founders = open.found(meeting, ranks, most);
+        (open, founders)
+    }
+
+    /// A run to which nobody has come yet.
+    fn planned() -> (Self, Meeting) {
         let access = Access::new(&Identity::make(1).unwrap()).unwrap();
         let meeting = Meeting::new("127.0.0.1:0", &access).unwrap();
-        let open = Self { address: meeting.address().unwrap().to_string(), access };
+        (Self { address: meeting.address().unwrap().to_string(), access }, meeting)
+    }
+
+    fn found(&self, meeting: Meeting, ranks: u32, most: u32) -> Vec<Tcp> {
         let (founders, addresses) = std::thread::scope(|scope| {
             let meet = |rank| {
-                let Self { address, access } = &open;
+                let Self { address, access } = self;
                 scope.spawn(move || Tcp::meet(address, rank, ranks, access, TIMEOUT).unwrap())
             };
             let founders: Vec<_> = (0..ranks).map(meet).collect();
@@ -38,7 +48,7 @@ impl Open {
             (founders.collect::<Vec<_>>(), addresses)
         });
         founders[0].keep(meeting, addresses).unwrap();
-        (open, founders)
+        founders
     }
 
     fn try_join(&self, timeout: Duration) -> Result<Tcp, TransportError> {
@@ -153,6 +163,25 @@ fn the_end_waits_for_the_work_of_a_joining_rank() {
         });
     });
     assert_eq!(answered.load(Ordering::SeqCst), 2);
+}
+
+#[test]
+fn who_comes_before_the_run_has_begun_joins_it_then() {
+    let (open, meeting) = Open::planned();
+    std::thread::scope(|scope| {
+        let early = scope.spawn(|| open.join());
+        std::thread::scope(|scope| {
+            let hold = scope.spawn(|| meeting.hold(1, 2, SHORT).map(|_| ()));
+            // Nobody but the one who joins has come, and that does not disturb the meeting.
+            let error = hold.join().unwrap().unwrap_err().to_string();
+            assert!(error.contains("ranks 0 have not come"), "{error}");
+        });
+        let founder = open.found(meeting, 1, 2).remove(0);
+        run(scope, started(founder), |rank| {
+            rank.wait(vec![any(RANK_JOINED)], None).unwrap();
+        });
+        run(scope, early.join().unwrap(), |rank| assert_eq!(rank.rank(), 1));
+    });
 }
 
 #[test]

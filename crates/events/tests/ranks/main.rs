@@ -2,10 +2,12 @@
 
 #![allow(clippy::unwrap_used)]
 
+mod connecting;
 mod joining;
 mod many;
 mod rules;
 mod runs;
+mod slow_receiver;
 mod watching;
 
 use freestone_events::payload::{Data, Payload};

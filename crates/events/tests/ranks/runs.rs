@@ -1,7 +1,7 @@
 //! Runs of a program as ranks of this process, over every transport.
 
 use freestone_events::rank::Summary;
-use freestone_events::transport::mpi::{Mpi, World};
+use freestone_events::transport::mpi::{Mpi, Role, World};
 use freestone_events::transport::tcp::{Meeting, Tcp};
 use freestone_events::transport::{Layout, Node, Region, Transport};
 use freestone_events::{Access, Identity};
@@ -31,7 +31,7 @@ pub enum Way {
 pub fn ways() -> Vec<Way> {
     static WORLD: OnceLock<Option<World>> = OnceLock::new();
     // The first one keeps MPI up for all others.
-    let world = WORLD.get_or_init(|| match World::begin(&[], None, TIMEOUT) {
+    let world = WORLD.get_or_init(|| match World::begin(&[], None, TIMEOUT, Role::Rank) {
         Ok(world) => Some(world),
         Err(error) => {
             println!("not over MPI: {error}");
@@ -79,7 +79,8 @@ pub fn met(ranks: u32) -> (Vec<Tcp>, Meeting) {
     (here, meeting)
 }
 
-fn connected(way: Way, ranks: u32, config: &Config) -> Vec<Rank> {
+/// Ranks that are connected in a way.
+pub fn connected(way: Way, ranks: u32, config: &Config) -> Vec<Rank> {
     let started = |transport: Box<dyn Transport>| Rank::start(transport, config.clone()).unwrap();
     match way {
         Way::Threads | Way::Mapped => start(way, ranks, config).0,
@@ -88,7 +89,7 @@ fn connected(way: Way, ranks: u32, config: &Config) -> Vec<Rank> {
             here.into_iter().map(|one| started(Box::new(one))).collect()
         }
         Way::Mpi => {
-            let world = Arc::new(World::begin(&[], None, TIMEOUT).unwrap());
+            let world = Arc::new(World::begin(&[], None, TIMEOUT, Role::Rank).unwrap());
             let ranks = Mpi::threads(&world, ranks).unwrap();
             ranks.into_iter().map(|rank| started(Box::new(rank))).collect()
         }

@@ -2,13 +2,33 @@
 
 use super::host::PythonHost;
 use crate::pickling::cached;
+use freestone_events::transport::TransportError;
 use freestone_events::{EventsError, Failure};
+use pyo3::exceptions::{PyOSError, PyTimeoutError};
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyBytes, PyDict};
 
 /// An exception, pickled with where it comes from.
 const PICKLED: u32 = 1;
+
+/// The exception for what a transport could not do.
+pub fn not_done(error: &TransportError) -> PyErr {
+    let key = match error {
+        TransportError::Setting { name, .. } => (*name).to_owned(),
+        TransportError::Disagreement { setting, .. } => setting.clone(),
+        TransportError::NotAll { .. } => return PyTimeoutError::new_err(error.to_string()),
+        _ => return PyOSError::new_err(error.to_string()),
+    };
+    let make = |py: Python<'_>| {
+        let fields = PyDict::new(py);
+        fields.set_item("key", &key)?;
+        fields.set_item("origin", &key)?;
+        let kind = py.import("freestone.errors")?.getattr("ConfigurationError")?;
+        Ok(PyErr::from_value(kind.call((error.to_string(),), Some(&fields))?))
+    };
+    Python::attach(make).unwrap_or_else(|failed| failed)
+}
 
 /// Which of `freestone.errors` an error is.
 fn slug(error: &EventsError) -> &'static str {

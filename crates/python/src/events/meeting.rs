@@ -2,24 +2,19 @@
 
 use super::failing::raised;
 use super::memory::check_ranks;
+use super::mpi::failed;
 use super::rank::{EventRank, Settings};
 use crate::access;
 use crate::durations::seconds;
 use freestone_events::EventsError;
 use freestone_events::transport::TransportError;
 use freestone_events::transport::tcp::{Invitation, Meeting, Tcp};
-use pyo3::exceptions::{PyOSError, PyValueError};
 use pyo3::prelude::*;
 
 /// Where the ranks of a run meet.
 #[pyclass(frozen, module = "freestone._native.events")]
 pub struct EventMeeting {
     meeting: Meeting,
-}
-
-#[allow(clippy::needless_pass_by_value)] // as `map_err` wants it
-fn failed(error: TransportError) -> PyErr {
-    PyOSError::new_err(error.to_string())
 }
 
 #[pymethods]
@@ -100,19 +95,10 @@ pub struct EventInvitation {
 #[pymethods]
 impl EventInvitation {
     /// None, if the environment names no meeting.
-    ///
-    /// Raises `ValueError` with what is wrong and the name of the variable that it is wrong with.
     #[staticmethod]
     fn from_environment() -> PyResult<Option<Self>> {
-        match Invitation::from_environment() {
-            Ok(invitation) => Ok(invitation.map(|invitation| Self { invitation })),
-            Err(error) => Err(match error {
-                TransportError::Setting { name, .. } => {
-                    PyValueError::new_err((error.to_string(), name))
-                }
-                _ => failed(error),
-            }),
-        }
+        let invitation = Invitation::from_environment().map_err(failed)?;
+        Ok(invitation.map(|invitation| Self { invitation }))
     }
 
     /// How many ranks there are, as far as this process knows.

@@ -1,10 +1,12 @@
 //! Events: ranks, what they exchange, and the memory that they share.
 
+mod bridge;
 mod buffer;
 mod event;
 mod failing;
 mod future;
 mod host;
+mod limits;
 mod meeting;
 mod memory;
 mod mpi;
@@ -12,10 +14,12 @@ mod rank;
 mod source;
 mod words;
 
+pub use bridge::EventBridge;
 pub use buffer::EventBuffer;
 pub use event::Event;
 pub use future::TaskFuture;
+pub use limits::{check_limits, limit_rows};
 pub use meeting::{EventInvitation, EventMeeting, meet_ranks};
 pub use memory::EventMemory;
-pub use mpi::EventWorld;
+pub use mpi::{EventWorld, hold_mpi, release_mpi};
 pub use rank::{EventRank, current_rank, set_current_rank};

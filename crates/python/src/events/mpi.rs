@@ -1,14 +1,31 @@
 //! The ranks that `mpiexec` started.
 
+use super::failing::{not_done, raised};
 use super::rank::{EventRank, Settings};
 use crate::durations::seconds;
+use freestone_events::EventsError;
+use freestone_events::locks::NotHeld;
 use freestone_events::transport::TransportError;
-use freestone_events::transport::mpi::{Handle, Mpi, World};
-use pyo3::exceptions::{PyOSError, PyTimeoutError};
+use freestone_events::transport::mpi::{Handle, Mpi, Role, World, gate};
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 use std::path::PathBuf;
 use std::sync::Arc;
+
+/// Waits until no thread of a rank is in MPI, and keeps them out.
+#[pyfunction]
+pub fn hold_mpi(py: Python<'_>) {
+    py.detach(gate::hold);
+}
+
+/// Lets the ranks' threads into MPI again.
+///
+/// Raises `LockNotHeldError` if this thread does not hold it.
+#[pyfunction]
+pub fn release_mpi(py: Python<'_>) -> PyResult<()> {
+    gate::release()
+        .map_err(|_| raised(py, &EventsError::NotHeld(NotHeld { name: "MPI".to_owned() })))
+}
 
 /// The ranks that `mpiexec` started.
 #[pyclass(frozen, module = "freestone._native.events")]
@@ -17,11 +34,8 @@ pub struct EventWorld {
 }
 
 #[allow(clippy::needless_pass_by_value)] // as `map_err` wants it
-fn failed(error: TransportError) -> PyErr {
-    match error {
-        TransportError::NotAll { .. } => PyTimeoutError::new_err(error.to_string()),
-        _ => PyOSError::new_err(error.to_string()),
-    }
+pub(super) fn failed(error: TransportError) -> PyErr {
+    not_done(&error)
 }
 
 #[pymethods]
@@ -37,7 +51,10 @@ impl EventWorld {
         timeout_s: f64,
     ) -> PyResult<Self> {
         let timeout = seconds(timeout_s)?;
-        let world = py.detach(|| World::begin(&folders, comm, timeout)).map_err(failed)?;
+        // There are calls for it.
+        gate::offer();
+        let world = py.detach(|| World::begin(&folders, comm, timeout, Role::Rank));
+        let world = world.map_err(failed)?;
         Ok(Self { world: Arc::new(world) })
     }
 
@@ -57,10 +74,17 @@ impl EventWorld {
         self.world.ranks()
     }
 
+    /// Whether a rank was lost: nothing that all have to do together ends then.
+    #[getter]
+    fn has_loss(&self) -> bool {
+        self.world.has_loss()
+    }
+
     /// This process's rank, for one run.
-    #[allow(clippy::needless_pass_by_value)] // as Python gives them
     fn start(&self, settings: Settings) -> PyResult<EventRank> {
         let transport = Mpi::new(Arc::clone(&self.world)).map_err(failed)?;
+        let is_funneled = gate::is_funneled();
+        let settings = if is_funneled { settings.with_progress_by_program() } else { settings };
         EventRank::start(Box::new(transport), &settings)
     }
 

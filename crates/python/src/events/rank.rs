@@ -3,18 +3,18 @@
 use super::event::Event;
 use super::failing;
 use super::future::{Outcome, TaskFuture};
-use super::host::PythonHost;
+use super::host::{PythonHost, keep_thread};
 use super::memory::layout_of;
 use super::source;
-use super::words::{self, Encoded, Held};
+use super::words::{self, Encoded, Held, Numbers};
 use crate::durations::{microseconds, seconds};
 use freestone_events::matching::Mode;
 use freestone_events::rank::{Condition, Done, Label, SourceLine};
 use freestone_events::transport::{Node, Region, Transport};
 use freestone_events::{
-    Config, EventId, EventsError, Lasting, Payload, Progress, Rank, Submit, Target, cores, say,
+    Config, EventId, EventsError, Host, Lasting, Payload, Progress, Rank, Submit, Target, cores,
+    say,
 };
-use pyo3::buffer::PyBuffer;
 use pyo3::exceptions::{PyOSError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyTuple};
@@ -71,13 +71,21 @@ pub struct Settings {
     workers: Option<usize>,
     is_mapped: bool,
     report_mapping: bool,
-    thread: bool,
+    progress: String,
     spin_us: u64,
     stuck_s: Option<f64>,
+    slow_task_s: Option<f64>,
+    backlog: usize,
+    inbox: usize,
     send_timeout_s: Option<f64>,
 }
 
 impl Settings {
+    /// The same, but that the program looks for what arrives.
+    pub(super) fn with_progress_by_program(self) -> Self {
+        Self { progress: "program".to_owned(), ..self }
+    }
+
     fn config(&self, host: &Arc<PythonHost>, cores: Vec<usize>) -> PyResult<Config> {
         let workers = self.workers.unwrap_or(cores.len());
         if workers > MAX_WORKERS {
@@ -87,12 +95,18 @@ impl Settings {
         Ok(Config {
             workers,
             cores: if self.is_mapped { cores } else { Vec::new() },
-            progress: if self.thread { Progress::Thread } else { Progress::IdleWorker },
+            progress: match self.progress.as_str() {
+                "thread" => Progress::Thread,
+                "program" => Progress::Program,
+                _ => Progress::IdleWorker,
+            },
             spin: microseconds(self.spin_us),
+            backlog: self.backlog,
+            inbox: self.inbox,
             stuck: self.stuck_s.map(seconds).transpose()?,
+            slow_task: self.slow_task_s.map(seconds).transpose()?,
             send_timeout: self.send_timeout_s.map(seconds).transpose()?,
             host: Some(Arc::clone(host) as _),
-            ..Config::default()
         })
     }
 }
@@ -122,6 +136,11 @@ impl EventRank {
         Ok(Self { rank, host, owner: Arc::new(OnceLock::new()) })
     }
 
+    fn numbers(&self) -> Numbers {
+        let rank = &self.rank;
+        Numbers { own: rank.rank(), ranks: rank.ranks(), clients: rank.clients() }
+    }
+
     fn raise(&self, py: Python<'_>, error: &EventsError) -> PyErr {
         failing::exception(py, error, &self.host)
     }
@@ -130,7 +149,7 @@ impl EventRank {
         &self,
         on: Vec<(Bound<'_, PyAny>, String)>,
     ) -> PyResult<Vec<freestone_events::Dependency>> {
-        words::dependencies(on, self.rank.rank(), self.rank.ranks())
+        words::dependencies(on, self.numbers())
     }
 
     fn when(&self, py: Python<'_>, condition: Condition, id: &str) -> PyResult<()> {
@@ -145,27 +164,10 @@ impl EventRank {
         lasting: Lasting,
         encoded: &Encoded<'_>,
     ) -> Result<(), EventsError> {
-        let fire =
-            |kind, parts: &[&[u8]]| py.detach(|| self.rank.fire(target, id, lasting, kind, parts));
-        match encoded {
-            Encoded::None => fire(words::NONE, &[]),
-            Encoded::Word(kind, word) => fire(*kind, &[word]),
-            Encoded::Bool(flag) => fire(words::BOOL, &[&[u8::from(*flag)]]),
-            Encoded::Bytes(bytes) => fire(words::BYTE, &[bytes.as_bytes()]),
-            Encoded::Text(text) => fire(words::TEXT, &[text.to_string_lossy().as_bytes()]),
-            Encoded::Pieces(kind, pieces) => {
-                let parts: Vec<&[u8]> = pieces.iter().map(bytes_of).collect();
-                fire(*kind, &parts)
-            }
-        }
+        encoded.with_parts(|kind, parts| {
+            py.detach(|| self.rank.fire(target, id, lasting, kind, parts))
+        })
     }
-}
-
-/// The bytes of a buffer, which `freestone.events.payload` gives in one piece.
-fn bytes_of(buffer: &PyBuffer<u8>) -> &[u8] {
-    // SAFETY: the buffer is held, and whoever changes it while it is fired has a race of their
-    // own, as with any copy of it.
-    unsafe { std::slice::from_raw_parts(buffer.buf_ptr().cast(), buffer.len_bytes()) }
 }
 
 /// Calls a task's function, with one argument for each event.
@@ -178,6 +180,7 @@ fn call(
     // A task that waits may run others meanwhile, in its thread.
     let former = LABEL.replace(Some(Arc::clone(label)));
     let done = Python::attach(|py| {
+        keep_thread(py);
         CURRENT.with_borrow_mut(|current| {
             if current.is_none() {
                 *current = owner.get().map(|owner| owner.clone_ref(py));
@@ -237,6 +240,15 @@ impl EventRank {
     #[getter]
     fn ranks(&self) -> u32 {
         self.rank.ranks()
+    }
+
+    #[getter]
+    fn clients(&self) -> u32 {
+        self.rank.clients()
+    }
+
+    fn progress(&self, py: Python<'_>) -> PyResult<usize> {
+        py.detach(|| self.rank.progress()).map_err(|error| self.raise(py, &error))
     }
 
     #[getter]
@@ -307,7 +319,7 @@ impl EventRank {
         persistent: bool,
         by_reference: bool,
     ) -> PyResult<()> {
-        let target = words::target(target, self.rank.rank(), self.rank.ranks())?;
+        let target = words::target(target, self.numbers())?;
         let id = EventId::from(id);
         let lasting = if persistent { Lasting::Persistent } else { Lasting::Once };
         let fired = if by_reference {
@@ -448,7 +460,8 @@ impl EventRank {
     /// Waits for the end of the run; what persistent tasks still hold.
     fn finish(&self, py: Python<'_>) -> PyResult<Vec<String>> {
         loop {
-            let ended = py.detach(|| self.rank.wait_end(Some(SIGNALS)));
+            let step = self.host.hears_signals().then_some(SIGNALS);
+            let ended = py.detach(|| self.rank.wait_end(step));
             // Also if another rank was quicker to end the run for it: each says what it waits for.
             py.check_signals()?;
             if ended.map_err(|error| self.raise(py, &error))? {

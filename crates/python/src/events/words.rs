@@ -27,6 +27,14 @@ pub const TEXT: u32 = 17;
 /// A Python object that is passed by reference.
 pub struct Held(pub Py<PyAny>);
 
+/// The numbers of a run, as one of its processes knows them.
+#[derive(Clone, Copy)]
+pub struct Numbers {
+    pub own: u32,
+    pub ranks: u32,
+    pub clients: u32,
+}
+
 fn no_rank(number: i64, ranks: u32) -> PyErr {
     let last = ranks - 1;
     PyValueError::new_err(format!(
@@ -34,28 +42,29 @@ fn no_rank(number: i64, ranks: u32) -> PyErr {
     ))
 }
 
-/// A rank, or `SELF`.
-fn rank_of(number: i64, own: u32, ranks: u32) -> PyResult<u32> {
+/// A rank, one that has attached, or `SELF`.
+fn rank_of(number: i64, numbers: Numbers) -> PyResult<u32> {
+    let Numbers { own, ranks, clients } = numbers;
     match u32::try_from(number) {
-        Ok(rank) if rank < ranks => Ok(rank),
+        Ok(rank) if rank < ranks + clients => Ok(rank),
         _ if number == OWN => Ok(own),
         _ => Err(no_rank(number, ranks)),
     }
 }
 
-fn group(value: &Bound<'_, PyAny>, own: u32, ranks: u32) -> PyResult<Vec<u32>> {
-    let numbers: Vec<i64> = value.extract()?;
-    numbers.into_iter().map(|number| rank_of(number, own, ranks)).collect()
+fn group(value: &Bound<'_, PyAny>, numbers: Numbers) -> PyResult<Vec<u32>> {
+    let group: Vec<i64> = value.extract()?;
+    group.into_iter().map(|number| rank_of(number, numbers)).collect()
 }
 
 /// At whom an event is fired: a rank, `SELF`, `ALL`, or a sequence of ranks.
-pub fn target(value: &Bound<'_, PyAny>, own: u32, ranks: u32) -> PyResult<Target> {
+pub fn target(value: &Bound<'_, PyAny>, numbers: Numbers) -> PyResult<Target> {
     if !value.is_instance_of::<PyInt>() {
-        return group(value, own, ranks).map(Target::Group);
+        return group(value, numbers).map(Target::Group);
     }
     match value.extract()? {
         ALL => Ok(Target::All),
-        number => rank_of(number, own, ranks).map(Target::Rank),
+        number => rank_of(number, numbers).map(Target::Rank),
     }
 }
 
@@ -63,22 +72,21 @@ pub fn target(value: &Bound<'_, PyAny>, own: u32, ranks: u32) -> PyResult<Target
 /// identifier.
 pub fn dependencies(
     pairs: Vec<(Bound<'_, PyAny>, String)>,
-    own: u32,
-    ranks: u32,
+    numbers: Numbers,
 ) -> PyResult<Vec<Dependency>> {
     let mut on = Vec::with_capacity(pairs.len());
     for (source, id) in pairs {
         let id = EventId::from(id.as_str());
         if !source.is_instance_of::<PyInt>() {
             let from = |rank| Dependency { source: Source::Rank(rank), id: id.clone() };
-            on.extend(group(&source, own, ranks)?.into_iter().map(from));
+            on.extend(group(&source, numbers)?.into_iter().map(from));
             continue;
         }
         match source.extract()? {
-            ALL => on.extend(Dependency::all(ranks, &id)),
+            ALL => on.extend(Dependency::all(numbers.ranks, &id)),
             ANY => on.push(Dependency { source: Source::Any, id }),
             number => {
-                on.push(Dependency { source: Source::Rank(rank_of(number, own, ranks)?), id });
+                on.push(Dependency { source: Source::Rank(rank_of(number, numbers)?), id });
             }
         }
     }
@@ -98,6 +106,30 @@ pub enum Encoded<'py> {
     Bytes(Bound<'py, PyBytes>),
     Text(Bound<'py, PyString>),
     Pieces(u32, Vec<PyBuffer<u8>>),
+}
+
+impl Encoded<'_> {
+    /// Calls `fire` with its type and its pieces.
+    pub fn with_parts<R>(&self, fire: impl FnOnce(u32, &[&[u8]]) -> R) -> R {
+        match self {
+            Self::None => fire(NONE, &[]),
+            Self::Word(kind, word) => fire(*kind, &[word]),
+            Self::Bool(flag) => fire(BOOL, &[&[u8::from(*flag)]]),
+            Self::Bytes(bytes) => fire(BYTE, &[bytes.as_bytes()]),
+            Self::Text(text) => fire(TEXT, &[text.to_string_lossy().as_bytes()]),
+            Self::Pieces(kind, pieces) => {
+                let parts: Vec<&[u8]> = pieces.iter().map(bytes_of).collect();
+                fire(*kind, &parts)
+            }
+        }
+    }
+}
+
+/// The bytes of a buffer, which `freestone.events.payload` gives in one piece.
+fn bytes_of(buffer: &PyBuffer<u8>) -> &[u8] {
+    // SAFETY: the buffer is held, and whoever changes it while it is fired has a race of their
+    // own, as with any copy of it.
+    unsafe { std::slice::from_raw_parts(buffer.buf_ptr().cast(), buffer.len_bytes()) }
 }
 
 /// Encodes a value: numbers, text and bytes here, all else by `freestone.events.payload`.

@@ -1,13 +1,22 @@
-//! One thread at a time in MPI, where the program has begun it with `MPI_THREAD_SERIALIZED`.
+//! Who may call MPI: any thread; one at a time, where the program has begun it with
+//! `MPI_THREAD_SERIALIZED`; or only the program's, with `MPI_THREAD_FUNNELED`.
 //!
 //! The program holds the gate around its own calls. A thread that holds it may pass it again, as it
 //! does when it fires an event meanwhile.
 
+use std::cell::Cell;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::{self, ThreadId};
 
 static IS_SERIALISED: AtomicBool = AtomicBool::new(false);
+static IS_FUNNELED: AtomicBool = AtomicBool::new(false);
+
+thread_local! {
+    /// Whether this is the thread that may call MPI, where only one may.
+    static IS_MAIN: Cell<bool> = const { Cell::new(false) };
+}
+
 static HOLDER: Mutex<Option<(ThreadId, usize)>> = Mutex::new(None);
 static FREED: Condvar = Condvar::new();
 static IS_OFFERED: AtomicBool = AtomicBool::new(false);
@@ -27,6 +36,22 @@ pub fn offer() {
 /// Whether the program can hold MPI.
 pub(super) fn is_offered() -> bool {
     IS_OFFERED.load(Ordering::Acquire)
+}
+
+/// Only this thread may call MPI from now on.
+pub(super) fn funnel() {
+    IS_MAIN.set(true);
+    IS_FUNNELED.store(true, Ordering::Release);
+}
+
+/// Whether only one thread may call MPI.
+pub fn is_funneled() -> bool {
+    IS_FUNNELED.load(Ordering::Acquire)
+}
+
+/// Whether this thread may call MPI.
+pub(super) fn may_call() -> bool {
+    !is_funneled() || IS_MAIN.get()
 }
 
 /// Whether calls have to pass the gate.
@@ -87,7 +112,6 @@ fn holder() -> MutexGuard<'static, Option<(ThreadId, usize)>> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::cell::Cell;
 
     #[test]
     fn one_thread_at_a_time_is_in_mpi() {

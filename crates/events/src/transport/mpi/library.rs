@@ -1,27 +1,20 @@
-//! The MPI library of a program, loaded when it is needed.
-//!
-//! Two binary interfaces are known: the standard one of MPI 5, and that of MPICH, which Intel MPI,
-//! Cray MPICH and MVAPICH share and for which the wheels of mpi4py are built. They differ in
-//! constants and in what a handle is: a pointer, or an int. A pointer's low half is the int where
-//! arguments go in registers and bytes are in little-endian order.
-//!
-//! See docs/decisions/028-two-mpi-binary-interfaces.md
+//! The functions of MPI that events need, each behind the gate where the program may hold MPI.
 
+use super::Role;
 use super::gate;
 use crate::transport::TransportError;
-use std::ffi::{CStr, CString, c_char, c_int, c_void};
+use freestone_mpi::{Dialect, ErrorString, Handle, LoadError, Opened};
+use std::ffi::{c_int, c_void};
 use std::io;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
-
-/// A communicator, a request, a type: a pointer, or an int in its low half.
-pub type Handle = usize;
 
 type Fn0 = unsafe extern "C" fn() -> c_int;
 type Flag = unsafe extern "C" fn(*mut c_int) -> c_int;
 type Number = unsafe extern "C" fn(Handle, *mut c_int) -> c_int;
 type InitThread = unsafe extern "C" fn(*mut c_int, *mut c_void, c_int, *mut c_int) -> c_int;
 type Barrier = unsafe extern "C" fn(Handle, *mut Handle) -> c_int;
+type Split = unsafe extern "C" fn(Handle, c_int, c_int, *mut Handle) -> c_int;
 type Duplicate = unsafe extern "C" fn(Handle, *mut Handle) -> c_int;
 type OnHandle = unsafe extern "C" fn(*mut Handle) -> c_int;
 type SetHandler = unsafe extern "C" fn(Handle, Handle) -> c_int;
@@ -31,8 +24,16 @@ type Receive =
     unsafe extern "C" fn(*mut u8, c_int, Handle, c_int, c_int, Handle, *mut Handle) -> c_int;
 type Test = unsafe extern "C" fn(*mut Handle, *mut c_int, *mut c_void) -> c_int;
 type Wait = unsafe extern "C" fn(*mut Handle, *mut c_void) -> c_int;
-type Gather =
-    unsafe extern "C" fn(*const u8, c_int, Handle, *mut u8, c_int, Handle, Handle) -> c_int;
+type Gather = unsafe extern "C" fn(
+    *const u8,
+    c_int,
+    Handle,
+    *mut u8,
+    c_int,
+    Handle,
+    Handle,
+    *mut Handle,
+) -> c_int;
 type GatherV = unsafe extern "C" fn(
     *const u8,
     c_int,
@@ -42,50 +43,12 @@ type GatherV = unsafe extern "C" fn(
     *const c_int,
     Handle,
     Handle,
+    *mut Handle,
 ) -> c_int;
-type Text = unsafe extern "C" fn(c_int, *mut c_char, *mut c_int) -> c_int;
-
-/// What constants are in a binary interface.
-#[derive(Clone, Copy, Debug)]
-pub struct Dialect {
-    name: &'static str,
-    /// The communicator of all ranks.
-    pub world: Handle,
-    byte: Handle,
-    errors_return: Handle,
-    any_source: c_int,
-    status_ignore: usize,
-    thread_serialized: c_int,
-    thread_multiple: c_int,
-}
-
-const STANDARD: Dialect = Dialect {
-    name: "libmpi_abi.so.1",
-    world: 0x101,
-    byte: 0x247,
-    errors_return: 0x143,
-    any_source: -1,
-    status_ignore: 0,
-    thread_serialized: 2048,
-    thread_multiple: 4096,
-};
-
-const MPICH: Dialect = Dialect {
-    name: "libmpi.so.12",
-    world: 0x4400_0000,
-    byte: 0x4c00_010d,
-    errors_return: 0x5400_0001,
-    any_source: -2,
-    status_ignore: 1,
-    thread_serialized: 2,
-    thread_multiple: 3,
-};
+type FromFortran = unsafe extern "C" fn(c_int) -> Handle;
 
 /// How often who waits for the other ranks looks for them.
 const MEETING_POLL: Duration = Duration::from_micros(200);
-
-/// What Open MPI is called, whose interface is neither.
-const OPEN_MPI: &CStr = c"libmpi.so.40";
 
 /// The functions of a library.
 #[derive(Clone, Copy)]
@@ -96,10 +59,12 @@ pub struct Library {
     initialized: Flag,
     finalized: Flag,
     query_thread: Flag,
+    is_thread_main: Flag,
     finalize: Fn0,
     comm_size: Number,
     comm_rank: Number,
     comm_dup: Duplicate,
+    comm_split: Split,
     ibarrier: Barrier,
     comm_free: OnHandle,
     comm_set_errhandler: SetHandler,
@@ -108,9 +73,11 @@ pub struct Library {
     test: Test,
     wait: Wait,
     cancel: OnHandle,
-    allgather: Gather,
-    allgatherv: GatherV,
-    error_string: Text,
+    iallgather: Gather,
+    iallgatherv: GatherV,
+    error_string: ErrorString,
+    /// None, where it is a macro.
+    comm_f2c: Option<FromFortran>,
 }
 
 impl std::fmt::Debug for Library {
@@ -119,91 +86,31 @@ impl std::fmt::Debug for Library {
     }
 }
 
-/// A library that was opened; never closed, as MPI cannot be started twice.
-#[derive(Clone, Copy)]
-struct Opened(*mut c_void);
-
-impl Opened {
-    fn open(name: &CStr, flags: c_int) -> Option<Self> {
-        // SAFETY: loading a library runs its constructors; those of MPI libraries are harmless.
-        let handle = unsafe { libc::dlopen(name.as_ptr(), flags) };
-        (!handle.is_null()).then_some(Self(handle))
-    }
-
-    fn symbol(self, name: &CStr) -> Result<*mut c_void, TransportError> {
-        // SAFETY: a library that is open.
-        let symbol = unsafe { libc::dlsym(self.0, name.as_ptr()) };
-        if symbol.is_null() {
-            return Err(no_library(format!("the MPI library has no {}", name.to_string_lossy())));
-        }
-        Ok(symbol)
-    }
-}
-
 impl Library {
     /// The library that this process has loaded, else one that is found: `FREESTONE_EVENTS_MPI`,
-    /// the standard names, beside `mpiexec`, and in `folders`.
+    /// the standard names, beside the `mpiexec` that started this process or is on the path, and in
+    /// `folders`.
     ///
     /// # Errors
     ///
-    /// If there is none, or only one whose interface is not known.
+    /// If there is none.
     pub fn find(folders: &[PathBuf]) -> Result<Self, TransportError> {
-        if let Some(loaded) = Self::loaded()? {
-            return Ok(loaded);
-        }
         let given = std::env::var("FREESTONE_EVENTS_MPI").ok().filter(|path| !path.is_empty());
-        if let Some(path) = &given {
-            let dialect = if path.contains("abi") { STANDARD } else { MPICH };
-            let name = CString::new(path.as_str()).unwrap_or_default();
-            let opened = Opened::open(&name, libc::RTLD_NOW | libc::RTLD_GLOBAL);
-            let opened = opened.ok_or_else(|| {
-                no_library(format!("FREESTONE_EVENTS_MPI={path} can't be loaded"))
-            })?;
-            return Self::new(opened, dialect);
-        }
-        let beside = std::env::var_os("PATH").unwrap_or_default();
-        let beside = std::env::split_paths(&beside)
-            .filter(|folder| folder.join("mpiexec").exists())
-            .filter_map(|folder| Some(folder.parent()?.join("lib")));
-        let folders: Vec<_> =
-            std::iter::once(PathBuf::new()).chain(beside).chain(folders.iter().cloned()).collect();
-        for dialect in [STANDARD, MPICH] {
-            for folder in &folders {
-                let path = folder.join(dialect.name).into_os_string().into_encoded_bytes();
-                let name = CString::new(path).unwrap_or_default();
-                if let Some(opened) = Opened::open(&name, libc::RTLD_NOW | libc::RTLD_GLOBAL) {
-                    return Self::new(opened, dialect);
-                }
-            }
-        }
-        Err(no_library("no libmpi_abi.so.1 and no libmpi.so.12 is found".to_owned()))
+        let opened = Opened::find(given.as_deref(), folders).map_err(no_library)?;
+        Self::new(opened).map_err(no_library)
     }
 
     /// The library that this process has loaded already.
     ///
     /// # Errors
     ///
-    /// If it has one whose interface is not known.
+    /// If it lacks a function.
     pub fn loaded() -> Result<Option<Self>, TransportError> {
-        let flags = libc::RTLD_NOW | libc::RTLD_NOLOAD;
-        for dialect in [STANDARD, MPICH] {
-            let name = CString::new(dialect.name).unwrap_or_default();
-            if let Some(opened) = Opened::open(&name, flags) {
-                return Self::new(opened, dialect).map(Some);
-            }
-        }
-        match Opened::open(OPEN_MPI, flags) {
-            Some(_) => Err(no_library(
-                "the program uses Open MPI, which has neither the standard interface of MPI 5 nor \
-                 MPICH's"
-                    .to_owned(),
-            )),
-            None => Ok(None),
-        }
+        Opened::loaded().map(Self::new).transpose().map_err(no_library)
     }
 
     #[allow(clippy::missing_transmute_annotations)] // the fields say what the functions are
-    fn new(opened: Opened, dialect: Dialect) -> Result<Self, TransportError> {
+    fn new(opened: Opened) -> Result<Self, LoadError> {
         macro_rules! function {
             ($name:literal) => {
                 // SAFETY: the functions of MPI have these types.
@@ -211,15 +118,17 @@ impl Library {
             };
         }
         Ok(Self {
-            dialect,
+            dialect: opened.dialect,
             init_thread: function!(c"MPI_Init_thread"),
             initialized: function!(c"MPI_Initialized"),
             finalized: function!(c"MPI_Finalized"),
             query_thread: function!(c"MPI_Query_thread"),
+            is_thread_main: function!(c"MPI_Is_thread_main"),
             finalize: function!(c"MPI_Finalize"),
             comm_size: function!(c"MPI_Comm_size"),
             comm_rank: function!(c"MPI_Comm_rank"),
             comm_dup: function!(c"MPI_Comm_dup"),
+            comm_split: function!(c"MPI_Comm_split"),
             ibarrier: function!(c"MPI_Ibarrier"),
             comm_free: function!(c"MPI_Comm_free"),
             comm_set_errhandler: function!(c"MPI_Comm_set_errhandler"),
@@ -228,60 +137,93 @@ impl Library {
             test: function!(c"MPI_Test"),
             wait: function!(c"MPI_Wait"),
             cancel: function!(c"MPI_Cancel"),
-            allgather: function!(c"MPI_Allgather"),
-            allgatherv: function!(c"MPI_Allgatherv"),
+            iallgather: function!(c"MPI_Iallgather"),
+            iallgatherv: function!(c"MPI_Iallgatherv"),
             error_string: function!(c"MPI_Error_string"),
+            // SAFETY: as above.
+            comm_f2c: opened
+                .symbol(c"MPI_Comm_f2c")
+                .ok()
+                .map(|symbol| unsafe { std::mem::transmute::<*mut c_void, FromFortran>(symbol) }),
         })
     }
 
-    /// Initialises MPI, if the program has not; whether it did.
+    /// Initialises MPI, if the program has not; whether it did. `role` says which threads call it.
     ///
     /// # Errors
     ///
-    /// If only one thread may call it.
-    pub fn begin(&self) -> Result<bool, TransportError> {
-        let (mut flag, mut level) = (0, 0);
+    /// If the program has begun it so that no threads, or not this one, may call it.
+    pub fn begin(&self, role: Role) -> Result<bool, TransportError> {
+        let mut flag = 0;
         // SAFETY: places for numbers; these may be called at any time.
         self.check("MPI_Finalized", unsafe { (self.finalized)(&raw mut flag) })?;
         if flag != 0 {
-            return Err(no_library("MPI is finalised, and cannot be begun again".to_owned()));
+            return Err(no_library("MPI is finalised, and cannot be begun again"));
         }
         // SAFETY: as above.
         self.check("MPI_Initialized", unsafe { (self.initialized)(&raw mut flag) })?;
         let begins = flag == 0;
-        if begins {
-            let wanted = self.dialect.thread_multiple;
-            // SAFETY: not initialised yet; no arguments are given.
-            let code = unsafe {
-                (self.init_thread)(
-                    std::ptr::null_mut(),
-                    std::ptr::null_mut(),
-                    wanted,
-                    &raw mut level,
-                )
-            };
-            self.check("MPI_Init_thread", code)?;
-        } else {
-            // SAFETY: initialised.
-            let code = gate::through(|| unsafe { (self.query_thread)(&raw mut level) });
-            self.check("MPI_Query_thread", code)?;
+        let level = if begins { self.init(role)? } else { self.level()? };
+        if role == Role::Rank {
+            self.agree(level)?;
         }
-        let Dialect { thread_serialized, thread_multiple, .. } = self.dialect;
-        let or_serialised = if gate::is_offered() {
-            format!(" or, with fse_hold_mpi, MPI_THREAD_SERIALIZED ({thread_serialized})")
-        } else {
-            String::new()
-        };
-        let least = if gate::is_offered() { thread_serialized } else { thread_multiple };
-        if level < least {
-            return Err(no_library(format!(
-                "MPI is initialised with thread level {level}, and events need \
-                 MPI_THREAD_MULTIPLE ({thread_multiple}){or_serialised}: call MPI_Init_thread with \
-                 it, or begin events first"
+        Ok(begins)
+    }
+
+    fn init(&self, role: Role) -> Result<c_int, TransportError> {
+        let mut level = 0;
+        let Dialect { thread_single, thread_multiple, .. } = self.dialect;
+        let wanted = if role == Role::Rank { thread_multiple } else { thread_single };
+        let none = std::ptr::null_mut;
+        // SAFETY: not initialised yet; no arguments are given.
+        let code = unsafe { (self.init_thread)(none(), none().cast(), wanted, &raw mut level) };
+        self.check("MPI_Init_thread", code)?;
+        Ok(level)
+    }
+
+    fn level(&self) -> Result<c_int, TransportError> {
+        let mut level = 0;
+        // SAFETY: initialised; this may be called by any thread.
+        self.check("MPI_Query_thread", unsafe { (self.query_thread)(&raw mut level) })?;
+        Ok(level)
+    }
+
+    /// Sees to it that only those threads call MPI that the program's thread level allows.
+    fn agree(&self, level: c_int) -> Result<(), TransportError> {
+        let Dialect { thread_funneled, thread_serialized, thread_multiple, .. } = self.dialect;
+        if level < thread_funneled {
+            return Err(no_threads(format!(
+                "MPI is initialised with thread level {level}, MPI_THREAD_SINGLE: a rank has threads; \
+                 call MPI_Init_thread with MPI_THREAD_FUNNELED ({thread_funneled}) or more, or be \
+                 outside of the run (fse_attach)"
             )));
         }
-        gate::serialise(level < self.dialect.thread_multiple);
-        Ok(begins)
+        if level < thread_serialized {
+            let mut is_main = 0;
+            // SAFETY: initialised, and a place for a number.
+            self.check("MPI_Is_thread_main", unsafe { (self.is_thread_main)(&raw mut is_main) })?;
+            if is_main == 0 {
+                return Err(no_threads(
+                    "MPI is initialised with MPI_THREAD_FUNNELED, and this is not the thread that \
+                     did it; begin the run there"
+                        .to_owned(),
+                ));
+            }
+            gate::funnel();
+        } else if level < thread_multiple {
+            if !gate::is_offered() {
+                return Err(no_threads(format!(
+                    "MPI is initialised with thread level {level}, MPI_THREAD_SERIALIZED, and this \
+                     program cannot hold it: call MPI_Init_thread with MPI_THREAD_MULTIPLE \
+                     ({thread_multiple}), or with MPI_THREAD_FUNNELED ({thread_funneled}) and calls \
+                     of progress"
+                )));
+            }
+            gate::serialise(true);
+        } else {
+            gate::serialise(false);
+        }
+        Ok(())
     }
 
     /// Ends MPI, unless that has been done.
@@ -318,6 +260,19 @@ impl Library {
         Ok(true)
     }
 
+    /// Waits for what all ranks do together, as long as `check` gives no error.
+    fn until_done(
+        &self,
+        mut request: Handle,
+        check: &dyn Fn() -> Result<(), TransportError>,
+    ) -> Result<(), TransportError> {
+        while !self.test(&mut request)? {
+            check()?;
+            std::thread::sleep(MEETING_POLL);
+        }
+        Ok(())
+    }
+
     /// A communicator of our own over the same ranks.
     ///
     /// # Errors
@@ -335,6 +290,20 @@ impl Library {
         Ok(own)
     }
 
+    /// A communicator of those ranks that give the same `colour`, in the same order. All ranks of
+    /// the other one have to call it.
+    ///
+    /// # Errors
+    ///
+    /// What MPI says.
+    pub fn split(&self, comm: Handle, colour: c_int) -> Result<Handle, TransportError> {
+        let mut part = 0;
+        // SAFETY: a communicator, and a place for another.
+        let code = gate::through(|| unsafe { (self.comm_split)(comm, colour, 0, &raw mut part) });
+        self.check("MPI_Comm_split", code)?;
+        Ok(part)
+    }
+
     /// Gives a communicator back, unless MPI has taken all of them.
     pub fn free(&self, mut comm: Handle) {
         let mut flag = 0;
@@ -345,6 +314,16 @@ impl Library {
                 (self.comm_free)(&raw mut comm);
             }
         });
+    }
+
+    /// The communicator that a program in Fortran has as this number.
+    pub fn from_fortran(&self, comm: c_int) -> Handle {
+        match self.comm_f2c {
+            // SAFETY: a number, which the library looks up.
+            Some(convert) => unsafe { convert(comm) },
+            // In MPICH's interface a handle is that number.
+            None => comm as u32 as Handle,
+        }
     }
 
     /// The number of this rank, and how many there are.
@@ -391,7 +370,7 @@ impl Library {
     ///
     /// # Safety
     ///
-    /// The buffer stays, untouched, until the request is done.
+    /// There are so many bytes, which stay, untouched, until the request is done.
     ///
     /// # Errors
     ///
@@ -401,10 +380,10 @@ impl Library {
         comm: Handle,
         source: Option<u32>,
         tag: c_int,
-        buffer: &mut [u8],
+        (start, len): (*mut u8, usize),
     ) -> Result<Handle, TransportError> {
         let mut request = 0;
-        let (start, len, byte) = (buffer.as_mut_ptr(), count(buffer.len()), self.dialect.byte);
+        let (len, byte) = (count(len), self.dialect.byte);
         let source = source.map_or(self.dialect.any_source, u32::cast_signed);
         // SAFETY: as the caller says.
         let code = gate::through(|| unsafe {
@@ -439,28 +418,32 @@ impl Library {
     }
 
     /// What every rank gives, for every rank, in rounds of at most `round` bytes, the same on all.
-    /// All have to call it.
+    /// All have to call it. While they do not, `check` is called time and again; if that gives an error,
+    /// nothing else can be done with the communicator.
     ///
     /// # Errors
     ///
-    /// What MPI says.
+    /// What MPI or `check` says.
     pub fn exchange(
         &self,
         comm: Handle,
         own: &[u8],
         round: usize,
+        check: &dyn Fn() -> Result<(), TransportError>,
     ) -> Result<Vec<Vec<u8>>, TransportError> {
         let (_, ranks) = self.place(comm)?;
         let byte = self.dialect.byte;
         let mine = own.len() as u64;
-        let mut lens = vec![0_u64; ranks as usize];
-        let word = count(size_of::<u64>());
-        // SAFETY: room for a number of each rank.
+        let (mut lens, mine) = (vec![0_u64; ranks as usize], Box::new(mine));
+        let (word, mut request) = (count(size_of::<u64>()), 0);
+        // SAFETY: room for a number of each rank, kept until the request is done or given up.
         let code = gate::through(|| unsafe {
-            let to = lens.as_mut_ptr().cast();
-            (self.allgather)((&raw const mine).cast(), word, byte, to, word, byte, comm)
+            let (from, to) = ((&raw const *mine).cast(), lens.as_mut_ptr().cast());
+            (self.iallgather)(from, word, byte, to, word, byte, comm, &raw mut request)
         });
-        self.check("MPI_Allgather", code)?;
+        self.check("MPI_Iallgather", code)?;
+        let done = self.until_done(request, check);
+        let (lens, _) = kept(done, (lens, mine))?;
         let mut all: Vec<Vec<u8>> =
             lens.iter().map(|&len| Vec::with_capacity(len as usize)).collect();
         let longest = lens.iter().max().map_or(0, |&len| len as usize);
@@ -469,7 +452,7 @@ impl Library {
             let part = |len: usize| len.saturating_sub(start).min(each);
             let parts: Vec<_> = lens.iter().map(|&len| part(len as usize)).collect();
             let mine = &own[start.min(own.len())..][..part(own.len())];
-            let round = self.exchange_round(comm, mine, &parts)?;
+            let round = self.exchange_round(comm, mine, &parts, check)?;
             let mut rest = &round[..];
             for (whole, len) in all.iter_mut().zip(parts) {
                 let (own, others) = rest.split_at(len);
@@ -486,33 +469,42 @@ impl Library {
         comm: Handle,
         mine: &[u8],
         parts: &[usize],
+        check: &dyn Fn() -> Result<(), TransportError>,
     ) -> Result<Vec<u8>, TransportError> {
-        let byte = self.dialect.byte;
+        let (byte, mine, mut request) = (self.dialect.byte, mine.to_vec(), 0);
         let lens: Vec<c_int> = parts.iter().map(|&len| count(len)).collect();
         let starts: Vec<c_int> =
             lens.iter().scan(0, |next, len| Some(std::mem::replace(next, *next + len))).collect();
         let mut all = vec![0; parts.iter().sum()];
-        // SAFETY: room for what each rank gives, where it is said to be.
+        // SAFETY: room for what each rank gives, where it is said to be, kept as above.
         let code = gate::through(|| unsafe {
+            let (from, to, len) = (mine.as_ptr(), all.as_mut_ptr(), count(mine.len()));
             let (lens, starts) = (lens.as_ptr(), starts.as_ptr());
-            let len = count(mine.len());
-            (self.allgatherv)(mine.as_ptr(), len, byte, all.as_mut_ptr(), lens, starts, byte, comm)
+            (self.iallgatherv)(from, len, byte, to, lens, starts, byte, comm, &raw mut request)
         });
-        self.check("MPI_Allgatherv", code)?;
-        Ok(all)
+        self.check("MPI_Iallgatherv", code)?;
+        let done = self.until_done(request, check);
+        Ok(kept(done, (all, mine, lens, starts))?.0)
     }
 
     fn check(&self, what: &'static str, code: c_int) -> Result<(), TransportError> {
         if code == 0 {
             return Ok(());
         }
-        // The longest of all interfaces, and a zero.
-        let mut text = [0_u8; 1025];
-        let mut len = 0;
-        // SAFETY: room for the longest text.
-        unsafe { (self.error_string)(code, text.as_mut_ptr().cast(), &raw mut len) };
-        let text = String::from_utf8_lossy(&text[..(len.max(0) as usize).min(1024)]).into_owned();
+        // SAFETY: the function and the code are of one library.
+        let text = unsafe { freestone_mpi::error_text(self.error_string, code) };
         Err(TransportError::Io { what: what.to_owned(), source: io::Error::other(text) })
+    }
+}
+
+/// What MPI worked with, unless it may do so until the end of the process, as the others never came.
+fn kept<T>(done: Result<(), TransportError>, buffers: T) -> Result<T, TransportError> {
+    match done {
+        Ok(()) => Ok(buffers),
+        Err(error) => {
+            std::mem::forget(buffers);
+            Err(error)
+        }
     }
 }
 
@@ -521,8 +513,16 @@ fn count(len: usize) -> c_int {
     c_int::try_from(len).unwrap_or(c_int::MAX)
 }
 
-fn no_library(what: String) -> TransportError {
+fn no_threads(what: String) -> TransportError {
+    let cure = "events come and go in threads of their own, or when the program calls progress";
+    TransportError::Io { what, source: io::Error::new(io::ErrorKind::Unsupported, cure) }
+}
+
+fn no_library(what: impl std::fmt::Display) -> TransportError {
     let cure = "install an MPI library with the standard interface (pip install mpich), or name \
                 one in FREESTONE_EVENTS_MPI";
-    TransportError::Io { what, source: io::Error::new(io::ErrorKind::Unsupported, cure) }
+    TransportError::Io {
+        what: what.to_string(),
+        source: io::Error::new(io::ErrorKind::Unsupported, cure),
+    }
 }

@@ -7,134 +7,34 @@
 pub mod gate;
 mod lane;
 mod library;
+mod receiving;
+mod watch;
+mod world;
 
-pub use library::{Handle, Library};
+pub use freestone_mpi::Handle;
+pub use library::Library;
+pub use world::{MEET_TIMEOUT, Role, World};
 
 use super::late::{Flush, Late};
 use super::sleep::Bell;
 use super::{Incoming, Outgoing, Transport, TransportError, batch, frame};
 use crate::event::Rank;
+use crate::limits;
 use crate::sync::lock;
 use lane::Lane;
-use std::collections::VecDeque;
-use std::path::PathBuf;
+use receiving::{Behind, Receiving};
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
-/// The most bytes of a payload in one message.
+/// The most bytes of a payload in a message with others; longer ones go apart, and MPI moves them from
+/// where they were copied to where they are consumed.
 const LONGEST: usize = 64 << 10;
 /// The most bytes in one message: what a frame has besides is far less than the rest.
 const BUFFER: usize = LONGEST + (8 << 10);
 /// Bytes on their way from one rank to another.
-const WINDOW: u64 = 4 << 20;
-/// How many receives are posted at any time.
-const POSTED: usize = 16;
-/// So many receives may be missing before they are posted while there is something else to do.
-const MISSING: usize = POSTED / 2;
-/// How long who has nothing to do sleeps before it looks again: MPI wakes nobody.
-const NAPS: [Duration; 2] = [Duration::from_micros(20), Duration::from_millis(1)];
-/// How long the end waits for what has been sent.
-const CLOSE_TIMEOUT: Duration = Duration::from_secs(5);
-
-/// MPI counts bytes in ints, all ranks' together.
-const ROUND: usize = 1 << 30;
-/// How long ranks wait for each other at the beginning of a run, unless the program says.
-pub const MEET_TIMEOUT: Duration = Duration::from_secs(300);
-
-/// Communicators are made one at a time.
-static MAKING: Mutex<()> = Mutex::new(());
-
-/// The ranks that `mpiexec` started, for one run.
-#[derive(Debug)]
-pub struct World {
-    library: Library,
-    comm: Handle,
-    rank: Rank,
-    ranks: u32,
-    /// Whether MPI is to be finalised here.
-    begun: bool,
-}
-
-impl World {
-    /// Whether `mpiexec` started this process, or it has loaded MPI and is one of several ranks.
-    pub fn is_here() -> bool {
-        const VARIABLES: [&str; 4] =
-            ["PMI_SIZE", "PMIX_RANK", "OMPI_COMM_WORLD_SIZE", "MPI_LOCALNRANKS"];
-        VARIABLES.iter().any(|name| std::env::var_os(name).is_some())
-    }
-
-    /// Loads MPI, or takes the one that the program has, and begins it if the program has not. All
-    /// ranks of `comm`, or of all that `mpiexec` started, have to call it.
-    ///
-    /// # Errors
-    ///
-    /// If there is no library, MPI does not let several threads call it, or not all ranks have
-    /// called it by `timeout`.
-    pub fn begin(
-        folders: &[PathBuf],
-        comm: Option<Handle>,
-        timeout: Duration,
-    ) -> Result<Self, TransportError> {
-        let _making = lock(&MAKING);
-        let library = Library::find(folders)?;
-        let begun = library.begin()?;
-        let comm = comm.unwrap_or(library.dialect.world);
-        if !library.meet(comm, timeout)? {
-            return Err(TransportError::NotAll { timeout });
-        }
-        let comm = library.duplicate(comm)?;
-        let (rank, ranks) = library.place(comm)?;
-        Ok(Self { library, comm, rank, ranks, begun })
-    }
-
-    /// Which rank this is.
-    pub fn rank(&self) -> Rank {
-        self.rank
-    }
-
-    /// How many there are.
-    pub fn ranks(&self) -> u32 {
-        self.ranks
-    }
-
-    /// What every rank gives, for every rank. All have to call it, once their ranks are done.
-    ///
-    /// # Errors
-    ///
-    /// What MPI says.
-    pub fn exchange(&self, own: &[u8]) -> Result<Vec<Vec<u8>>, TransportError> {
-        self.exchange_in_rounds(own, ROUND)
-    }
-
-    /// The same, in rounds of so many bytes, the same on all ranks.
-    ///
-    /// # Errors
-    ///
-    /// What MPI says.
-    pub fn exchange_in_rounds(
-        &self,
-        own: &[u8],
-        round: usize,
-    ) -> Result<Vec<Vec<u8>>, TransportError> {
-        self.library.exchange(self.comm, own, round)
-    }
-
-    /// Ends MPI, if it was begun here. All ranks have to call it, once their ranks are done.
-    pub fn end(&self) {
-        if self.begun {
-            self.library.end();
-        }
-    }
-}
-
-impl Drop for World {
-    fn drop(&mut self) {
-        let _making = lock(&MAKING);
-        if !self.begun {
-            self.library.free(self.comm);
-        }
-    }
+fn window() -> u64 {
+    limits::get().window.0 as u64
 }
 
 /// Where a rank is: a process, and the tag of messages to it.
@@ -148,13 +48,16 @@ struct Endpoint {
 #[derive(Debug)]
 pub struct Mpi {
     shared: Arc<Shared>,
-    late: Arc<Late>,
+    /// None, where one thread does all.
+    late: Option<Arc<Late>>,
 }
 
 #[derive(Debug)]
 struct Shared {
     world: Arc<World>,
     rank: Rank,
+    /// How many ranks the run has; those after them are clients.
+    ranks: u32,
     lanes: Vec<Mutex<Lane>>,
     /// Lanes in which something waits.
     waiting: AtomicU32,
@@ -167,18 +70,13 @@ struct Shared {
     /// In nanoseconds; grows while nothing comes.
     nap: AtomicU64,
     has_left: AtomicBool,
-}
-
-#[derive(Debug)]
-struct Receiving {
-    posted: VecDeque<(Handle, Box<[u8]>)>,
-    /// Buffers that are to be posted again.
-    empty: Vec<Box<[u8]>>,
-    tag: i32,
-    /// The process that messages come from; any, if none.
-    source: Option<u32>,
-    /// Bytes taken and not yet given back, by source.
-    taken: Vec<u64>,
+    /// When it was last looked who has ended.
+    looked: Mutex<Instant>,
+    /// Who has ended and is to be reported as lost.
+    ended: Mutex<Vec<Rank>>,
+    lost: Vec<AtomicBool>,
+    /// Whether a payload may be on its way that goes apart: MPI moves it only while it is called.
+    sends_apart: AtomicBool,
 }
 
 impl Mpi {
@@ -188,10 +86,10 @@ impl Mpi {
     ///
     /// What MPI says.
     pub fn new(world: Arc<World>) -> Result<Self, TransportError> {
-        let endpoint = |process| Endpoint { process, tag: 0 };
-        let endpoints = (0..world.ranks).map(endpoint).collect();
-        let rank = world.rank;
-        Self::at_endpoint(world, rank, endpoints)
+        let endpoint = |&process| Endpoint { process, tag: 0 };
+        let endpoints = world.processes().iter().map(endpoint).collect();
+        let (rank, ranks) = (world.rank(), world.ranks());
+        Self::at_endpoint(world, (rank, ranks), endpoints)
     }
 
     /// Several ranks in this process, each of which sends to it: for tests, and where one process
@@ -201,31 +99,61 @@ impl Mpi {
     ///
     /// What MPI says.
     pub fn threads(world: &Arc<World>, ranks: u32) -> Result<Vec<Self>, TransportError> {
-        let endpoint = |tag: u32| Endpoint { process: world.rank, tag: tag.cast_signed() };
+        let endpoint = |tag: u32| Endpoint { process: world.process(), tag: tag.cast_signed() };
         let endpoints: Vec<_> = (0..ranks).map(endpoint).collect();
         (0..ranks)
-            .map(|rank| Self::at_endpoint(Arc::clone(world), rank, endpoints.clone()))
+            .map(|rank| Self::at_endpoint(Arc::clone(world), (rank, ranks), endpoints.clone()))
             .collect()
+    }
+
+    fn begin_send(&self, target: Rank, message: &Outgoing<'_>) -> Result<(), TransportError> {
+        let shared = &self.shared;
+        if shared.has_left.load(Ordering::Acquire) {
+            return Err(TransportError::Lost(target));
+        }
+        if shared.lost[target as usize].load(Ordering::Acquire) {
+            return Err(TransportError::Lost(target));
+        }
+        if let Outgoing::Event { parts, .. } = message
+            && super::total(parts) > LONGEST
+        {
+            return shared.send_apart(target, message);
+        }
+        // What runtimes tell each other is little, and has to come through.
+        let credited = match message {
+            Outgoing::Control(_) => None,
+            _ => Some(shared.credited[target as usize].load(Ordering::Acquire)),
+        };
+        let mut lane = lock(&shared.lanes[target as usize]);
+        let put = |parts: &[&[u8]]| shared.put(target, &mut lane, parts, credited);
+        let is_waiting = frame::encode(message).with_parts(message, put)?;
+        match &self.late {
+            Some(thread) if is_waiting => thread.note(),
+            Some(_) => {}
+            None if gate::may_call() => shared.ship(&mut lane)?,
+            None => {
+                shared.bell.ring(i32::MAX);
+            }
+        }
+        Ok(())
     }
 
     fn at_endpoint(
         world: Arc<World>,
-        rank: Rank,
+        (rank, ranks): (Rank, u32),
         endpoints: Vec<Endpoint>,
     ) -> Result<Self, TransportError> {
         let tag = endpoints[rank as usize].tag;
         // MPI takes longer to match a receive from any process.
         let source = (endpoints.len() == 2).then(|| endpoints[1 - rank as usize].process);
-        let mut receiving = Receiving {
-            posted: VecDeque::new(),
-            empty: (0..POSTED).map(|_| vec![0; BUFFER].into()).collect(),
-            tag,
-            source,
-            taken: vec![0; endpoints.len()],
-        };
+        let mut receiving = Receiving::new(tag, source, endpoints.len());
         receiving.post(&world)?;
+        // One thread sends at once: it may not come back for long.
+        let count = endpoints.len();
+        let is_alone = gate::is_funneled() || rank >= ranks;
         let shared = Arc::new(Shared {
             rank,
+            ranks,
             credited: endpoints.iter().map(|_| AtomicU64::new(0)).collect(),
             heard: endpoints.iter().map(|_| AtomicU64::new(0)).collect(),
             lanes: endpoints
@@ -237,36 +165,23 @@ impl Mpi {
             bell: Bell::default(),
             nap: AtomicU64::new(0),
             has_left: AtomicBool::new(false),
+            looked: Mutex::new(Instant::now()),
+            ended: Mutex::default(),
+            sends_apart: AtomicBool::new(false),
+            lost: (0..count).map(|_| AtomicBool::new(false)).collect(),
             world,
         });
+        if is_alone {
+            return Ok(Self { shared, late: None });
+        }
         let late = Arc::new(Late::default());
         late.start(Arc::downgrade(&shared)).map_err(no_thread)?;
-        Ok(Self { shared, late })
+        Ok(Self { shared, late: Some(late) })
     }
 }
 
 fn no_thread(source: std::io::Error) -> TransportError {
     TransportError::Io { what: "a thread can't be started".to_owned(), source }
-}
-
-impl Receiving {
-    /// Posts receives into all buffers that are empty.
-    fn post(&mut self, world: &World) -> Result<(), TransportError> {
-        while let Some(mut buffer) = self.empty.pop() {
-            // SAFETY: the buffer is kept beside its request, and looked at when that is done.
-            let request =
-                unsafe { world.library.irecv(world.comm, self.source, self.tag, &mut buffer)? };
-            self.posted.push_back((request, buffer));
-        }
-        Ok(())
-    }
-
-    /// The next message, if one has come: they come in the order of the receives.
-    fn next(&mut self, library: &Library) -> Result<Option<Box<[u8]>>, TransportError> {
-        let Some((request, _)) = self.posted.front_mut() else { return Ok(None) };
-        let done = library.test(request)?;
-        Ok(done.then(|| self.posted.pop_front()).flatten().map(|(_, buffer)| buffer))
-    }
 }
 
 impl Shared {
@@ -294,7 +209,7 @@ impl Shared {
         credited: Option<u64>,
     ) -> Result<bool, TransportError> {
         let len = super::total(parts);
-        if credited.is_some_and(|credited| lane.on_way(len) > credited + WINDOW) {
+        if credited.is_some_and(|credited| lane.on_way(len) > credited + window()) {
             self.ship(lane)?;
             return Err(TransportError::Full);
         }
@@ -312,6 +227,64 @@ impl Shared {
         Ok(false)
     }
 
+    /// Sends an event whose payload goes apart.
+    fn send_apart(&self, target: Rank, message: &Outgoing<'_>) -> Result<(), TransportError> {
+        let Outgoing::Event { id, lasting, kind, parts } = *message else { return Ok(()) };
+        let nbytes = super::total(parts);
+        let credited = self.credited[target as usize].load(Ordering::Acquire);
+        let mut lane = lock(&self.lanes[target as usize]);
+        if !lane.has_room_apart(nbytes, credited) {
+            self.ship(&mut lane)?;
+            return Err(TransportError::Full);
+        }
+        let mut payload = Vec::new();
+        if let Err(error) = payload.try_reserve_exact(nbytes) {
+            let what = format!("there is no memory to send the event '{id}' of {nbytes} bytes");
+            return Err(TransportError::Io { what, source: std::io::Error::other(error) });
+        }
+        for part in parts {
+            payload.extend_from_slice(part);
+        }
+        let head = Outgoing::Apart { id, lasting, kind, total: nbytes as u64 };
+        let put = |parts: &[&[u8]]| self.put(target, &mut lane, parts, None);
+        frame::encode(&head).with_parts(&head, put)?;
+        if lane.put_apart(payload) {
+            self.waiting.fetch_add(1, Ordering::AcqRel);
+        }
+        self.sends_apart.store(true, Ordering::Release);
+        self.ship(&mut lane)?;
+        drop(lane);
+        if !gate::may_call() {
+            self.bell.ring(i32::MAX);
+        }
+        Ok(())
+    }
+
+    /// Whether payloads are on their way that go apart.
+    fn moves_apart(&self) -> Result<bool, TransportError> {
+        if !self.sends_apart.swap(false, Ordering::AcqRel) {
+            return Ok(false);
+        }
+        let mut any = false;
+        for lane in &self.lanes {
+            any |= lock(lane).is_apart(&self.world)?;
+        }
+        if any {
+            self.sends_apart.store(true, Ordering::Release);
+        }
+        Ok(any)
+    }
+
+    /// Gives back what was taken of whom much was.
+    fn give_credits(&self, receiving: &mut Receiving) -> Result<(), TransportError> {
+        for (source, taken) in (0..).zip(&mut receiving.taken) {
+            if *taken > window() / 4 {
+                self.give_credit(source, std::mem::take(taken))?;
+            }
+        }
+        Ok(())
+    }
+
     /// Gives back to a sender what was taken.
     fn give_credit(&self, source: Rank, taken: u64) -> Result<(), TransportError> {
         let word = taken.to_le_bytes();
@@ -322,9 +295,87 @@ impl Shared {
         self.ship(&mut lane)
     }
 
+    /// Looks from time to time who has ended.
+    fn look(&self) {
+        let mut looked = lock(&self.looked);
+        if looked.elapsed() < limits::get().look_interval {
+            return;
+        }
+        *looked = Instant::now();
+        self.look_for(Duration::ZERO);
+    }
+
+    /// Looks who has ended, for at most so long until somebody has.
+    fn look_for(&self, timeout: Duration) {
+        lock(&self.ended).extend(self.world.ended(timeout));
+    }
+
+    /// Whether a process has ended, to which MPI could not send.
+    fn has_ended(&self, rank: Rank) -> bool {
+        // MPI can fail to read the memory of a process before that has ended.
+        self.look_for(limits::get().failure_wait);
+        lock(&self.ended).contains(&rank)
+    }
+
+    /// Takes in what has come; how many events and other things that is.
+    fn take_message(&self, take: &mut dyn FnMut(Rank, Incoming)) -> Result<usize, TransportError> {
+        let mut receiving = lock(&self.receiving);
+        if self.has_left.load(Ordering::Acquire) || !gate::may_call() {
+            return Ok(0);
+        }
+        self.flush_all()?;
+        self.moves_apart()?;
+        if !receiving.delayed.is_empty() {
+            let count = receiving.hand_over(&self.world.library, take)?;
+            if count > 0 {
+                self.give_credits(&mut receiving)?;
+                self.nap.store(0, Ordering::Relaxed);
+                return Ok(count);
+            }
+        }
+        // One message a turn: to look for another takes as long as many a task.
+        let Some(message) = receiving.next(&self.world.library)? else {
+            receiving.post(&self.world)?;
+            return Ok(self.report_lost(&mut receiving, take));
+        };
+        let (source, nbytes, count) = self.open(&mut receiving, &message, take)?;
+        receiving.empty.push(message);
+        if receiving.empty.len() > limits::get().posted / 2 {
+            receiving.post(&self.world)?;
+        }
+        let taken = &mut receiving.taken[source as usize];
+        *taken += nbytes;
+        if *taken > window() / 4 {
+            self.give_credit(source, std::mem::take(taken))?;
+        }
+        self.nap.store(0, Ordering::Relaxed);
+        Ok(count)
+    }
+
+    /// Hands over who has ended; how many. What they sent before has been handed over.
+    fn report_lost(
+        &self,
+        receiving: &mut Receiving,
+        take: &mut dyn FnMut(Rank, Incoming),
+    ) -> usize {
+        let ended = std::mem::take(&mut *lock(&self.ended));
+        for &rank in &ended {
+            self.lose(rank);
+            receiving.give_up(rank);
+            take(rank, Incoming::Lost);
+        }
+        ended.len()
+    }
+
+    fn lose(&self, rank: Rank) {
+        self.world.note_loss();
+        self.lost[rank as usize].store(true, Ordering::Release);
+    }
+
     /// Hands over the frames of a message; how many.
     fn open(
         &self,
+        receiving: &mut Receiving,
         message: &[u8],
         take: &mut dyn FnMut(Rank, Incoming),
     ) -> Result<(Rank, u64, usize), TransportError> {
@@ -344,7 +395,14 @@ impl Shared {
                 Incoming::Credit(taken) => {
                     credited.fetch_add(taken, Ordering::AcqRel);
                 }
-                incoming => take(source, incoming),
+                Incoming::Apart(event, total) => {
+                    let process = lock(&self.lanes[source as usize]).process();
+                    receiving.receive_apart(&self.world, process, event, total)?;
+                }
+                incoming if receiving.behind[source as usize].is_empty() => take(source, incoming),
+                incoming => {
+                    receiving.behind[source as usize].push_back(Behind::Other(incoming));
+                }
             }
             count += 1;
             Ok(())
@@ -368,63 +426,61 @@ impl Transport for Mpi {
     }
 
     fn ranks(&self) -> u32 {
-        self.shared.lanes.len() as u32
+        self.shared.ranks
+    }
+
+    fn clients(&self) -> u32 {
+        self.shared.lanes.len() as u32 - self.shared.ranks
+    }
+
+    fn lose(&self, rank: Rank) {
+        self.shared.lose(rank);
+    }
+
+    fn is_informed_of_losses(&self, _other: Rank) -> bool {
+        !self.shared.world.sees_all()
+    }
+
+    fn may_poll(&self) -> bool {
+        gate::may_call()
     }
 
     fn send(&self, target: Rank, message: &Outgoing<'_>) -> Result<(), TransportError> {
-        let shared = &self.shared;
-        if shared.has_left.load(Ordering::Acquire) {
-            return Err(TransportError::Lost(target));
-        }
-        // What runtimes tell each other is little, and has to come through.
-        let credited = match message {
-            Outgoing::Control(_) => None,
-            _ => Some(shared.credited[target as usize].load(Ordering::Acquire)),
-        };
-        let mut lane = lock(&shared.lanes[target as usize]);
-        let put = |parts: &[&[u8]]| shared.put(target, &mut lane, parts, credited);
-        let waits = frame::encode(message).with_parts(message, put)?;
-        drop(lane);
-        if waits {
-            self.late.note();
-        }
-        Ok(())
+        self.begin_send(target, message).map_err(|error| match error {
+            TransportError::Io { .. } if self.shared.has_ended(target) => {
+                TransportError::Lost(target)
+            }
+            error => error,
+        })
     }
 
     fn longest(&self) -> usize {
-        LONGEST
+        isize::MAX as usize
     }
 
     fn poll(&self, take: &mut dyn FnMut(Rank, Incoming)) -> Result<usize, TransportError> {
         let shared = &self.shared;
-        let mut receiving = lock(&shared.receiving);
-        if shared.has_left.load(Ordering::Acquire) {
-            return Ok(0);
-        }
-        shared.flush_all()?;
-        // One message a turn: to look for another takes as long as many a task.
-        let Some(message) = receiving.next(&shared.world.library)? else {
-            receiving.post(&shared.world)?;
-            return Ok(0);
-        };
-        let (source, nbytes, count) = shared.open(&message, take)?;
-        receiving.empty.push(message);
-        if receiving.empty.len() > MISSING {
-            receiving.post(&shared.world)?;
-        }
-        let taken = &mut receiving.taken[source as usize];
-        *taken += nbytes;
-        if *taken > WINDOW / 4 {
-            shared.give_credit(source, std::mem::take(taken))?;
-        }
-        shared.nap.store(0, Ordering::Relaxed);
-        Ok(count)
+        shared.take_message(take).or_else(|error| {
+            shared.look_for(limits::get().failure_wait);
+            let count = shared.report_lost(&mut lock(&shared.receiving), take);
+            if count > 0 { Ok(count) } else { Err(error) }
+        })
     }
 
     fn sleep(&self, is_idle: &dyn Fn() -> bool, timeout: Option<Duration>) {
         let shared = &self.shared;
+        shared.look();
+        if !lock(&shared.ended).is_empty() {
+            return;
+        }
+        let moves = !lock(&shared.receiving).delayed.is_empty();
+        if moves || shared.sends_apart.load(Ordering::Acquire) {
+            std::thread::yield_now();
+            return;
+        }
         let nap = Duration::from_nanos(shared.nap.load(Ordering::Relaxed));
-        let nap = (nap * 2).clamp(NAPS[0], NAPS[1]);
+        // MPI wakes nobody.
+        let nap = (nap * 2).max(limits::get().nap_min).min(limits::get().nap_max);
         shared.nap.store(nap.as_nanos() as u64, Ordering::Relaxed);
         shared.bell.sleep(is_idle, Some(timeout.map_or(nap, |timeout| timeout.min(nap))));
     }
@@ -439,18 +495,30 @@ impl Transport for Mpi {
     }
 
     fn leave(&self) {
-        self.late.stop();
+        if let Some(late) = &self.late {
+            late.stop();
+        }
         let shared = &self.shared;
         let _ = shared.flush_all();
-        let end = Instant::now() + CLOSE_TIMEOUT;
-        for lane in &shared.lanes {
+        let end = Instant::now() + limits::get().close_timeout;
+        for (lane, lost) in shared.lanes.iter().zip(&shared.lost) {
+            // What is for a lost rank never goes.
+            let end = if lost.load(Ordering::Acquire) { Instant::now() } else { end };
             lock(lane).finish(&shared.world, end);
         }
         let mut receiving = lock(&shared.receiving);
+        for behind in receiving.behind.iter_mut().flat_map(|behind| behind.drain(..)) {
+            // MPI may write there until the end of the process.
+            std::mem::forget(behind);
+        }
         if !shared.has_left.swap(true, Ordering::AcqRel) {
             for (mut request, buffer) in receiving.posted.drain(..) {
-                shared.world.library.cancel(&mut request);
-                drop(buffer);
+                if shared.world.has_loss() {
+                    // MPI may wait for the lost rank: it keeps the buffer.
+                    std::mem::forget(buffer);
+                } else {
+                    shared.world.library.cancel(&mut request);
+                }
             }
         }
     }

@@ -1,10 +1,11 @@
 //! Joining a run that is on: the joining rank's side of the doors.
 
-use super::door::{JOINING, REFUSED};
-use super::meeting::{AGAIN, STEP, connect, read_named, write_named};
+use super::door::REFUSED;
+use super::meeting::{AGAIN, JOINING, connect, read_named, write_named};
 use super::peer::Peer;
 use super::watch::failed;
 use crate::event::Rank;
+use crate::limits;
 use crate::transport::TransportError;
 use freestone_tls::{Access, Tls};
 use std::io::{self, ErrorKind, Write};
@@ -76,7 +77,7 @@ fn ask(
     write_named(&mut coordinator, JOINING, &listener.local_addr()?.to_string())?;
     coordinator.flush()?;
     // Others may be before this one.
-    let left = end.saturating_duration_since(Instant::now()).max(STEP);
+    let left = end.saturating_duration_since(Instant::now()).max(limits::get().step_timeout);
     coordinator.stream().set_read_timeout(Some(left))?;
     let (rank, attempt) = answer(&mut coordinator)?;
     let (most, _) = read_named(&mut coordinator)?;
@@ -119,7 +120,8 @@ fn connect_all(
 
 /// Connects to a rank, which keeps the connection.
 fn greet(address: &str, access: &Access, rank: Rank, attempt: &str) -> io::Result<Peer> {
-    let mut tls = Tls::connect(connect(address, Instant::now() + STEP)?, access)?;
+    let mut tls =
+        Tls::connect(connect(address, Instant::now() + limits::get().step_timeout)?, access)?;
     write_named(&mut tls, rank, attempt)?;
     tls.flush()?;
     read_named(&mut tls)?;

@@ -1,12 +1,14 @@
-//! The doors of a rank for those who join while the run is on.
+//! The doors of a rank for those who join while the run is on, and for ranks that come to send.
 //!
 //! Rank 0 keeps the meeting open. Who comes there asks to join (`Asks`), is given a number and the
 //! addresses of all ranks, connects to each, and says that it has come (`Came`). The others keep its
 //! connection until they are told of it ([`Door::collect`]); only then they hear what it says.
 
-use super::meeting::{AGAIN, prepared, read_named, write_named};
+use super::links::CONNECTING;
+use super::meeting::{AGAIN, JOINING, prepared, read_named, write_named};
 use super::peer::Peer;
 use crate::event::Rank;
+use crate::limits;
 use crate::sync::lock;
 use crate::transport::Joining;
 use freestone_tls::{Access, Tls};
@@ -17,22 +19,20 @@ use std::net::{TcpListener, TcpStream};
 use std::os::fd::AsRawFd;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
-use std::time::Duration;
 
-/// What a joining rank says where others say their rank.
-pub const JOINING: u32 = u32::MAX;
 /// What it is told instead of a number, with why.
 pub const REFUSED: u32 = u32::MAX - 1;
-/// How long a joining rank may take to connect to all ranks.
-const CONNECTING: Duration = Duration::from_secs(60);
 
 type Stream = Tls<TcpStream>;
+type Arrive = dyn Fn(Rank, Stream) -> io::Result<()> + Send + Sync;
 
 /// What the threads at the doors of a rank share with it.
 pub struct Door {
     rank: Rank,
     room: u32,
     access: Access,
+    /// Takes the connection of a rank that has come to send.
+    arrive: Box<Arrive>,
     /// Makes the rank look for news.
     wake: Box<dyn Fn() + Send + Sync>,
     news: Mutex<VecDeque<Joining>>,
@@ -69,12 +69,14 @@ impl Door {
         ranks: u32,
         room: u32,
         access: &Access,
+        arrive: impl Fn(Rank, Stream) -> io::Result<()> + Send + Sync + 'static,
         wake: impl Fn() + Send + Sync + 'static,
     ) -> Arc<Self> {
         Arc::new(Self {
             rank,
             room,
             access: access.clone(),
+            arrive: Box::new(arrive),
             wake: Box::new(wake),
             news: Mutex::default(),
             has_news: AtomicBool::new(false),
@@ -91,9 +93,15 @@ impl Door {
         })
     }
 
-    /// Takes connections of joining ranks, until the door is closed.
+    /// Takes connections of joining ranks and of those that come to send, until the door is closed.
     pub fn open(self: &Arc<Self>, listener: TcpListener) -> io::Result<()> {
-        self.serve(listener, |door, tls, number, attempt| door.keep(tls, number, &attempt))
+        self.serve(listener, |door, tls, number, text| {
+            if text == CONNECTING {
+                (door.arrive)(number, tls)
+            } else {
+                door.keep(tls, number, &text)
+            }
+        })
     }
 
     /// Takes those who ask to join, until the door is closed; `addresses` is where ranks listen.
@@ -242,7 +250,7 @@ impl Door {
             write_named(tls, rank, if lost.contains(&rank) { "" } else { address })?;
         }
         tls.flush()?;
-        tls.stream().set_read_timeout(Some(CONNECTING))?;
+        tls.stream().set_read_timeout(Some(limits::get().join_timeout))?;
         read_named(tls).map(drop)
     }
 

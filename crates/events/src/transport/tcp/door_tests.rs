@@ -1,7 +1,7 @@
 //! The doors, with joining ranks that do not do as they should.
 
-use super::door::{Door, JOINING, REFUSED};
-use super::meeting::{read_named, write_named};
+use super::door::{Door, REFUSED};
+use super::meeting::{JOINING, read_named, write_named};
 use crate::event::Rank;
 use crate::transport::Joining;
 use freestone_tls::{Access, Identity, Tls};
@@ -12,7 +12,7 @@ use std::sync::Arc;
 /// The doors of rank 0 of three, and where they are.
 fn doors(room: u32) -> (Arc<Door>, Access, [SocketAddr; 2]) {
     let access = Access::new(&Identity::make(1).unwrap()).unwrap();
-    let door = Door::new(0, 3, room, &access, || {});
+    let door = Door::new(0, 3, room, &access, |_, _| Ok(()), || {});
     let listeners = [(), ()].map(|()| TcpListener::bind("127.0.0.1:0").unwrap());
     let places = [0, 1].map(|index: usize| listeners[index].local_addr().unwrap());
     let [meeting, own] = listeners;

@@ -5,6 +5,7 @@
 
 use super::{Meeting, Tcp};
 use crate::event::Rank;
+use crate::limits;
 use crate::transport::TransportError;
 use freestone_tls::{Access, Identity};
 use std::fs::{File, OpenOptions};
@@ -26,8 +27,6 @@ const MOST: &str = "FREESTONE_EVENTS_MOST";
 const LIMIT: u32 = 1 << 16;
 /// What a process says instead of its rank that joins a run that is on.
 const JOIN: &str = "join";
-/// For how many days the certificate of a run is good.
-const DAYS: u32 = 30;
 const AGAIN: Duration = Duration::from_millis(20);
 
 /// What a process is told that is to be a rank.
@@ -176,7 +175,8 @@ fn bad(name: &'static str, value: &str, must: &str) -> TransportError {
 
 /// Makes a certificate that only this user can read; whole, as soon as it is there.
 fn make(path: &Path) -> io::Result<()> {
-    let identity = Identity::make(DAYS).map_err(|error| io::Error::other(error.to_string()))?;
+    let identity = Identity::make(limits::get().certificate_days as u32)
+        .map_err(|error| io::Error::other(error.to_string()))?;
     let mut partial = path.as_os_str().to_owned();
     partial.push(".partial");
     let mut file =

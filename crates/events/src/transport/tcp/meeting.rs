@@ -1,9 +1,11 @@
 //! How ranks find each other: each tells one place where it listens, and is told where all do. Then
-//! each connects to those with lower numbers. Who comes later is the subject of `door.rs`.
+//! each connects to rank 0, which so sees who is lost. Who comes later is the subject of `door.rs`, and
+//! the other connections that of `links.rs`.
 
 use super::Peer;
 use super::watch::{Watch, Watcher, failed};
 use crate::event::Rank;
+use crate::limits;
 use crate::transport::TransportError;
 use freestone_tls::{Access, Tls};
 use std::io::{self, ErrorKind, Read, Write};
@@ -11,18 +13,20 @@ use std::net::{SocketAddr, TcpListener, TcpStream, ToSocketAddrs};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-/// The longest that an address is.
-const LONGEST: u32 = 256;
+/// The longest that an address is, with the settings that ranks share.
+const LONGEST: u32 = 1024;
 /// How long to wait before another attempt to reach who may not listen yet.
 pub const AGAIN: Duration = Duration::from_millis(50);
-/// How long one message of the meeting may take.
-pub const STEP: Duration = Duration::from_secs(10);
 /// How long to sleep before looking again whether somebody has come.
 const POLL_INTERVAL: Duration = Duration::from_millis(2);
 /// Longer than any run.
 const FOREVER: Duration = Duration::from_secs(1 << 32);
+/// What a joining rank says where others say their rank.
+pub const JOINING: u32 = u32::MAX;
 /// What a rank is answered, with the number of a lost rank, where others get addresses.
 const LOST: u32 = u32::MAX - 2;
+/// The same, with in what which rank does not agree with rank 0.
+const DISAGREES: u32 = u32::MAX - 3;
 
 /// Where all ranks of a run meet.
 #[derive(Debug)]
@@ -70,7 +74,8 @@ impl Meeting {
         most: u32,
         timeout: Duration,
     ) -> Result<Vec<String>, TransportError> {
-        let end = Instant::now() + timeout;
+        limits::check()?;
+        let (own, end) = (shared_settings(ranks), Instant::now() + timeout);
         let mut came: Came = (0..ranks).map(|_| None).collect();
         while came.iter().any(Option::is_none) {
             if let Some(lost) = self.watch.lost().first() {
@@ -84,10 +89,20 @@ impl Meeting {
                 accepted => accepted.map_err(|error| failed(&absent(&came), error))?,
             };
             // Who does not have the certificate, or is no rank, is not let in.
-            if let Ok((rank, tls, address)) = self.greet(stream)
-                && let Some(place) = came.get_mut(rank as usize)
-            {
-                *place = Some((tls, address));
+            let Ok((rank, tls, text)) = self.greet(stream) else { continue };
+            if rank == JOINING {
+                // It tries again, until there is a run to join.
+                continue;
+            }
+            let (address, settings) = text.split_once(' ').unwrap_or((&text, ""));
+            if let Some((setting, expected, value)) = limits::disagreement(&own, settings) {
+                let words = [&rank.to_string(), setting, value, expected].join(" ");
+                came.into_iter().flatten().for_each(|(tls, _)| answer(tls, DISAGREES, &words));
+                answer(tls, DISAGREES, &words);
+                return Err(disagreement(&words));
+            }
+            if let Some(place) = came.get_mut(rank as usize) {
+                *place = Some((tls, address.to_owned()));
             }
         }
         let addresses: Vec<_> = came.iter().flatten().map(|(_, address)| address.clone()).collect();
@@ -151,15 +166,38 @@ fn absent(came: &Came) -> String {
 }
 
 /// Answers a rank that another is lost, or itself.
-fn turn_away(mut tls: Stream, lost: Rank) {
+fn turn_away(tls: Stream, lost: Rank) {
+    answer(tls, LOST, &lost.to_string());
+}
+
+fn answer(mut tls: Stream, number: u32, text: &str) {
     // Who can't be reached has an error of its own.
-    let _ = write_named(&mut tls, LOST, &lost.to_string()).and_then(|()| tls.flush());
+    let _ = write_named(&mut tls, number, text).and_then(|()| tls.flush());
+}
+
+/// In what all ranks have to agree, as words.
+fn shared_settings(ranks: u32) -> String {
+    format!("{} FREESTONE_EVENTS_RANKS={ranks}", limits::get().shared())
+}
+
+/// The error of the words: a rank, a setting, what that rank has, and what is expected.
+fn disagreement(words: &str) -> TransportError {
+    let mut words = words.split(' ').map(str::to_owned);
+    let mut next = || words.next().unwrap_or_default();
+    TransportError::Disagreement {
+        rank: next().parse().unwrap_or_default(),
+        setting: next(),
+        value: next(),
+        expected: next(),
+    }
 }
 
 /// What a rank has when it has met the others.
 pub struct Met {
-    /// Connections to all other ranks, by rank.
+    /// Connections, by rank: between rank 0 and all others.
     pub peers: Vec<Option<Peer>>,
+    /// Where each rank listens.
+    pub addresses: Vec<String>,
     /// How many ranks there may be.
     pub most: u32,
     /// Where ranks with higher numbers came to.
@@ -168,7 +206,7 @@ pub struct Met {
     pub watcher: Watcher,
 }
 
-/// Meets all other ranks.
+/// Meets the other ranks, and connects to rank 0.
 ///
 /// # Errors
 ///
@@ -180,6 +218,7 @@ pub fn meet(
     access: &Access,
     timeout: Duration,
 ) -> Result<Met, TransportError> {
+    limits::check()?;
     let end = Instant::now() + timeout;
     let stream = connect(meeting, end).map_err(|source| failed(meeting, source))?;
     let here = stream.local_addr().map_err(|source| failed(meeting, source))?.ip();
@@ -188,7 +227,7 @@ pub fn meet(
     let (most, addresses, mut watcher) = ask(stream, rank, ranks, access, &own, end)
         .map_err(|source| failed(&format!("the meeting at {meeting}"), source))?;
     let mut peers: Vec<Option<Peer>> = (0..ranks).map(|_| None).collect();
-    for (number, address) in (0..rank).zip(&addresses) {
+    if let (1.., Some(address)) = (rank, addresses.first()) {
         let mut greet = || {
             let stream = connect_unless(address, end, || watcher.reports_loss())?;
             let mut tls = Tls::connect(stream, access)?;
@@ -197,20 +236,20 @@ pub fn meet(
             Peer::new(tls)
         };
         let met = greet();
-        let what = format!("rank {number} at {address}");
-        peers[number as usize] = Some(met.map_err(|source| watcher.failed(&what, source))?);
+        let what = format!("rank 0 at {address}");
+        peers[0] = Some(met.map_err(|source| watcher.failed(&what, source))?);
     }
-    while peers.iter().skip(rank as usize + 1).any(Option::is_none) {
+    while rank == 0 && peers.iter().skip(1).any(Option::is_none) {
         let stream = accept(&listener, end, || watcher.reports_loss())
-            .map_err(|source| watcher.failed("ranks with higher numbers", source))?;
+            .map_err(|source| watcher.failed("the other ranks", source))?;
         let Ok(mut tls) = Tls::accept(stream, access) else { continue };
         let Ok((number, _)) = read_named(&mut tls) else { continue };
-        if number > rank && number < ranks {
+        if number > 0 && number < ranks {
             let peer = Peer::new(tls).map_err(|source| failed("a rank", source))?;
             peers[number as usize] = Some(peer);
         }
     }
-    Ok(Met { peers, most, listener, watcher })
+    Ok(Met { peers, addresses, most, listener, watcher })
 }
 
 /// Tells the meeting where this rank is; how many there may be, where all are, and who watches.
@@ -223,7 +262,7 @@ fn ask(
     end: Instant,
 ) -> io::Result<(u32, Vec<String>, Watcher)> {
     let mut tls = Tls::connect(stream, access)?;
-    write_named(&mut tls, rank, own)?;
+    write_named(&mut tls, rank, &format!("{own} {}", shared_settings(ranks)))?;
     tls.flush()?;
     let left = end.saturating_duration_since(Instant::now()).max(AGAIN);
     tls.stream().set_read_timeout(Some(left))?;
@@ -232,6 +271,7 @@ fn ask(
             let rank = rank.parse().map_err(io::Error::other)?;
             Err(io::Error::other(TransportError::Lost(rank)))
         }
+        (DISAGREES, words) => Err(io::Error::other(disagreement(&words))),
         answered => Ok(answered),
     };
     let answered: Vec<_> = (0..ranks).map(|_| read()).collect::<io::Result<_>>()?;
@@ -254,7 +294,7 @@ fn connect_unless(
         let found = address.to_socket_addrs()?.next();
         let found = found.ok_or_else(|| io::Error::other("it is no address"))?;
         let left = end.saturating_duration_since(Instant::now()).max(AGAIN);
-        match TcpStream::connect_timeout(&found, left.min(STEP)) {
+        match TcpStream::connect_timeout(&found, left.min(limits::get().step_timeout)) {
             // Where nobody listens yet, the system may have given the connection that very port:
             // it then leads to itself, and keeps the port from who is to listen there.
             Ok(stream) if stream.local_addr()? == found => {
@@ -297,8 +337,9 @@ fn accept(
 /// A connection on which nothing takes long.
 pub fn prepared(stream: TcpStream) -> io::Result<TcpStream> {
     stream.set_nodelay(true)?;
-    stream.set_read_timeout(Some(STEP))?;
-    stream.set_write_timeout(Some(STEP))?;
+    let timeout = Some(limits::get().step_timeout);
+    stream.set_read_timeout(timeout)?;
+    stream.set_write_timeout(timeout)?;
     Ok(stream)
 }
 

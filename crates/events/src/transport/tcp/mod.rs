@@ -1,15 +1,17 @@
 //! Ranks on several machines: TCP, and both sides of each connection show the run's certificate.
 //!
-//! Each pair of ranks has one connection. An empty frame says that a rank is done; an end without it
-//! is the loss of that rank.
+//! Rank 0 is connected to all others; the connection of any other pair is made when one of the two first
+//! sends. An empty frame says that a rank is done; an end without it is the loss of that rank.
 
 mod arriving;
 mod door;
 #[cfg(test)]
 mod door_tests;
 mod joining;
+mod links;
 mod meeting;
 mod peer;
+mod silence;
 mod watch;
 
 pub use joining::Invitation;
@@ -19,12 +21,15 @@ pub use watch::Watch;
 use super::late::{Flush, Late};
 use super::{Incoming, Outgoing, Transport, TransportError, frame};
 use crate::event::Rank;
+use crate::limits;
 use crate::sync::lock;
 use door::Door;
-use freestone_tls::Access;
+use freestone_tls::{Access, Tls};
+use links::Links;
 use peer::{Input, Peer};
+use silence::Silence;
 use std::io::{self, Read, Write};
-use std::net::TcpListener;
+use std::net::{TcpListener, TcpStream};
 use std::os::fd::AsRawFd;
 use std::os::unix::net::UnixStream;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering, fence};
@@ -34,12 +39,12 @@ use watch::{Watcher, failed};
 
 /// The most bytes of a payload in one frame.
 const LONGEST: usize = 256 << 10;
+/// So often it is looked for what has come before it is looked who is silent.
+const POLLS: u32 = 1 << 12;
 /// The longest frame: with its head and its identifier.
 const FRAME: usize = LONGEST + (8 << 10);
-/// How long the end waits for what has been sent, and for the others to say that they are done.
-const CLOSE_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// One rank's connections to all others.
+/// One rank's connections to others.
 #[derive(Debug)]
 pub struct Tcp {
     shared: Arc<Shared>,
@@ -55,11 +60,13 @@ struct Shared {
     rank: Rank,
     /// By rank; none for this one, those that have yet to join and those that were lost before.
     peers: Vec<OnceLock<Mutex<Peer>>>,
+    /// How those between founders come about.
+    links: Links,
     /// None, if nobody watches over this rank.
     watcher: Mutex<Option<Watcher>>,
     /// Whether there is something to read from whoever watches.
     has_report: AtomicBool,
-    /// Where others can join; none, if nobody can.
+    /// Where others come.
     door: OnceLock<Arc<Door>>,
     /// Ranks for which something waits to be written.
     waiting: AtomicU32,
@@ -79,6 +86,9 @@ struct Polling {
     inputs: Vec<Option<Input>>,
     /// Whose connection has ended.
     lost: Vec<bool>,
+    silence: Silence,
+    /// How often it was looked for what has come.
+    polls: u32,
 }
 
 impl Tcp {
@@ -94,9 +104,12 @@ impl Tcp {
         access: &Access,
         timeout: Duration,
     ) -> Result<Self, TransportError> {
-        let meeting::Met { peers, most, listener, watcher } =
+        let meeting::Met { peers, addresses, most, listener, watcher } =
             meeting::meet(meeting, rank, ranks, access, timeout)?;
-        let tcp = Self::begin(rank, peers, most, listener, access, None)?;
+        let links = Links::new(rank, access, addresses, |other| {
+            peers.get(other).is_some_and(Option::is_some)
+        });
+        let tcp = Self::begin(links, peers, most, listener, access, None)?;
         *lock(&tcp.shared.watcher) = Some(watcher);
         Ok(tcp)
     }
@@ -109,7 +122,14 @@ impl Tcp {
     pub fn join(meeting: &str, access: &Access, timeout: Duration) -> Result<Self, TransportError> {
         let arrived = arriving::join(meeting, access, timeout)?;
         let arriving::Arrived { rank, most, peers, lost, listener } = arrived;
-        Self::begin(rank, peers, most, listener, access, Some(lost))
+        // It has connected to all others, and who comes later connects to it.
+        let links = Links::new(rank, access, Vec::new(), |_| false);
+        Self::begin(links, peers, most, listener, access, Some(lost))
+    }
+
+    /// To how many other ranks there is a connection.
+    pub fn connections(&self) -> usize {
+        self.shared.connected().count()
     }
 
     /// Keeps the meeting of which this rank, 0, is: as many may join as it had room for.
@@ -118,19 +138,22 @@ impl Tcp {
     ///
     /// If the system has no thread for it.
     pub fn keep(&self, meeting: Meeting, addresses: Vec<String>) -> Result<(), TransportError> {
-        let Some(door) = self.shared.door.get() else { return Ok(()) };
+        let Some(door) = self.shared.door.get().filter(|_| self.room() > self.ranks) else {
+            return Ok(());
+        };
         let kept = door.keep_meeting(meeting.into_listener(), addresses);
         kept.map_err(|source| failed("the meeting", source))
     }
 
     fn begin(
-        rank: Rank,
+        links: Links,
         peers: Vec<Option<Peer>>,
         most: u32,
         listener: TcpListener,
         access: &Access,
         lost_before: Option<Vec<Rank>>,
     ) -> Result<Self, TransportError> {
+        let rank = links.rank();
         let failed = |source| TransportError::Io { what: format!("rank {rank}"), source };
         let (waker, woken) = UnixStream::pair().map_err(failed)?;
         waker.set_nonblocking(true).and_then(|()| woken.set_nonblocking(true)).map_err(failed)?;
@@ -145,18 +168,23 @@ impl Tcp {
         let shared = Arc::new(Shared {
             rank,
             peers: places,
+            links,
             watcher: Mutex::new(None),
             has_report: AtomicBool::new(true),
             door: OnceLock::new(),
             waiting: AtomicU32::new(0),
-            polling: Mutex::new(Polling { woken, inputs, lost: vec![false; room] }),
+            polling: Mutex::new(Polling {
+                woken,
+                inputs,
+                lost: vec![false; room],
+                silence: Silence::new(),
+                polls: 0,
+            }),
             sleeps: AtomicBool::new(false),
             waker: Mutex::new(waker),
             has_more: AtomicBool::new(false),
         });
-        if room as u32 > ranks {
-            shared.open_door(ranks, listener, access).map_err(failed)?;
-        }
+        shared.open_door(ranks, listener, access).map_err(failed)?;
         let late = Late::default();
         late.start(Arc::downgrade(&shared)).map_err(failed)?;
         Ok(Self { shared, late, ranks, lost_before })
@@ -170,20 +198,26 @@ impl Drop for Tcp {
 }
 
 impl Shared {
-    /// Others can join from now on, and come to `listener`.
+    /// Others can come to `listener` from now on.
     fn open_door(
         self: &Arc<Self>,
         ranks: u32,
         listener: TcpListener,
         access: &Access,
     ) -> io::Result<()> {
-        let shared: Weak<Self> = Arc::downgrade(self);
-        let wake = move || {
-            if let Some(shared) = shared.upgrade() {
-                shared.wake();
+        let arrive = {
+            let shared: Weak<Self> = Arc::downgrade(self);
+            move |source, tls| shared.upgrade().map_or(Ok(()), |shared| shared.accept(source, tls))
+        };
+        let wake = {
+            let shared: Weak<Self> = Arc::downgrade(self);
+            move || {
+                if let Some(shared) = shared.upgrade() {
+                    shared.wake();
+                }
             }
         };
-        let door = Door::new(self.rank, ranks, self.peers.len() as u32, access, wake);
+        let door = Door::new(self.rank, ranks, self.peers.len() as u32, access, arrive, wake);
         door.open(listener)?;
         self.door.get_or_init(|| door);
         Ok(())
@@ -197,6 +231,31 @@ impl Shared {
 
     fn has_news(&self) -> bool {
         self.door.get().is_some_and(|door| door.has_news())
+    }
+
+    /// Takes the connection of a rank that has come to send.
+    fn accept(&self, source: Rank, tls: Tls<TcpStream>) -> io::Result<()> {
+        if source == self.rank || source >= self.links.len() {
+            return Ok(());
+        }
+        self.links.accept(source, tls, |peer| self.open(source, peer))
+    }
+
+    fn open(&self, rank: Rank, peer: Peer) {
+        // Set once: `links` opens each once.
+        let _ = self.peers[rank as usize].set(Mutex::new(peer));
+        // Who sleeps does not look there yet, and what came with the answer is not to be seen by
+        // the system any more.
+        self.wake();
+    }
+
+    /// The connection to a rank, made now if there is none; none, if it can't be reached.
+    fn peer(&self, target: Rank) -> Option<&Mutex<Peer>> {
+        let place = self.peers.get(target as usize)?;
+        if place.get().is_none() {
+            self.links.reach(target, |peer| self.open(target, peer));
+        }
+        place.get()
     }
 
     /// All ranks that this one is connected to.
@@ -231,18 +290,32 @@ impl Shared {
         }
     }
 
+    /// Ends the connection to a lost rank, and makes none to it; whether there was one.
+    fn cut(&self, rank: Rank) -> bool {
+        self.links.close(rank);
+        let peer = self.peers.get(rank as usize).and_then(OnceLock::get);
+        peer.inspect(|peer| lock(peer).cut()).is_some()
+    }
+
     /// Closes the connections to ranks that were reported as lost: what they sent before is still
     /// read, then the end.
     fn cut_lost(&self) {
         let mut watcher = lock(&self.watcher);
         let Some(reports) = watcher.as_mut() else { return };
         while let Some(rank) = reports.next_lost() {
-            if let Some(peer) = self.peers.get(rank as usize).and_then(OnceLock::get) {
-                lock(peer).cut();
+            if !self.cut(rank) {
+                self.links.note_unreachable(rank, Duration::ZERO);
             }
         }
         if reports.fd().is_none() {
             *watcher = None;
+        }
+    }
+
+    /// From time to time, ends the connections to machines that are silent.
+    fn cut_silent(&self, silence: &mut Silence) {
+        if silence.is_due() {
+            self.connected().for_each(|peer| lock(peer).cut_if_silent());
         }
     }
 
@@ -301,6 +374,15 @@ impl Transport for Tcp {
         self.lost_before.as_deref()
     }
 
+    fn is_informed_of_losses(&self, other: Rank) -> bool {
+        // Of those that are connected each tells the others, and all are by rank 0.
+        self.shared.peers.get(other as usize).is_some_and(|peer| peer.get().is_some())
+    }
+
+    fn lose(&self, rank: Rank) {
+        self.shared.cut(rank);
+    }
+
     fn admit(&self, number: Rank, lost: &[Rank]) {
         if let Some(door) = self.shared.door.get() {
             door.admit(number, lost);
@@ -322,9 +404,7 @@ impl Transport for Tcp {
 
     fn send(&self, target: Rank, message: &Outgoing<'_>) -> Result<(), TransportError> {
         let shared = &self.shared;
-        let Some(peer) = shared.peers.get(target as usize).and_then(OnceLock::get) else {
-            return Err(TransportError::Lost(target));
-        };
+        let Some(peer) = shared.peer(target) else { return Err(TransportError::Lost(target)) };
         let mut peer = lock(peer);
         if peer.is_closed {
             return Err(TransportError::Lost(target));
@@ -364,6 +444,11 @@ impl Transport for Tcp {
             shared.has_report.store(false, Ordering::Relaxed);
             shared.cut_lost();
         }
+        // The clock costs more than the look at a connection.
+        polling.polls = polling.polls.wrapping_add(1);
+        if polling.polls.is_multiple_of(POLLS) {
+            shared.cut_silent(&mut polling.silence);
+        }
         let (mut count, mut has_more) = (0, false);
         let Polling { inputs, lost, .. } = &mut *polling;
         for ((source, peer), input) in (0..).zip(&shared.peers).zip(inputs) {
@@ -396,6 +481,10 @@ impl Transport for Tcp {
             }
         }
         shared.has_more.store(has_more, Ordering::Release);
+        for rank in shared.links.take_lost() {
+            take(rank, Incoming::Lost);
+            count += 1;
+        }
         if let Some(door) = shared.door.get().filter(|door| door.has_news()) {
             for news in door.take_news() {
                 take(shared.rank, Incoming::Joining(news));
@@ -413,7 +502,10 @@ impl Transport for Tcp {
         // waker did before.
         fence(Ordering::SeqCst);
         if !shared.has_more.load(Ordering::Acquire) && !shared.has_news() && is_idle() {
-            shared.wait(&polling.woken, timeout);
+            let until_look = Some(polling.silence.until_look());
+            let times = [timeout, shared.links.until_lost(), until_look];
+            shared.wait(&polling.woken, times.into_iter().flatten().min());
+            shared.cut_silent(&mut polling.silence);
         }
         shared.sleeps.store(false, Ordering::Relaxed);
         let mut bytes = [0; 64];
@@ -440,7 +532,7 @@ impl Transport for Tcp {
         }
         self.shared.close_door();
         self.late.stop();
-        let end = Instant::now() + CLOSE_TIMEOUT;
+        let end = Instant::now() + limits::get().close_timeout;
         let mut polling = lock(&self.shared.polling);
         for peer in self.shared.connected() {
             lock(peer).put(&[]);

@@ -1,5 +1,7 @@
 //! The connection to another rank.
 
+use super::silence;
+use crate::limits;
 use crate::transport::{TransportError, batch};
 use freestone_tls::Tls;
 use std::io::{self, ErrorKind, Read, Write};
@@ -7,8 +9,6 @@ use std::net::{Shutdown, TcpStream};
 use std::os::fd::{AsRawFd, RawFd};
 use std::time::{Duration, Instant};
 
-/// How much may wait to be written.
-const ROOM: usize = 1 << 20;
 /// So many bytes do not wait for more.
 const BATCH: usize = 16 << 10;
 /// What follows so closely on what was written waits for more: encrypting and writing cost more
@@ -27,12 +27,15 @@ pub struct Peer {
     pub is_closed: bool,
     /// It said that it is done.
     pub has_left: bool,
+    /// Whether it was silent when it was last looked at.
+    was_silent: bool,
 }
 
 impl Peer {
     /// A connection on which hands were shaken.
     pub fn new(tls: Tls<TcpStream>) -> io::Result<Self> {
         tls.stream().set_nonblocking(true)?;
+        silence::listen(tls.stream())?;
         Ok(Self {
             tls,
             out: Vec::new(),
@@ -40,6 +43,7 @@ impl Peer {
             wrote: None,
             is_closed: false,
             has_left: false,
+            was_silent: false,
         })
     }
 
@@ -54,9 +58,19 @@ impl Peer {
         let _: io::Result<()> = self.tls.stream().shutdown(Shutdown::Both);
     }
 
+    /// Ends the connection if its other side is silent, and was when it was last looked at: this machine may
+    /// have been asleep in between.
+    pub fn cut_if_silent(&mut self) {
+        let is_silent = !self.is_closed && silence::is_silent(self.fd());
+        if is_silent && self.was_silent {
+            self.is_closed = true;
+        }
+        self.was_silent = is_silent;
+    }
+
     /// Whether a frame may be added.
     pub fn has_room(&self) -> bool {
-        self.out.len() - self.written < ROOM
+        self.out.len() - self.written < limits::get().send_buffer.0
     }
 
     /// Whether something waits to be written.

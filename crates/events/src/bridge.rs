@@ -1,0 +1,280 @@
+//! A process outside of a run that fires at its ranks and receives from them: no threads, no tasks.
+//!
+//! It is for programs that have a main loop and an MPI of their own, as the computational ranks of a
+//! simulation that others analyse. The run goes on until it detaches.
+
+use crate::error::{EventsError, Failure};
+use crate::event::{Dependency, Event, EventId, Lasting, Rank};
+use crate::matching::{Given, Matcher, Ready, Submission};
+use crate::payload::{Events, Payload};
+use crate::pieces::Pieces;
+use crate::rank::control::Control;
+use crate::rank::{LONGEST_ID, Target};
+use crate::sync::lock;
+use crate::transport::mpi::{Mpi, World};
+use crate::transport::{Incoming, Outgoing, Transport, TransportError, arena};
+use std::fmt;
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
+
+/// A process outside of a run. Whatever comes and goes does so while it is in one of these calls.
+pub struct Bridge {
+    transport: Box<dyn Transport>,
+    state: Mutex<State>,
+    send_timeout: Option<Duration>,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    matcher: Matcher<(), Payload>,
+    pieces: Pieces,
+    /// Events fired, to all ranks together.
+    sent: u64,
+    /// Why the run has ended, if it has.
+    ended: Option<Ended>,
+    /// What a wait was given, when its events came.
+    ready: Vec<Ready<(), Payload>>,
+}
+
+impl fmt::Debug for Bridge {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "client {} of {} ranks", self.number(), self.ranks())
+    }
+}
+
+/// Why a run has ended.
+#[derive(Debug)]
+enum Ended {
+    Failed(Rank, Failure),
+    Lost(Rank),
+}
+
+impl Bridge {
+    /// Takes part in the run on the ranks of a world in which this process is a client.
+    ///
+    /// # Errors
+    ///
+    /// What MPI says.
+    pub fn attach(
+        world: Arc<World>,
+        send_timeout: Option<Duration>,
+    ) -> Result<Self, TransportError> {
+        Ok(Self::on(Box::new(Mpi::new(world)?), send_timeout))
+    }
+
+    /// The same, on a transport.
+    pub fn on(transport: Box<dyn Transport>, send_timeout: Option<Duration>) -> Self {
+        Self { transport, state: Mutex::default(), send_timeout }
+    }
+
+    /// The number of this process: those of the ranks are below it.
+    pub fn number(&self) -> Rank {
+        self.transport.rank()
+    }
+
+    /// How many ranks the run has.
+    pub fn ranks(&self) -> u32 {
+        self.transport.ranks()
+    }
+
+    /// How many processes are outside of the run, with this one.
+    pub fn clients(&self) -> u32 {
+        self.transport.clients()
+    }
+
+    /// Fires an event at ranks: copies its payload, given in pieces, and goes on. When one has no room,
+    /// waits until it has.
+    ///
+    /// # Errors
+    ///
+    /// If there is no such rank, the run has ended, or there is no room for longer than the timeout.
+    pub fn fire(
+        &self,
+        target: &Target,
+        id: &EventId,
+        lasting: Lasting,
+        kind: u32,
+        parts: &[&[u8]],
+    ) -> Result<(), EventsError> {
+        let (len, ranks) = (id.as_bytes().len(), self.ranks());
+        if len > LONGEST_ID {
+            return Err(EventsError::LongId { len, limit: LONGEST_ID });
+        }
+        let targets = match target {
+            Target::Rank(rank) => vec![*rank],
+            Target::All => (0..ranks).collect(),
+            Target::Group(group) => group.clone(),
+        };
+        if let Some(&rank) = targets.iter().find(|&&rank| rank >= ranks) {
+            return Err(EventsError::NoSuchRank { rank, ranks });
+        }
+        let (nbytes, longest) = (arena::total(parts), self.transport.longest());
+        for target in targets {
+            if nbytes <= longest {
+                self.send(target, id, &Outgoing::Event { id, lasting, kind, parts })?;
+            } else {
+                let total = nbytes as u64;
+                for bytes in parts.iter().flat_map(|part| part.chunks(longest)) {
+                    self.send(target, id, &Outgoing::Piece { id, lasting, kind, total, bytes })?;
+                }
+            }
+            lock(&self.state).sent += 1;
+        }
+        Ok(())
+    }
+
+    /// Waits for events from ranks, in the order of the dependencies.
+    ///
+    /// # Errors
+    ///
+    /// If the run ends before, or `timeout` is over.
+    pub fn wait(
+        &self,
+        on: Vec<Dependency>,
+        timeout: Option<Duration>,
+    ) -> Result<Events, EventsError> {
+        let lacking = on.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ");
+        let mut state = lock(&self.state);
+        let State { matcher, ready, .. } = &mut *state;
+        let request = matcher.submit(Submission::once((), on), ready);
+        drop(state);
+        let since = Instant::now();
+        loop {
+            let polled = self.poll();
+            let mut state = lock(&self.state);
+            if let Some(Ready { given: Given::Events(events), .. }) = state.ready.pop() {
+                return Ok(events);
+            }
+            let State { matcher, ready, .. } = &mut *state;
+            let count = match polled {
+                Ok(count) => count,
+                Err(error) => {
+                    matcher.withdraw(request, ready);
+                    return Err(error);
+                }
+            };
+            if timeout.is_some_and(|timeout| since.elapsed() >= timeout) {
+                matcher.withdraw(request, ready);
+                return Err(EventsError::Timeout { lacking, waited: since.elapsed() });
+            }
+            drop(state);
+            if count == 0 {
+                self.transport.sleep(&|| true, timeout);
+            }
+        }
+    }
+
+    /// Takes at most one event for each dependency, of those that are there: with the index of the
+    /// dependency.
+    ///
+    /// # Errors
+    ///
+    /// If the run has ended, and none is there.
+    pub fn retrieve_any(
+        &self,
+        on: &[Dependency],
+    ) -> Result<Vec<(usize, Event<Payload>)>, EventsError> {
+        let polled = self.poll();
+        let events = lock(&self.state).matcher.retrieve(on);
+        if events.is_empty() {
+            polled?;
+        }
+        Ok(events)
+    }
+
+    /// Ends this process's part in the run: nothing comes or goes any more.
+    ///
+    /// # Errors
+    ///
+    /// If the run has ended with an error.
+    pub fn detach(&self) -> Result<(), EventsError> {
+        let home = (self.number() - self.ranks()) % self.ranks();
+        let sent = lock(&self.state).sent;
+        let polled = self.poll();
+        let bytes = Control::Detached(sent).encode();
+        if polled.is_ok() {
+            self.transport.send(home, &Outgoing::Control(&bytes))?;
+        }
+        self.transport.leave();
+        polled.map(|_| ())
+    }
+
+    fn send(&self, target: Rank, id: &EventId, message: &Outgoing<'_>) -> Result<(), EventsError> {
+        let since = Instant::now();
+        loop {
+            self.check()?;
+            match self.transport.send(target, message) {
+                Err(TransportError::Full) => {}
+                sent => return Ok(sent?),
+            }
+            let waited = since.elapsed();
+            if self.send_timeout.is_some_and(|timeout| waited > timeout) {
+                return Err(EventsError::NoRoom { id: id.to_string(), target, waited });
+            }
+            if self.poll()? == 0 {
+                self.transport.sleep(&|| true, None);
+            }
+        }
+    }
+
+    /// Takes in what has arrived; how much.
+    fn poll(&self) -> Result<usize, EventsError> {
+        let mut count = 0;
+        loop {
+            let mut found = Ok(());
+            let polled = self.transport.poll(&mut |source, incoming| {
+                // Another client that has ended is no concern of this one.
+                let is_of_rank = source < self.ranks();
+                if is_of_rank && let Err(error) = lock(&self.state).take(source, incoming) {
+                    found = Err(error);
+                }
+            })?;
+            found?;
+            count += polled;
+            if polled == 0 {
+                return self.check().map(|()| count);
+            }
+        }
+    }
+
+    fn check(&self) -> Result<(), EventsError> {
+        match &lock(&self.state).ended {
+            None => Ok(()),
+            Some(Ended::Failed(rank, failure)) => {
+                Err(EventsError::TaskFailed { rank: *rank, failure: failure.clone() })
+            }
+            Some(Ended::Lost(rank)) => Err(EventsError::RankLost { rank: *rank }),
+        }
+    }
+}
+
+impl State {
+    fn take(&mut self, source: Rank, incoming: Incoming) -> Result<(), EventsError> {
+        let event = match incoming {
+            Incoming::Event(event) => Some(event),
+            Incoming::Piece(piece, total) => {
+                let added = self.pieces.add(piece, total);
+                added.map_err(|error| {
+                    let what = error.to_string();
+                    let source = std::io::Error::from(std::io::ErrorKind::OutOfMemory);
+                    TransportError::Io { what, source }
+                })?
+            }
+            Incoming::Control(bytes) => {
+                if let Some(Control::Failed(failure)) = Control::decode(&bytes) {
+                    self.ended.get_or_insert(Ended::Failed(source, failure));
+                }
+                None
+            }
+            Incoming::Lost => {
+                self.ended.get_or_insert(Ended::Lost(source));
+                None
+            }
+            Incoming::Credit(_) | Incoming::Apart(..) | Incoming::Joining(_) => None,
+        };
+        if let Some(event) = event {
+            self.matcher.deliver(event, &mut self.ready);
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,126 @@
+//! A process outside of a run, for `freestone.events.Bridge`.
+
+use super::event::Event;
+use super::failing;
+use super::mpi::failed;
+use super::words::{self, Numbers};
+use crate::durations::seconds;
+use freestone_events::transport::TransportError;
+use freestone_events::transport::mpi::{Handle, Role, World};
+use freestone_events::{Bridge, EventId, EventsError, Lasting};
+use pyo3::prelude::*;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+/// How often a wait looks for signals.
+const SIGNALS: Duration = Duration::from_millis(50);
+
+/// A process outside of a run.
+#[pyclass(frozen, module = "freestone._native.events")]
+pub struct EventBridge {
+    bridge: Bridge,
+    world: Arc<World>,
+}
+
+impl EventBridge {
+    fn numbers(&self) -> Numbers {
+        let bridge = &self.bridge;
+        Numbers { own: bridge.number(), ranks: bridge.ranks(), clients: bridge.clients() }
+    }
+}
+
+#[pymethods]
+impl EventBridge {
+    /// Attaches this process to the ranks of a communicator.
+    #[new]
+    #[pyo3(signature = (folders, comm, timeout_s, send_timeout_s=None))]
+    #[allow(clippy::needless_pass_by_value)] // as Python gives them
+    fn new(
+        py: Python<'_>,
+        folders: Vec<PathBuf>,
+        comm: Option<Handle>,
+        timeout_s: f64,
+        send_timeout_s: Option<f64>,
+    ) -> PyResult<Self> {
+        let timeout = seconds(timeout_s)?;
+        let send_timeout = send_timeout_s.map(seconds).transpose()?;
+        let attach = || {
+            let world = Arc::new(World::begin(&folders, comm, timeout, Role::Client)?);
+            Ok::<_, TransportError>((Bridge::attach(Arc::clone(&world), send_timeout)?, world))
+        };
+        let (bridge, world) = py.detach(attach).map_err(failed)?;
+        Ok(Self { bridge, world })
+    }
+
+    /// The number of this process: those of the ranks are below it.
+    #[getter]
+    fn number(&self) -> u32 {
+        self.bridge.number()
+    }
+
+    #[getter]
+    fn ranks(&self) -> u32 {
+        self.bridge.ranks()
+    }
+
+    fn fire(
+        &self,
+        py: Python<'_>,
+        target: &Bound<'_, PyAny>,
+        id: &str,
+        data: &Bound<'_, PyAny>,
+        persistent: bool,
+    ) -> PyResult<()> {
+        let target = words::target(target, self.numbers())?;
+        let (id, encoded) = (EventId::from(id), words::encode(data)?);
+        let lasting = if persistent { Lasting::Persistent } else { Lasting::Once };
+        let fired = encoded.with_parts(|kind, parts| {
+            py.detach(|| self.bridge.fire(&target, &id, lasting, kind, parts))
+        });
+        fired.map_err(|error| failing::raised(py, &error))
+    }
+
+    #[pyo3(signature = (on, timeout_s=None))]
+    fn wait(
+        &self,
+        py: Python<'_>,
+        on: Vec<(Bound<'_, PyAny>, String)>,
+        timeout_s: Option<f64>,
+    ) -> PyResult<Vec<Event>> {
+        let on = words::dependencies(on, self.numbers())?;
+        let timeout = timeout_s.map(seconds).transpose()?;
+        let since = Instant::now();
+        loop {
+            let left = timeout.map(|timeout| timeout.saturating_sub(since.elapsed()));
+            let step = left.map_or(SIGNALS, |left| left.min(SIGNALS));
+            match py.detach(|| self.bridge.wait(on.clone(), Some(step))) {
+                Ok(events) => return Ok(events.into_iter().map(Event::new).collect()),
+                Err(EventsError::Timeout { .. }) if left.is_none_or(|left| left > SIGNALS) => {
+                    py.check_signals()?;
+                }
+                Err(error) => return Err(failing::raised(py, &error)),
+            }
+        }
+    }
+
+    fn retrieve_any(
+        &self,
+        py: Python<'_>,
+        on: Vec<(Bound<'_, PyAny>, String)>,
+    ) -> PyResult<Vec<(usize, Event)>> {
+        let on = words::dependencies(on, self.numbers())?;
+        let found = py.detach(|| self.bridge.retrieve_any(&on));
+        let found = found.map_err(|error| failing::raised(py, &error))?;
+        Ok(found.into_iter().map(|(index, event)| (index, Event::new(event))).collect())
+    }
+
+    fn detach(&self, py: Python<'_>) -> PyResult<()> {
+        py.detach(|| self.bridge.detach()).map_err(|error| failing::raised(py, &error))
+    }
+
+    /// Ends MPI, if it was begun here.
+    fn end(&self, py: Python<'_>) {
+        py.detach(|| self.world.end());
+    }
+}

@@ -1,0 +1,159 @@
+"""Processes of `mpiexec` outside of a run: they fire at its ranks and receive from them."""
+
+from __future__ import annotations
+
+import atexit
+import sys
+from collections.abc import Iterable, Sequence
+from types import TracebackType
+from typing import Any, Self
+
+from freestone import _native
+from freestone._native.events import Event
+from freestone.errors.keywords import suggest_keywords
+from freestone.events.settings import resolve
+from freestone.events.world import begin
+
+__all__ = ["Bridge", "attach"]
+
+
+class Bridge:
+    """A process outside of a run; made by `attach`.
+
+    Attributes
+    ----------
+    id : int
+        The number of this process: those of the ranks are below it. Ranks depend on its events, and
+        fire at it, by this number, or take part in `ANY`.
+    size : int
+        How many ranks the run has.
+    """
+
+    def __init__(self, native: _native.events.EventBridge) -> None:
+        self._native = native
+        self._is_attached = True
+        self.id: int = native.number
+        self.size: int = native.ranks
+
+    def __repr__(self) -> str:
+        return f"<Bridge {self.id} to {self.size} ranks>"
+
+    def fire(
+        self, target: int | Sequence[int], id: str, data: Any = None, *, persistent: bool = False
+    ) -> None:
+        """Fire an event at ranks: copies what it carries, and goes on.
+
+        Parameters
+        ----------
+        target : int or sequence of int
+            A rank, `ALL` ranks, or several.
+        id : str
+            Its identifier, at most 4096 bytes.
+        data : optional
+            What it carries, as in `Rank.fire`.
+        persistent : bool
+            It is fired again, at its target, each time it is consumed.
+
+        Raises
+        ------
+        ValueError
+            If there is no such rank.
+        EventTimeoutError
+            If a rank had no room for ``FREESTONE_EVENTS_SEND_TIMEOUT_S`` seconds.
+        RankFailedError
+            If the run has ended because a task failed.
+
+        Notes
+        -----
+        Events from here to one rank keep their order. At most 4 MiB are on their way to a rank:
+        when it is slower, this call waits.
+        """
+        self._native.fire(target, id, data, persistent)
+
+    def wait(self, on: Iterable[tuple[Any, str]], timeout_s: float | None = None) -> list[Event]:
+        """Wait for events from ranks; they come in the order of the dependencies.
+
+        Parameters
+        ----------
+        on : iterable of (source, str)
+            A rank, `ANY`, `ALL` ranks or a sequence of ranks, and an identifier.
+        timeout_s : float, optional
+            For how many seconds at most.
+
+        Returns
+        -------
+        list of Event
+
+        Raises
+        ------
+        EventTimeoutError
+            If they did not come in time.
+        RankFailedError
+            If the run has ended because a task failed.
+        """
+        return self._native.wait(list(on), timeout_s)
+
+    def retrieve_any(self, on: Iterable[tuple[Any, str]]) -> list[tuple[int, Event]]:
+        """Take events that are there, at most one for each dependency, without waiting.
+
+        Returns
+        -------
+        list of (int, Event)
+            Each with the index of its dependency.
+        """
+        return self._native.retrieve_any(list(on))
+
+    def detach(self) -> None:
+        """End this process's part in the run, which ends once all such processes have done so."""
+        if self._is_attached:
+            self._is_attached = False
+            self._native.detach()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self.detach()
+
+
+@suggest_keywords
+def attach(comm: Any | None = None) -> Bridge:
+    """Take part in a run from outside, as a process of ``mpiexec`` that is no rank.
+
+    It has no tasks and no threads: whatever comes and goes does so in calls of the `Bridge`, in one
+    thread, so MPI may be initialised with any thread level. This is how the ranks of a simulation
+    feed those that analyse it.
+
+    Parameters
+    ----------
+    comm : mpi4py.MPI.Intracomm, optional
+        All of its processes call this or `run`, which gets the same communicator: those are the
+        ranks. All that ``mpiexec`` started by default.
+
+    Returns
+    -------
+    Bridge
+        Also a context manager, which detaches.
+
+    Raises
+    ------
+    EventTimeoutError
+        If some processes of `comm` called neither, for ``FREESTONE_EVENTS_MEET_TIMEOUT_S`` seconds
+        (300).
+    """
+    settings = resolve({}, 1)
+
+    def make(folders: list[str], handle: int | None) -> _native.events.EventBridge:
+        return _native.events.EventBridge(
+            folders, handle, settings.meet_timeout_s, settings.send_timeout_s
+        )
+
+    native = begin(comm, make)
+    if "mpi4py.MPI" not in sys.modules:
+        atexit.register(native.end)
+    return Bridge(native)
