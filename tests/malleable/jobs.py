@@ -9,7 +9,7 @@ import subprocess
 import sys
 import time
 import uuid
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -40,6 +40,7 @@ def run(
     ranks: int = 2,
     timeout_s: float = 300.0,
     mpiexec: Sequence[str] = (),
+    env: Mapping[str, str] | None = None,
 ) -> Outcome:
     """Run a program of this folder, and check that no process of it is left.
 
@@ -49,7 +50,7 @@ def run(
     words_before = [*(mpiexec or [launcher()]), "-n", str(ranks)] if ranks else []
     job = subprocess.run(
         [*words_before, sys.executable, "-m", "mpi4py", str(HERE / program), *words],
-        env={**os.environ, MARK: mark},
+        env={**os.environ, **(env or {}), MARK: mark},
         capture_output=True,
         text=True,
         timeout=timeout_s,

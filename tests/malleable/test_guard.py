@@ -50,6 +50,7 @@ def test_an_end_in_good_order_is_passed_on(status: int) -> None:
     assert end_of(f"raise SystemExit({status})") == (status, b"")
 
 
-def test_signals_to_all_that_run_a_program_do_not_end_it() -> None:
-    program = "import os, signal; os.kill(os.getppid(), signal.SIGUSR1); raise SystemExit(5)"
+@pytest.mark.parametrize("number", [signal.SIGUSR1, signal.SIGTERM])
+def test_signals_to_all_that_run_a_program_do_not_end_it(number: int) -> None:
+    program = f"import os; os.kill(os.getppid(), {int(number)}); raise SystemExit(5)"
     assert end_of(program) == (5, b"")

@@ -10,11 +10,8 @@ from pathlib import Path
 import pytest
 
 from benchmarks.resizing.namespaces import SUBNET, NoNamespacesError, hosts
-from freestone.errors import NoSpawnError
-from freestone.malleable import spawning
 from freestone.malleable.membership import own_host
 from freestone.malleable.planning import leaving
-from freestone.malleable.spawning import Group, Spawned
 from tests.malleable.jobs import run
 
 pytest.importorskip("mpi4py")
@@ -77,12 +74,3 @@ def test_of_a_group_for_each_host_the_newest_leave() -> None:
     # Ranks of three hosts, spawned one after another, in the order that relabelling gave them.
     assert leaving([0, 2, 0, 1, 2, 1], 2) == [1, 4]
     assert leaving([0, 2, 0, 1, 2, 1], 4) == [1, 3, 4, 5]
-
-
-def test_open_mpi_is_refused_where_it_would_hang(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(spawning, "library", lambda: "Open MPI v5.0.11")
-    monkeypatch.setenv("PMIX_RANK", "0")
-    spawned = Spawned([Group(2)], 1.0)
-    spawned.start()
-    assert spawned.error.startswith(NoSpawnError.__name__)
-    assert "under Open MPI v5.0.11 a job can't be given new processes" in spawned.error

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from freestone.malleable import Config, Method, plans
+from freestone.malleable import Config, Method, Request, plans
 from freestone.malleable.arrays import Array, Description
 from freestone.malleable.parts import form_of
 from freestone.malleable.planning import Blueprint, draw
@@ -26,7 +26,7 @@ def drawn(
     layouts = {ROWS: plans.even(ROWS, len(hosts))}
     comm = FakeComm(0, len(hosts), {})
     spawned = [int(group) for group in groups or "0" * len(hosts)]
-    return draw(comm, [array], layouts, spawned, hosts, size, method, config)
+    return draw(comm, [array], layouts, spawned, hosts, Request(size), method, config)
 
 
 def crossing(blueprint: Blueprint, hosts: list[str]) -> tuple[int, int]:
@@ -85,5 +85,5 @@ def test_rank_r_stays_rank_r_if_it_shall() -> None:
 
 def test_a_job_that_registers_nothing_is_resized() -> None:
     config = Config(slots={"a": 2, "b": 2})
-    blueprint = draw(FakeComm(0, 2, {}), [], {}, [0, 0], ["a", "b"], 4, MERGE, config)
+    blueprint = draw(FakeComm(0, 2, {}), [], {}, [0, 0], ["a", "b"], Request(4), MERGE, config)
     assert sorted(blueprint.process_of) == [0, 1, 2, 3]

@@ -273,7 +273,7 @@ def test_a_spawn_that_is_never_answered_ends_the_job() -> None:
 import threading
 from freestone.malleable import spawning
 
-with spawning._watched(0.2):
+with spawning.watched(0.2):
     threading.Event().wait(100)
 """
     ended = subprocess.run(

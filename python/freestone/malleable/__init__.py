@@ -20,6 +20,7 @@ from freestone.malleable.arrays import Array
 from freestone.malleable.config import Config
 from freestone.malleable.method import METHODS, Method
 from freestone.malleable.record import Replicated, Resized
+from freestone.malleable.scheduler import Scheduler
 from freestone.malleable.states import Saved
 from freestone.malleable.targets import (
     Deadline,
@@ -46,6 +47,7 @@ __all__ = [
     "Resized",
     "Saved",
     "Schedule",
+    "Scheduler",
     "Signals",
     "Source",
     "Status",

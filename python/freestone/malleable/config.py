@@ -14,6 +14,7 @@ from typing import Any, Literal
 import numpy as np
 
 from freestone.errors import ConfigurationError, did_you_mean
+from freestone.errors.keywords import suggest_keywords
 from freestone.malleable.method import Method
 from freestone.malleable.targets import Request, Schedule, Source, is_whole
 
@@ -22,6 +23,7 @@ __all__ = ["Balance", "Config"]
 Balance = Literal["rows", "nonzeros"]
 
 
+@suggest_keywords
 @dataclass(frozen=True, kw_only=True)
 class Config:
     """How a job may change its number of processes.

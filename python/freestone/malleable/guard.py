@@ -23,12 +23,13 @@ LINE = "PMI_FD"
 # Where a joining rank finds the pipe into which it says that it has joined.
 PIPE = "FREESTONE_GUARD"
 _PDEATHSIG = 1
+_SIGNALS = (signal.SIGUSR1, signal.SIGUSR2, signal.SIGTERM)
 
 
 def main(words: list[str]) -> int:
     """Run a joining rank, and return the status to end with."""
     # Who signals all that runs a program does not mean this process.
-    for number in (signal.SIGUSR1, signal.SIGUSR2):
+    for number in _SIGNALS:
         signal.signal(number, signal.SIG_IGN)
     joined, join = os.pipe()
     os.set_blocking(joined, False)
@@ -61,7 +62,7 @@ def _has_joined(pipe: int) -> bool:
 def _be_joining_rank(words: list[str], join: int) -> None:
     import ctypes
 
-    for number in (signal.SIGUSR1, signal.SIGUSR2):
+    for number in _SIGNALS:
         signal.signal(number, signal.SIG_DFL)
     # The launcher kills those that it knows, which is the guard.
     ctypes.CDLL(None).prctl(_PDEATHSIG, signal.SIGKILL)

@@ -29,6 +29,8 @@ class Joining(Entering):
     ----------
     arrays : dict of str to Array
         All that there are; without rows as yet.
+    host : str
+        Where a scheduler has granted this process a place, empty if none has.
     bridge : mpi4py communicator
         Sources and joining ranks, once they are connected.
     blueprint, groups
@@ -42,6 +44,7 @@ class Joining(Entering):
 
     def __init__(self, joining_rank: JoiningRank, timeout_s: float) -> None:
         super().__init__(*joining_rank.prepare())
+        self.host = joining_rank.host
         self._joining_rank, self._timeout_s = joining_rank, timeout_s
         self.bridge: Any = None
 
@@ -70,7 +73,9 @@ class Joining(Entering):
 
     def _connect(self) -> None:
         joining_rank, timeout_s = self._joining_rank, self._timeout_s
-        self.bridge = spawning.bridge_joining_ranks(joining_rank.group, joining_rank.peer)
+        self.bridge = joining_rank.bridge
+        if self.bridge is None:
+            self.bridge = spawning.bridge_joining_ranks(joining_rank.group, joining_rank.peer)
         plan = together.tell(self.bridge, None, timeout_s, "the plan")
         self.blueprint, described, self.groups = plan
         own = {name: array for name, array in self.arrays.items() if array.storages}

@@ -17,6 +17,7 @@ import numpy as np
 
 from freestone.malleable import guard, spawning, together
 from freestone.malleable.arrays import Array
+from freestone.malleable.collective_spawn import free_all, meet_sources
 from freestone.malleable.path import Path
 from freestone.malleable.storage import reserve
 from freestone.malleable.transfer import Transfer, warmed
@@ -40,10 +41,14 @@ class JoiningRank:
         All that were spawned together.
     guard : int or None
         The pipe to the guard, if there is one.
+    bridge : mpi4py communicator or None
+        Sources and joining ranks, where they are connected from the start.
     is_ready : bool
         Whether it has told the root that it is at the head of its loop, or why it is not.
     has_joined : bool
         Whether it has rows that nobody else has.
+    host : str
+        Where a scheduler has granted it a place, empty if none has.
     passage : Passage or None
         What moves its data, once it is connected.
     """
@@ -51,9 +56,11 @@ class JoiningRank:
     peer: Any
     group: Any
     guard: int | None = None
+    bridge: Any = None
     is_ready: bool = False
     has_joined: bool = False
     has_heard: bool = False
+    host: str = ""
     reported: Any = None
     transfer: Transfer | None = None
 
@@ -64,6 +71,8 @@ class JoiningRank:
         """
         (blueprint, descriptions, path), number = spawning.receive_plan(self.peer, _START_S)
         self.has_heard = True
+        granted = [each.granted_host for each in blueprint.joining_ranks for _ in range(each.count)]
+        self.host = granted[number]
         own = warmed(descriptions, blueprint, blueprint.before + number)
         # Shared memory is mapped when all others wait for it: too late to find that it can't be.
         shared = [each.form for each in descriptions if each.is_shared]
@@ -188,8 +197,13 @@ def meet() -> JoiningRank:
     pipe = os.environ.pop(guard.PIPE, None)
     if pipe is not None:
         os.set_inheritable(int(pipe), False)
-    peer = MPI.Comm.Get_parent().Merge(high=True)
-    joining_rank = JoiningRank(peer, MPI.COMM_WORLD.Dup(), None if pipe is None else int(pipe))
+    parent, bridge = MPI.Comm.Get_parent(), None
+    if spawning.is_collective():
+        peer, bridge = meet_sources(parent)
+    else:
+        peer = parent.Merge(high=True)
+    line = None if pipe is None else int(pipe)
+    joining_rank = JoiningRank(peer, MPI.COMM_WORLD.Dup(), line, bridge)
     joining_rank.reported = spawning.here(peer)
     _pending.append(joining_rank)
     return joining_rank
@@ -201,5 +215,6 @@ def end() -> NoReturn:
 
     sys.stdout.flush()
     sys.stderr.flush()
+    free_all()
     MPI.Finalize()
     raise SystemExit(0)

@@ -9,10 +9,12 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from freestone.malleable import together
+from freestone.malleable.collective_spawn import free_at_end
+from freestone.malleable.config import Config
 from freestone.malleable.hosts import host_name
 from freestone.malleable.planning import Blueprint
 
-__all__ = ["Membership", "next_membership", "own_host"]
+__all__ = ["Membership", "host_of", "next_membership", "own_host"]
 
 
 @dataclass
@@ -35,6 +37,9 @@ class Membership:
     data: Any
     groups: list[int]
     hosts: list[str] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        free_at_end(self.comm, self.control, self.data)
 
     @classmethod
     def first(cls, comm: Any, host: str) -> Membership:
@@ -71,6 +76,12 @@ def own_host(slots: int | Mapping[str, int] | None) -> str:
     if here in names:
         return here
     return next(filter(_is_here, names), host_name())
+
+
+def host_of(config: Config) -> str:
+    """Return the name of this process's host, as a source of targets names it, or the settings."""
+    named = (source.host() for source in config.sources)
+    return next(filter(None, named), "") or own_host(config.slots)
 
 
 def _is_here(name: str) -> bool:

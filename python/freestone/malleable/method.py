@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Literal, get_args
 
 from freestone.errors import ConfigurationError, did_you_mean
+from freestone.errors.keywords import suggest_keywords
 
 __all__ = ["METHODS", "Method", "Processes", "Redistribution", "Strategy"]
 
@@ -26,6 +27,7 @@ _SHORT = {
 }
 
 
+@suggest_keywords
 @dataclass(frozen=True)
 class Method:
     """How processes come and go, how data moves, and what goes on meanwhile.

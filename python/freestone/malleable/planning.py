@@ -17,6 +17,7 @@ from freestone.malleable.config import Config
 from freestone.malleable.method import Method
 from freestone.malleable.plans import Plan, Rows
 from freestone.malleable.spawning import Group
+from freestone.malleable.targets import Request
 
 __all__ = ["Blueprint", "draw", "leaving", "new_groups"]
 
@@ -50,8 +51,15 @@ class Blueprint:
     ragged: dict[str, dict[int, int]] = field(default_factory=dict)
 
 
-def leaving(groups: Sequence[int], count: int) -> list[int]:
+def leaving(
+    groups: Sequence[int],
+    count: int,
+    hosts: Sequence[str] = (),
+    granted: Mapping[str, int] | None = None,
+) -> list[int]:
     """Return ranks that leave in whole groups, the newest first; at most `count` of them.
+
+    Groups on hosts that are not granted any more leave before others.
 
     Whoever leaves without its group waits for it at its end, so the rest may be anyone.
 
@@ -61,9 +69,18 @@ def leaving(groups: Sequence[int], count: int) -> list[int]:
         The group that each rank was spawned in; a higher number is a newer one.
     count : int
         How many ranks leave.
+    hosts : sequence of str
+        Where each rank is.
+    granted : mapping of str to int, optional
+        The hosts that the job keeps.
     """
     found: list[int] = []
-    for group in sorted(set(groups), reverse=True):
+    ungranted = {
+        group
+        for group, host in zip(groups, hosts, strict=False)
+        if granted is not None and host not in granted
+    }
+    for group in sorted(set(groups), key=lambda group: (group in ungranted, group), reverse=True):
         members = [rank for rank, its in enumerate(groups) if its == group]
         if len(found) + len(members) <= count:
             found += members
@@ -71,7 +88,10 @@ def leaving(groups: Sequence[int], count: int) -> list[int]:
 
 
 def new_groups(
-    count: int, hosts: Sequence[str], slots: int | Mapping[str, int] | None
+    count: int,
+    hosts: Sequence[str],
+    slots: int | Mapping[str, int] | None,
+    is_granted: bool = False,
 ) -> list[Group]:
     """Return how joining ranks are spawned: a group for each host, filled in order.
 
@@ -83,6 +103,8 @@ def new_groups(
         Where the ranks are that stay.
     slots : int, mapping of str to int, or None
         How many processes each host takes; without hosts, MPI chooses.
+    is_granted : bool
+        Whether a scheduler has granted them.
     """
     if count == 0:
         return []
@@ -92,7 +114,7 @@ def new_groups(
     for host, places in slots.items():
         free = min(count, places - sum(1 for other in hosts if other == host))
         if free > 0:
-            groups.append(Group(free, host))
+            groups.append(Group(free, host, is_granted))
             count -= free
     return groups if count == 0 else [*groups, Group(count)]
 
@@ -103,7 +125,7 @@ def draw(
     layouts: Mapping[int, Rows],
     groups: Sequence[int],
     hosts: Sequence[str],
-    size: int,
+    request: Request,
     method: Method,
     config: Config,
 ) -> Blueprint:
@@ -119,8 +141,8 @@ def draw(
         Today's, by number of rows.
     groups, hosts : sequence
         The group and host of each source.
-    size : int
-        How many processes there shall be.
+    request : Request
+        How many processes there shall be, and where.
     method : Method
         How.
     config : Config
@@ -130,13 +152,14 @@ def draw(
     -----
     Two small all-reduces at most, for arrays whose rows differ in length.
     """
-    before = comm.size
+    before, size, granted = comm.size, request.size, request.slots
     if method.processes == "baseline":
         gone, coming = list(range(before)), size
     else:
-        gone, coming = leaving(groups, before - size), max(0, size - before)
+        gone, coming = leaving(groups, before - size, hosts, granted), max(0, size - before)
     stay = [host for rank, host in enumerate(hosts) if rank not in gone] if coming else []
-    joining_ranks = new_groups(coming, stay, config.slots)
+    slots = config.slots if granted is None else granted
+    joining_ranks = new_groups(coming, stay, slots, granted is not None)
     after = {rows: _layout(comm, arrays, rows, size, config) for rows in layouts}
     bounds = {rows: sorted({*layouts[rows].offsets, *after[rows].offsets}) for rows in layouts}
     ragged = {

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from freestone.malleable.targets import Status
@@ -46,10 +47,22 @@ class Progress:
         self.done += 1
         self.loop_over()
 
-    def status(self, due: int, total: int, size: int, slots: int | None, resizes: int) -> Status:
+    def status(
+        self, due: int, total: int, hosts: Sequence[str], slots: int | None, resizes: int
+    ) -> Status:
         """Return what is known when `due` steps will be done, of `total`."""
-        elapsed_s, means_s = time.time() - self.began, self.means_s()
-        return Status(due, total, size, slots, elapsed_s, means_s, self.asked, resizes, self.since)
+        return Status(
+            due,
+            total,
+            len(hosts),
+            slots,
+            time.time() - self.began,
+            self.means_s(),
+            self.asked,
+            resizes,
+            self.since,
+            tuple(hosts),
+        )
 
     def means_s(self) -> dict[int, float]:
         """Return how long a step took, by number of ranks."""

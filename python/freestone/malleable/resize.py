@@ -17,6 +17,7 @@ import numpy as np
 from freestone.errors import ResizeTimeoutError
 from freestone.malleable import planning, together
 from freestone.malleable.arrays import Array
+from freestone.malleable.collective_spawn import spawn_together
 from freestone.malleable.config import Config
 from freestone.malleable.membership import Membership
 from freestone.malleable.method import Method
@@ -24,7 +25,15 @@ from freestone.malleable.moving import Transport
 from freestone.malleable.path import Path
 from freestone.malleable.plans import Rows
 from freestone.malleable.record import Resized
-from freestone.malleable.spawning import CANCEL, GO, SWITCH, Spawned, bridge_sources
+from freestone.malleable.spawning import (
+    CANCEL,
+    GO,
+    SWITCH,
+    Spawned,
+    bridge_sources,
+    is_collective,
+)
+from freestone.malleable.targets import Request
 from freestone.malleable.transfer import Transfer, make_arrays, warm_rows
 from freestone.malleable.waiting import wait_until
 
@@ -45,8 +54,8 @@ class Resize:
         What they hold.
     layouts : dict of int to Rows
         How, by number of rows.
-    size : int
-        How many processes there shall be.
+    request : Request
+        How many processes there shall be, and where.
     method : Method
         How.
     config : Config
@@ -69,7 +78,7 @@ class Resize:
         membership: Membership,
         arrays: dict[str, Array],
         layouts: dict[int, Rows],
-        size: int,
+        request: Request,
         method: Method,
         config: Config,
         step: int,
@@ -78,6 +87,7 @@ class Resize:
     ) -> None:
         self.transfer: Transfer | None = None
         self.error = ""
+        self.request = request
         self.step = step
         self._job_began, self._began = job_began, time.time()
         self._spawned_s = self._bridged = self._switching = 0.0
@@ -91,10 +101,11 @@ class Resize:
             layouts,
             membership.groups,
             membership.hosts,
-            size,
+            request,
             method,
             config,
         )
+        self._bridge: Any = None
         self._spawned: Spawned | None = None
         self._spawner: threading.Thread | None = None
         if membership.rank == 0 and self.blueprint.joining_ranks:
@@ -111,16 +122,24 @@ class Resize:
         return self.blueprint.method.is_overlapped
 
     def start(self) -> None:
-        """Begin to spawn; in the background if steps go on."""
-        if self._spawned is None:
-            if self.blueprint.joining_ranks and not self.is_overlapped:
+        """Begin to spawn; in the background if steps go on and the library lets them."""
+        joining_ranks = self.blueprint.joining_ranks
+        await_them = None if self._spawned is None else self._spawned.start
+        if joining_ranks and is_collective():
+            data, timeout_s = self._membership.data, self._config.spawn_timeout_s
+            self._bridge = spawn_together(data, self._spawned, joining_ranks, timeout_s)
+            if self._bridge is None:
+                return
+            await_them = None if self._spawned is None else self._spawned.hear_all
+        if await_them is None:
+            if joining_ranks and not self.is_overlapped:
                 # This process can't but wait until they are there.
                 warm_rows(self._arrays.values(), self.blueprint, self._membership.rank)
         elif self.is_overlapped:
-            self._spawner = threading.Thread(target=self._spawned.start, name="freestone-spawn")
+            self._spawner = threading.Thread(target=await_them, name="freestone-spawn")
             self._spawner.start()
         else:
-            self._spawned.start()
+            await_them()
 
     def test(self) -> bool:
         """Tell whether this process is ready for the next stage."""
@@ -287,7 +306,9 @@ class Resize:
         if joining_ranks:
             if self._spawned is not None:
                 self._spawned.tell(GO)
-            bridge = bridge_sources(self._membership.data, self._spawned, len(joining_ranks))
+            bridge = self._bridge
+            if bridge is None:
+                bridge = bridge_sources(self._membership.data, self._spawned, len(joining_ranks))
             described = [array.description for array in self._arrays.values()]
             together.tell(
                 bridge, (self.blueprint, described, self._membership.groups), timeout_s, "the plan"

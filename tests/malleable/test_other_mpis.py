@@ -1,0 +1,118 @@
+"""Resizes under other MPI libraries than MPICH; `make mpis` installs them."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from tests.malleable.clibrary import PROGRAMS, built_library, compiled, done, flags
+from tests.malleable.jobs import Outcome, run
+from tests.mpi import ROOT
+
+LIBRARIES = ROOT / "target" / "mpi"
+
+
+class Library:
+    """An installed MPI: how its launcher is called, and the environment of a job."""
+
+    def __init__(self, name: str, file: str, *options: str, **settings: str) -> None:
+        folder = LIBRARIES / name
+        self.path, self.folder = folder / "lib" / file, folder
+        self.mpiexec = [str(folder / "bin" / "mpiexec"), *options]
+        # Under mpiexec, mpi4py takes the library that it is given.
+        self.environment = {"MPI4PY_LIBMPI": str(self.path), **settings}
+        if not self.path.exists():
+            pytest.skip(f"{name} is not installed; make mpis")
+
+    def run(self, program: str, *words: str, **settings: str) -> Outcome:
+        return run(program, *words, mpiexec=self.mpiexec, env={**self.environment, **settings})
+
+
+def open_mpi() -> Library:
+    as_root = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
+    return Library("openmpi", "libmpi.so.40", "--oversubscribe", **as_root)
+
+
+def intel_mpi() -> Library:
+    return Library("impi", "libmpi.so.12", I_MPI_SPAWN="on")
+
+
+def resized(library: Library, *resizes: tuple[int, str]) -> list[tuple[int, int, str]]:
+    """Run a job that checks all of its data at each step."""
+    words = {"resizes": resizes, "rows": 131, "seed": 3, "share": False, "entries": True}
+    outcome = library.run("program.py", json.dumps(words))
+    assert outcome.status == 0, outcome.err
+    return [(each["before"], each["after"], each["error"]) for each in outcome.data["resizes"]]
+
+
+def test_a_job_of_open_mpi_grows_and_shrinks() -> None:
+    methods = ("merge-p2p-sync", "baseline-collective-nonblocking", "merge-p2p-thread")
+    records = resized(open_mpi(), *zip((4, 2, 3), methods, strict=True))
+    assert records == [(2, 4, ""), (4, 2, ""), (2, 3, "")]
+
+
+def test_a_job_of_intel_mpi_grows_and_shrinks() -> None:
+    methods = ("merge-p2p-sync", "baseline-collective-nonblocking", "merge-onesided-sync")
+    records = resized(intel_mpi(), *zip((4, 2, 3), methods, strict=True))
+    assert records == [(2, 4, ""), (4, 2, ""), (2, 3, "")]
+
+
+def test_intel_mpi_without_its_variable_is_refused_by_its_name() -> None:
+    outcome = intel_mpi().run(
+        "program.py", '{"resizes": [[3, null]], "rows": 9}', I_MPI_SPAWN="off"
+    )
+    assert outcome.status == 0, outcome.err
+    (resize,) = outcome.data["resizes"]
+    assert resize["error"].startswith("NoSpawnError: I_MPI_SPAWN is 'off'")
+    assert "-genv I_MPI_SPAWN on" in resize["error"]
+
+
+def test_a_joining_rank_of_open_mpi_that_fails_leaves_the_job_as_it_was(tmp_path: Path) -> None:
+    outcome = open_mpi().run("faults.py", "refused", str(tmp_path))
+    assert outcome.status == 0, outcome.err
+    assert "RuntimeError: no licence" in outcome.out
+    assert outcome.out.startswith("1 [")
+
+
+@pytest.fixture(scope="module")
+def prefix(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return built_library(tmp_path_factory.mktemp("prefix"))
+
+
+def ran_in_c(library: Library, program: Path, method: str = "merge", **settings: str) -> str:
+    job = {"FREESTONE_MALLEABLE_TARGETS": "3:4,20:2", "FREESTONE_MALLEABLE_METHOD": method}
+    environment = {**os.environ, **library.environment, **job, **settings}
+    ended = subprocess.run(
+        [*library.mpiexec, "-n", "2", str(program)],
+        env={**environment, "LD_LIBRARY_PATH": str(library.path.parent)},
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
+    assert ended.returncode == 0, ended.stdout + ended.stderr
+    return ended.stdout
+
+
+@pytest.mark.parametrize("method", ["merge", "baseline"])
+def test_a_program_in_c_under_open_mpi(prefix: Path, tmp_path: Path, method: str) -> None:
+    library = open_mpi()
+    program, source = tmp_path / "rows", PROGRAMS / "rows.c"
+    compiler = str(library.folder / "bin" / "mpicc")
+    done([compiler, "-std=c11", str(source), *flags(prefix), "-o", str(program)])
+    printed = ran_in_c(library, program, method)
+    assert printed.split(" cancelled")[0].endswith(" 2")
+
+
+def test_a_program_in_c_under_intel_mpi(prefix: Path, tmp_path: Path) -> None:
+    # MPICH's compiler makes programs for Intel MPI too.
+    program = Path(compiled(prefix, PROGRAMS / "rows.c", tmp_path))
+    printed = ran_in_c(intel_mpi(), program)
+    assert printed.split(" cancelled")[0].endswith(" 2")
+    refused = ran_in_c(intel_mpi(), program, I_MPI_SPAWN="off")
+    assert 'I_MPI_SPAWN is "off"' in refused
+    assert refused.startswith("sizes 2 cancelled")
