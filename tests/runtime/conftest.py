@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import functools
 import os
 import signal
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -22,11 +25,12 @@ ON_BOTH = {
     "test_children",
     "test_command_inputs",
     "test_failures",
+    "test_habits",
     "test_messages",
     "test_usage",
     "test_values",
 }
-"""Modules whose tests run on both."""
+"""Modules whose tests run on both; those with clusters of their own open them by `opened`."""
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
@@ -73,3 +77,22 @@ def cluster(request: pytest.FixtureRequest) -> Iterator[fs.Cluster]:
     else:
         with fs.Cluster(executors=2, memory="256MiB", disk="1GiB") as cluster:
             yield cluster
+
+
+@contextmanager
+def _opened(is_connected: bool, **settings: Any) -> Iterator[fs.Cluster]:
+    with fs.Cluster(**settings) as own:
+        if not is_connected:
+            yield own
+            return
+        with fs.connect(own.access) as cluster:
+            yield cluster
+
+
+Opened = Callable[..., AbstractContextManager[fs.Cluster]]
+
+
+@pytest.fixture(scope="module", params=["embedded", "connected"])
+def opened(request: pytest.FixtureRequest) -> Opened:
+    """Open a cluster with settings, for its own program or for one that connects to it."""
+    return functools.partial(_opened, request.param == "connected")

@@ -12,10 +12,12 @@ import pytest
 
 import freestone as fs
 
+from .conftest import Opened
+
 
 @pytest.fixture
-def cluster() -> Iterator[fs.Cluster]:
-    with fs.Cluster(workers=2, executors=1, memory="64MiB", disk="64MiB") as cluster:
+def cluster(opened: Opened) -> Iterator[fs.Cluster]:
+    with opened(workers=2, executors=1, memory="64MiB", disk="64MiB") as cluster:
         yield cluster
 
 

@@ -12,10 +12,12 @@ import pytest
 
 import freestone as fs
 
+from .conftest import Opened
+
 
 @pytest.fixture(scope="module")
-def cluster() -> Iterator[fs.Cluster]:
-    with fs.Cluster(executors=1, memory="32MiB", disk="32MiB") as cluster:
+def cluster(opened: Opened) -> Iterator[fs.Cluster]:
+    with opened(executors=1, memory="32MiB", disk="32MiB") as cluster:
         yield cluster
 
 

@@ -13,6 +13,8 @@ import pytest
 import freestone as fs
 from freestone.errors import InputLostError
 
+from .conftest import Opened
+
 OPTIONS: dict[str, Any] = {"executors": 1, "memory": "32MiB", "disk": "256MiB"}
 NBYTES = 10 << 20
 
@@ -35,9 +37,9 @@ def flip(path: Path) -> None:
 
 
 @pytest.fixture
-def cluster() -> Iterator[fs.Cluster]:
+def cluster(opened: Opened) -> Iterator[fs.Cluster]:
     """A cluster whose memory is full, so that what comes lies on disk."""
-    with fs.Cluster(**OPTIONS) as cluster:
+    with opened(**OPTIONS) as cluster:
         held = cluster.map(blob, range(100, 104))
         fs.wait(held, timeout_s=600)
         yield cluster
@@ -77,7 +79,7 @@ def test_a_value_that_was_put_and_is_damaged_on_disk_is_named(
 
 @pytest.mark.parametrize("size", [10, NBYTES])
 def test_a_kept_result_that_is_damaged_is_made_again_by_the_next_run(
-    size: int, tmp_path: Path
+    opened: Opened, size: int, tmp_path: Path
 ) -> None:
     kept, ran = tmp_path / "kept", tmp_path / "ran"
 
@@ -87,7 +89,7 @@ def test_a_kept_result_that_is_damaged_is_made_again_by_the_next_run(
         return bytes([7]) * size
 
     for runs in (1, 2, 2):
-        with fs.Cluster(cache=kept, **OPTIONS) as cluster:
+        with opened(cache=kept, **OPTIONS) as cluster:
             future = cluster.submit(run, size, keep="forever")
             assert future.result() == bytes([7]) * size
             name = future.name
@@ -96,10 +98,12 @@ def test_a_kept_result_that_is_damaged_is_made_again_by_the_next_run(
             flip(kept / name)
 
 
-def test_a_kept_reduction_that_is_damaged_is_made_again_by_the_next_run(tmp_path: Path) -> None:
+def test_a_kept_reduction_that_is_damaged_is_made_again_by_the_next_run(
+    opened: Opened, tmp_path: Path
+) -> None:
     values = [[index] for index in range(20)]
     for runs in (1, 2, 3):
-        with fs.Cluster(cache=tmp_path, **OPTIONS) as cluster:
+        with opened(cache=tmp_path, **OPTIONS) as cluster:
             future = fs.reduce(operator.add, values, arity=3, keep="forever")
             assert future.result() == list(range(20))
             name, calls = future.name, cluster.statistics().done
@@ -110,19 +114,20 @@ def test_a_kept_reduction_that_is_damaged_is_made_again_by_the_next_run(tmp_path
 
 
 def test_a_reduction_that_is_to_be_kept_after_all_is_there_for_the_next_run(
+    opened: Opened,
     tmp_path: Path,
 ) -> None:
-    with fs.Cluster(cache=tmp_path, **OPTIONS):
+    with opened(cache=tmp_path, **OPTIONS):
         first = fs.reduce(operator.add, [1, 2, 3])
         assert first.result() == 6
         assert fs.reduce(operator.add, [1, 2, 3], keep="forever").result() == 6
-    with fs.Cluster(cache=tmp_path, **OPTIONS) as cluster:
+    with opened(cache=tmp_path, **OPTIONS) as cluster:
         assert fs.reduce(operator.add, [1, 2, 3], keep="forever").result() == 6
         assert cluster.statistics().done == 0
 
 
-def test_a_block_that_is_handed_over_as_a_link_is_checked() -> None:
-    with fs.Cluster(workers=2, links=True, scrub_nbytes_s=0, **OPTIONS) as cluster:
+def test_a_block_that_is_handed_over_as_a_link_is_checked(opened: Opened) -> None:
+    with opened(workers=2, links=True, scrub_nbytes_s=0, **OPTIONS) as cluster:
         first, second = (int(one.worker.split("-")[1]) for one in cluster.statistics().workers)
         future = cluster.submit(blob, 3, worker=second)
         fs.wait([future], timeout_s=600)

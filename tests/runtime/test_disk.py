@@ -15,12 +15,14 @@ import pytest
 import freestone as fs
 from freestone.errors import DiskExceededError, StorageFullError, UnschedulableError
 
+from .conftest import Opened
+
 MB = 2**20
 
 
 @pytest.fixture
-def cluster() -> Iterator[fs.Cluster]:
-    with fs.Cluster(executors=2, memory="64MiB", disk="96MiB") as cluster:
+def cluster(opened: Opened) -> Iterator[fs.Cluster]:
+    with opened(executors=2, memory="64MiB", disk="96MiB") as cluster:
         yield cluster
 
 

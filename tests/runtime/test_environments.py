@@ -16,10 +16,12 @@ import pytest
 import freestone as fs
 from freestone.errors import StorageFullError
 
+from .conftest import Opened
+
 
 @pytest.fixture(scope="module")
-def cluster() -> Iterator[fs.Cluster]:
-    with fs.Cluster(workers=2, executors=2, memory="64MiB", disk="1GiB") as cluster:
+def cluster(opened: Opened) -> Iterator[fs.Cluster]:
+    with opened(workers=2, executors=2, memory="64MiB", disk="1GiB") as cluster:
         yield cluster
 
 

@@ -112,3 +112,29 @@ def test_a_cluster_is_a_scheduler_of_dask(cluster: fs.Cluster) -> None:
     x = da.arange(10, chunks=5)
     assert x.sum().compute(scheduler=cluster) == 45
     assert x.persist(scheduler=cluster).sum().compute(scheduler=cluster) == 45
+
+
+@pytest.mark.parametrize(
+    ("keyword", "advice"),
+    [
+        ("retrys", "; did you mean 'retries'?"),
+        ("enviroment", "; did you mean 'environment'?"),
+        ("offste", "; did you mean 'offset'?"),
+    ],
+)
+def test_a_misspelt_keyword_of_submit_has_a_suggestion(cluster, keyword, advice):
+    def shifted(x, offset=0):
+        return x + offset
+
+    message = f"{keyword}= is no option of submit and no parameter of shifted{advice}"
+    with pytest.raises(TypeError, match=re.escape(message)):
+        cluster.submit(shifted, 1, **{keyword: 3})
+
+
+def test_keywords_that_are_like_nothing_and_those_of_any_name_go_to_the_function(cluster):
+    def every(**given):
+        return given
+
+    assert cluster.submit(every, retrys=3).result() == {"retrys": 3}
+    with pytest.raises(TypeError, match="unexpected keyword argument 'zzz'"):
+        cluster.submit(lambda x: x, 1, zzz=3).result()

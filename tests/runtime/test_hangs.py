@@ -16,12 +16,14 @@ import freestone as fs
 from freestone import errors
 from tests.waiting import until
 
+from .conftest import Opened
+
 
 @pytest.fixture(scope="module")
-def cluster() -> Iterator[fs.Cluster]:
+def cluster(opened: Opened) -> Iterator[fs.Cluster]:
     """One worker with one executor, and little patience."""
     settings = {"silence_s": 2.0, "stopped_s": 1.0}
-    with fs.Cluster(executors=1, memory="64MiB", disk="128MiB", **settings) as cluster:
+    with opened(executors=1, memory="64MiB", disk="128MiB", **settings) as cluster:
         yield cluster
 
 

@@ -14,6 +14,8 @@ import pytest
 import freestone as fs
 from tests.waiting import until
 
+from .conftest import Opened
+
 OPTIONS: dict[str, Any] = {"executors": 1, "memory": "64MiB", "disk": "64MiB"}
 
 VALUES: dict[str, Callable[[], Any]] = {
@@ -40,11 +42,13 @@ def noted(folder: Path) -> tuple[Path, Callable[[Callable[[], Any]], Any]]:
 
 
 @pytest.mark.parametrize("kind", VALUES)
-def test_a_result_of_any_size_is_found_by_the_next_run(kind: str, tmp_path: Path) -> None:
+def test_a_result_of_any_size_is_found_by_the_next_run(
+    opened: Opened, kind: str, tmp_path: Path
+) -> None:
     ran, run = noted(tmp_path)
     expected = VALUES[kind]()
     for _ in range(2):
-        with fs.Cluster(cache=tmp_path / "kept", **OPTIONS) as cluster:
+        with opened(cache=tmp_path / "kept", **OPTIONS) as cluster:
             future = cluster.submit(run, VALUES[kind], keep="forever")
             assert future.result() == expected
             # As an input it is what it was, too.
@@ -54,12 +58,12 @@ def test_a_result_of_any_size_is_found_by_the_next_run(kind: str, tmp_path: Path
 
 @pytest.mark.parametrize(("kind", "calls"), [("number", 2), ("large", 1)])
 def test_a_result_that_is_asked_to_be_kept_later_is_found_too(
-    kind: str, calls: int, tmp_path: Path
+    opened: Opened, kind: str, calls: int, tmp_path: Path
 ) -> None:
     ran, run = noted(tmp_path)
     expected = VALUES[kind]()
     for is_first in (True, False):
-        with fs.Cluster(cache=tmp_path / "kept", **OPTIONS) as cluster:
+        with opened(cache=tmp_path / "kept", **OPTIONS) as cluster:
             if is_first:
                 held = cluster.submit(run, VALUES[kind])
                 assert held.result() == expected
@@ -68,9 +72,9 @@ def test_a_result_that_is_asked_to_be_kept_later_is_found_too(
         assert ran.read_text() == "x" * calls
 
 
-def test_so_are_outputs_of_a_command_and_reductions(tmp_path: Path) -> None:
+def test_so_are_outputs_of_a_command_and_reductions(opened: Opened, tmp_path: Path) -> None:
     for run in range(2):
-        with fs.Cluster(cache=tmp_path / "kept", **OPTIONS) as cluster:
+        with opened(cache=tmp_path / "kept", **OPTIONS) as cluster:
             made = cluster.command("echo hi > out", outputs=["out"], keep="forever")
             assert made.outputs["out"].result().read_text() == "hi\n"
             total = fs.reduce(max, [cluster.submit(abs, n) for n in (-3, 2)], keep="forever")
@@ -79,7 +83,7 @@ def test_so_are_outputs_of_a_command_and_reductions(tmp_path: Path) -> None:
             assert answered == (2 if run else 0), run
 
 
-def test_and_results_of_a_dask_graph(tmp_path: Path) -> None:
+def test_and_results_of_a_dask_graph(opened: Opened, tmp_path: Path) -> None:
     delayed = pytest.importorskip("dask").delayed
     ran = tmp_path / "ran"
 
@@ -89,7 +93,7 @@ def test_and_results_of_a_dask_graph(tmp_path: Path) -> None:
         return n + 1
 
     for _ in range(2):
-        with fs.Cluster(cache=tmp_path / "kept", **OPTIONS) as cluster:
+        with opened(cache=tmp_path / "kept", **OPTIONS) as cluster:
             graph = delayed(sum)([delayed(count, pure=True)(n) for n in range(3)])
             assert graph.compute(scheduler=cluster.get, keep="forever") == 6
     assert ran.read_text() == "xxx"

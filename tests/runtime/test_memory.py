@@ -12,12 +12,14 @@ import pytest
 import freestone as fs
 from freestone.errors import MemoryExceededError
 
+from .conftest import Opened
+
 MB = 2**20
 
 
 @pytest.fixture
-def cluster() -> Iterator[fs.Cluster]:
-    with fs.Cluster(executors=2, memory="64MiB", disk="64MiB") as cluster:
+def cluster(opened: Opened) -> Iterator[fs.Cluster]:
+    with opened(executors=2, memory="64MiB", disk="64MiB") as cluster:
         yield cluster
 
 

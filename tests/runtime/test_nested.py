@@ -16,11 +16,13 @@ import freestone as fs
 from freestone import _native, errors
 from tests.waiting import until
 
+from .conftest import Opened
+
 
 @pytest.fixture(scope="module")
-def cluster() -> Iterator[fs.Cluster]:
+def cluster(opened: Opened) -> Iterator[fs.Cluster]:
     """One worker with one executor, so that a task that waits and keeps its slot stalls."""
-    with fs.Cluster(executors=1, memory="128MiB", disk="256MiB") as cluster:
+    with opened(executors=1, memory="128MiB", disk="256MiB") as cluster:
         yield cluster
 
 

@@ -14,10 +14,12 @@ import pytest
 import freestone as fs
 from tests.waiting import DEADLINE_S, until
 
+from .conftest import Opened
+
 
 @pytest.fixture
-def cluster() -> Iterator[fs.Cluster]:
-    with fs.Cluster(workers=2, executors=1, memory="64MiB", disk="1GiB") as cluster:
+def cluster(opened: Opened) -> Iterator[fs.Cluster]:
+    with opened(workers=2, executors=1, memory="64MiB", disk="1GiB") as cluster:
         yield cluster
 
 

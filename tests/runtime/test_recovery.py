@@ -14,6 +14,8 @@ import pytest
 import freestone as fs
 from tests.waiting import until
 
+from .conftest import Opened
+
 
 def block(seed: int) -> np.ndarray:
     return np.random.default_rng(seed).integers(0, 1000, 50_000)
@@ -36,10 +38,10 @@ def executors_of(cluster: fs.Cluster) -> list[int]:
 
 
 @pytest.mark.parametrize("seed", range(3))
-def test_executors_killed_at_random(seed: int) -> None:
+def test_executors_killed_at_random(opened: Opened, seed: int) -> None:
     choose = random.Random(seed)
     count = 60
-    with fs.Cluster(executors=2, memory="256MiB") as cluster:
+    with opened(executors=2, memory="256MiB") as cluster:
         parts = [cluster.submit(histogram, cluster.submit(block, i)) for i in range(count)]
         total = fs.reduce(operator.add, parts, commutes=True)
         for index, part in enumerate(fs.as_completed(parts)):
@@ -50,9 +52,9 @@ def test_executors_killed_at_random(seed: int) -> None:
 
 
 @pytest.mark.parametrize("when", [1, 10, 25])
-def test_a_worker_killed_in_mid_run(when: int) -> None:
+def test_a_worker_killed_in_mid_run(opened: Opened, when: int) -> None:
     count = 40
-    with fs.Cluster(workers=3, executors=1, memory="256MiB") as cluster:
+    with opened(workers=3, executors=1, memory="256MiB") as cluster:
         blocks = [cluster.submit(block, i) for i in range(count)]
         parts = [cluster.submit(histogram, one) for one in blocks]
         victim = cluster.statistics().workers[2].pid
@@ -68,10 +70,10 @@ def test_a_worker_killed_in_mid_run(when: int) -> None:
             np.testing.assert_array_equal(blocks[i].result(), block(i))
 
 
-def test_a_block_that_nothing_can_make_again_is_missed_clearly() -> None:
+def test_a_block_that_nothing_can_make_again_is_missed_clearly(opened: Opened) -> None:
     from freestone.errors import InputLostError
 
-    with fs.Cluster(workers=2, executors=1, memory="256MiB") as cluster:
+    with opened(workers=2, executors=1, memory="256MiB") as cluster:
         only_there = cluster.submit(np.arange, 100_000, worker=1)
         only_there.result()
         os.kill(cluster.statistics().workers[1].pid, signal.SIGKILL)
@@ -89,8 +91,8 @@ def hold(folder: str) -> None:
     assert until(Path(folder, "go").exists)
 
 
-def test_a_result_is_made_again_of_what_was_put_and_let_go(tmp_path: Path) -> None:
-    with fs.Cluster(workers=2, executors=1, memory="64MiB") as cluster:
+def test_a_result_is_made_again_of_what_was_put_and_let_go(opened: Opened, tmp_path: Path) -> None:
+    with opened(workers=2, executors=1, memory="64MiB") as cluster:
         home, other = cluster.statistics().workers
         held = cluster.submit(hold, str(tmp_path), worker=int(home.worker.split("-")[1]))
         assert until((tmp_path / "begun").exists)
@@ -112,8 +114,8 @@ def test_a_result_is_made_again_of_what_was_put_and_let_go(tmp_path: Path) -> No
         assert until(lambda: not path.exists())
 
 
-def test_a_worker_that_is_started_again_removes_what_the_killed_one_left() -> None:
-    with fs.Cluster(workers=2, executors=1, memory="64MiB") as cluster:
+def test_a_worker_that_is_started_again_removes_what_the_killed_one_left(opened: Opened) -> None:
+    with opened(workers=2, executors=1, memory="64MiB") as cluster:
         killed = cluster.statistics().workers[1]
         worker = int(killed.worker.split("-")[1])
         # Nobody wants it, so it is not made again.

@@ -12,11 +12,13 @@ from freestone import errors
 from freestone.config import Config
 from tests.waiting import until
 
+from .conftest import Opened
+
 
 @pytest.fixture(scope="module")
-def cluster() -> Iterator[fs.Cluster]:
+def cluster(opened: Opened) -> Iterator[fs.Cluster]:
     """Two executors and one licence."""
-    with fs.Cluster(executors=2, memory="64MiB", resources={"licence": 1}) as cluster:
+    with opened(executors=2, memory="64MiB", resources={"licence": 1}) as cluster:
         yield cluster
 
 

@@ -16,18 +16,25 @@ import freestone as fs
 from freestone.errors import StorageFullError
 from freestone.units import parse_nbytes
 
+from .conftest import Opened
+
 MIB = 1 << 20
 SMALL: dict[str, Any] = {"executors": 1, "memory": "16MiB", "disk": "16MiB"}
 
 
-@contextmanager
-def within(memory: str = "16MiB", **options: Any) -> Iterator[fs.Cluster]:
-    """A cluster none of whose workers has more blocks in memory than it may have."""
-    with fs.Cluster(**SMALL | options | {"memory": memory}) as cluster:
-        yield cluster
-        for worker in cluster.statistics().workers:
-            assert worker.status.memory_nbytes <= parse_nbytes(memory)
-            assert in_memory(worker.folder) <= parse_nbytes(memory)
+@pytest.fixture
+def within(opened: Opened) -> Opened:
+    """Open clusters none of whose workers has more blocks in memory than it may have."""
+
+    @contextmanager
+    def cluster(memory: str = "16MiB", **options: Any) -> Iterator[fs.Cluster]:
+        with opened(**SMALL | options | {"memory": memory}) as cluster:
+            yield cluster
+            for worker in cluster.statistics().workers:
+                assert worker.status.memory_nbytes <= parse_nbytes(memory)
+                assert in_memory(worker.folder) <= parse_nbytes(memory)
+
+    return cluster
 
 
 def in_memory(folder: str) -> int:
@@ -49,7 +56,7 @@ def first(values: np.ndarray) -> float:
 
 
 @pytest.mark.parametrize("keep", ["session", "worker"])
-def test_kept_blocks_are_dropped_and_made_again_when_asked_for(keep: str) -> None:
+def test_kept_blocks_are_dropped_and_made_again_when_asked_for(within: Opened, keep: str) -> None:
     with within() as cluster:
         total = [
             cluster.submit(first, cluster.submit(block, number, keep=keep)) for number in range(12)
@@ -62,7 +69,9 @@ def test_kept_blocks_are_dropped_and_made_again_when_asked_for(keep: str) -> Non
 @pytest.mark.parametrize("commutes", [True, False])
 @pytest.mark.parametrize("waits", [True, False])
 @pytest.mark.parametrize("holds", [True, False])
-def test_a_reduction_of_more_than_fits_is_right(commutes: bool, waits: bool, holds: bool) -> None:
+def test_a_reduction_of_more_than_fits_is_right(
+    within: Opened, commutes: bool, waits: bool, holds: bool
+) -> None:
     with within() as cluster:
         parts = [cluster.submit(block, number) for number in range(12)]
         if waits:
@@ -76,14 +85,16 @@ def test_a_reduction_of_more_than_fits_is_right(commutes: bool, waits: bool, hol
         assert cluster.statistics().failed == 0
 
 
-def test_held_results_are_dropped_and_made_again() -> None:
+def test_held_results_are_dropped_and_made_again(within: Opened) -> None:
     with within() as cluster:
         parts = [cluster.submit(block, number) for number in range(12)]
         assert [first(part.result()) for part in parts] == list(range(12))
         assert [first(part.result()) for part in parts] == list(range(12))
 
 
-def test_what_is_held_and_cannot_be_made_again_stays_and_the_next_is_refused() -> None:
+def test_what_is_held_and_cannot_be_made_again_stays_and_the_next_is_refused(
+    within: Opened,
+) -> None:
     with within() as cluster:
         held = [cluster.submit(block, number, pure=False) for number in range(8)]
         failures = [future.exception(60) for future in held]
@@ -95,12 +106,12 @@ def test_what_is_held_and_cannot_be_made_again_stays_and_the_next_is_refused() -
                 assert first(future.result()) == number
 
 
-def test_a_result_too_large_for_both_tiers_is_refused() -> None:
+def test_a_result_too_large_for_both_tiers_is_refused(within: Opened) -> None:
     with within() as cluster, pytest.raises(StorageFullError):
         cluster.submit(block, 1, 20).result(60)
 
 
-def test_many_executors_at_once_stay_within_the_limit() -> None:
+def test_many_executors_at_once_stay_within_the_limit(within: Opened) -> None:
     with within(executors=4, disk="64MiB") as cluster:
         futures = [cluster.submit(first, cluster.submit(block, number, 3)) for number in range(30)]
         assert cluster.gather(futures) == list(range(30))

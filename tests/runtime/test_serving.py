@@ -240,6 +240,22 @@ time.sleep(600)
 """
 
 
+def test_a_call_is_detached_when_detach_returns(served: fs.Cluster, folder: Path) -> None:
+    program = Program(DETACHING.format(made=str(folder / "made")), folder)
+    assert program.wait() == -signal.SIGKILL
+    assert until(lambda: (folder / "made").exists())
+    assert until(lambda: served.statistics().pending == 0)
+
+
+DETACHING = """
+import freestone as fs, os, signal
+from pathlib import Path
+
+fs.connect("lab").submit(lambda path: Path(path).touch(), {made!r}).detach()
+os.kill(os.getpid(), signal.SIGKILL)
+"""
+
+
 def test_one_programs_cancellation_spares_anothers_call(
     connected: fs.Cluster, served: fs.Cluster, folder: Path
 ) -> None:

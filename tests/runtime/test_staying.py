@@ -12,6 +12,8 @@ import pytest
 import freestone as fs
 from tests.waiting import until
 
+from .conftest import Opened
+
 
 def total(table: np.ndarray, _: int) -> float:
     return float(table.sum())
@@ -25,8 +27,8 @@ def asked(cluster: fs.Cluster, name: str) -> bool:
     return cluster.submit(is_mapped, name, pure=False).result()
 
 
-def test_a_block_of_many_calls_stays_until_nothing_needs_it() -> None:
-    with fs.Cluster(executors=1, memory="64MiB") as cluster:
+def test_a_block_of_many_calls_stays_until_nothing_needs_it(opened: Opened) -> None:
+    with opened(executors=1, memory="64MiB") as cluster:
         table = cluster.put(np.ones(100_000))
         name = table.name
         for number in range(2):
@@ -44,15 +46,15 @@ def test_a_block_of_many_calls_stays_until_nothing_needs_it() -> None:
 
 
 @pytest.mark.parametrize("isolation", ["shared", "fork", "process"])
-def test_calls_of_every_isolation_read_it(isolation: str) -> None:
-    with fs.Cluster(executors=2, memory="64MiB") as cluster:
+def test_calls_of_every_isolation_read_it(opened: Opened, isolation: str) -> None:
+    with opened(executors=2, memory="64MiB") as cluster:
         table = cluster.put(np.arange(50_000))
         sums = cluster.map(total, [table] * 6, range(6), isolation=isolation)
         assert cluster.gather(sums) == [sum(range(50_000))] * 6
 
 
-def test_more_than_memory_is_gone_through_again_and_again() -> None:
-    with fs.Cluster(executors=2, memory="32MiB", disk="1GiB") as small:
+def test_more_than_memory_is_gone_through_again_and_again(opened: Opened) -> None:
+    with opened(executors=2, memory="32MiB", disk="1GiB") as small:
         blocks = [small.submit(np.full, 500_000, index) for index in range(15)]
         for turn in range(6):
             sums = small.map(total, blocks, [turn] * len(blocks))
@@ -61,7 +63,7 @@ def test_more_than_memory_is_gone_through_again_and_again() -> None:
         assert [future.result()[0] for future in extra] == [-index for index in range(10)]
 
 
-def test_what_a_call_keeps_outlives_the_block() -> None:
+def test_what_a_call_keeps_outlives_the_block(opened: Opened) -> None:
     def keep(table: np.ndarray, turn: int) -> float:
         vars(sys)["kept"] = table
         return float(table[turn])
@@ -69,7 +71,7 @@ def test_what_a_call_keeps_outlives_the_block() -> None:
     def look(_: int) -> float:
         return float(vars(sys)["kept"].sum())
 
-    with fs.Cluster(executors=1, memory="64MiB") as cluster:
+    with opened(executors=1, memory="64MiB") as cluster:
         table = cluster.put(np.ones(100_000))
         assert [cluster.submit(keep, table, turn).result() for turn in range(4)] == [1.0] * 4
         del table

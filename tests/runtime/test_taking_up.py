@@ -141,6 +141,27 @@ def test_results_are_made_again_if_its_workers_died_with_it(
     assert program.submit(np.max, made).result() == 99_999
 
 
+def test_what_was_cancelled_by_its_tag_stays_so(
+    server: Server, program: fs.Cluster, tmp_path: Path
+) -> None:
+    def wait(number: int) -> int:
+        while not (tmp_path / "go").exists():
+            time.sleep(0.01)
+        return number
+
+    cancelled = program.map(wait, range(5), tag="scan")
+    other = program.submit(wait, 5, tag="other")
+    assert until(lambda: program.statistics().pending == 6)
+    assert server.run("cancel", "--cluster=lab", "scan").stdout.startswith("5 calls had the tag")
+    server.kill()
+    server.start()
+    assert all(isinstance(one.exception(60), errors.TaskCancelledError) for one in cancelled)
+    assert program.statistics().pending == 1
+    # Tags are known to the next process, too.
+    assert server.run("cancel", "--cluster=lab", "other").stdout.startswith("1 calls had the tag")
+    assert isinstance(other.exception(60), errors.TaskCancelledError)
+
+
 def test_what_may_not_run_twice_is_reported(
     server: Server, program: fs.Cluster, tmp_path: Path
 ) -> None:

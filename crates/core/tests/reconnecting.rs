@@ -124,7 +124,7 @@ fn wait_until(what: &str, mut is_so: impl FnMut() -> bool) {
     }
 }
 
-fn put(client: &Client, hold: u64) -> Arc<Cell> {
+fn put(client: &Client, hold: u64) -> Cell {
     let item = Item { name: Name::of(b"item"), label: String::new() };
     client.ask(|ticket| {
         let by = Waiter { hold, owner: 0, worker: None, ticket };
@@ -137,7 +137,7 @@ fn count(client: &Client) -> Outcome {
     outcome(&client.ask(|ticket| QueueRequest::Count { title: "queue".to_owned(), ticket }.into()))
 }
 
-fn enter(client: &Client) -> Arc<Cell> {
+fn enter(client: &Client) -> Cell {
     client.ask(|ticket| {
         let (title, holder) = ("lock".to_owned(), "me".to_owned());
         let (limit, worker) = (None, None);

@@ -155,7 +155,11 @@ fn analysis(json: &mut Json, share: usize) {
     let workers = (600 / share) as u32;
     let (stays, _) = bytes_of(&graph, workers, 12);
     json.add("graph_185k_bytes_per_task", stays as f64 / graph.len() as f64);
-    let config = SimulationConfig { lost: 0.01, ..SimulationConfig::new(graph, workers, 12) };
+    let config = SimulationConfig {
+        lost: 0.01,
+        pulse_ns: Some(1_000_000_000),
+        ..SimulationConfig::new(graph, workers, 12)
+    };
     let report = simulate(&config);
     json.add_report("graph_185k", &report);
     let missing_ns = report.missing_core_ns / (u64::from(workers) * 12);

@@ -33,6 +33,8 @@ pub struct SimulationConfig {
     /// Whether the client, which knows the whole graph, gives tasks with more levels after them a
     /// higher priority.
     pub by_levels: bool,
+    /// How often the manager looks at its clock, and workers show a sign of life; `None`: never.
+    pub pulse_ns: Option<u64>,
     /// How long the manager is busy with each call.
     pub charges: Charges,
     /// The same seed gives the same run.
@@ -52,6 +54,7 @@ impl SimulationConfig {
             lost: 0.0,
             replaced_after_ns: Some(30_000_000_000),
             by_levels: false,
+            pulse_ns: None,
             charges: Charges::default(),
             seed: 1,
         }
@@ -191,6 +194,7 @@ impl<'a> Run<'a> {
             bandwidth: config.bandwidth,
             inline_nbytes: config.inline_nbytes,
             charges: config.charges,
+            pulse_ns: config.pulse_ns,
             ..Options::default()
         };
         let mut cluster = Cluster::new(options);

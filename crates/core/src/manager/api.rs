@@ -1,6 +1,7 @@
 //! What goes into the manager and what comes out.
 
 use super::clock::Now;
+use super::config::Config;
 use super::overview::{Arguments, Overview, Pause, Query, TaskFigures};
 use super::record::Record;
 use super::sharing::{Entry, Given, SharedRequest};
@@ -13,51 +14,6 @@ use serde::{Deserialize, Serialize};
 use smallvec::SmallVec;
 use std::borrow::Cow;
 use std::sync::Arc;
-
-/// Settings of a manager.
-#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
-pub struct Config {
-    /// The most transfers that one worker receives at once.
-    pub transfers_in: u32,
-    /// The most transfers that one worker sends at once.
-    pub transfers_out: u32,
-    /// How many executors a call may kill before it is refused.
-    pub max_kills: u32,
-    /// How often the inputs of a task may be lost and made again before it fails.
-    pub max_recoveries: u32,
-    /// The bandwidth between workers that is assumed before any was seen, in bytes per second.
-    pub bandwidth: f64,
-    /// A worker that says nothing for this long is lost.
-    pub silence_ns: u64,
-    /// The key that workers must show.
-    pub key: String,
-    /// Tells the manager's machine from others since it was started: the id of its boot.
-    pub boot: String,
-    /// How many calls that have not ended each client of another process may have.
-    pub max_calls: u64,
-    /// Whether calls that take far longer than their like are run a second time elsewhere.
-    pub speculate: bool,
-    /// Whether to tell [`Action::Trace`].
-    pub trace: bool,
-}
-
-impl Default for Config {
-    fn default() -> Self {
-        Self {
-            transfers_in: 4,
-            transfers_out: 4,
-            max_kills: 3,
-            max_recoveries: 20,
-            bandwidth: 1e9,
-            silence_ns: 60_000_000_000,
-            key: String::new(),
-            boot: String::new(),
-            max_calls: 5_000_000,
-            speculate: true,
-            trace: false,
-        }
-    }
-}
 
 /// What happened.
 #[derive(Debug)]
@@ -155,6 +111,14 @@ pub enum Request {
     },
     /// Cancel the tasks that make these blocks, and what depends on them; running calls are ended.
     Cancel(Vec<Name>),
+    /// Cancel the calls that clients of other processes have submitted with a tag, for each of them.
+    /// Answered with [`Outcome::Counted`]: how many they are. Sessions know tags, not the manager.
+    CancelTagged {
+        /// The tag.
+        tag: String,
+        /// What waits for the answer.
+        ticket: Ticket,
+    },
     /// One of several clients no longer needs these blocks, of which it holds so many references:
     /// cancel the tasks that make them, and what depends on them, as far as nobody else needs it.
     Abandon(Vec<(Name, u32)>),
@@ -254,6 +218,7 @@ impl Request {
             | Self::Publish { ticket, .. }
             | Self::Unpublish { ticket, .. }
             | Self::Publications { ticket }
+            | Self::CancelTagged { ticket, .. }
             | Self::WhoHas { ticket, .. }
             | Self::Explain { ticket, .. }
             | Self::Overview { ticket, .. }
@@ -398,6 +363,8 @@ pub enum Outcome {
     Statistics(Box<Statistics>),
     /// Whether it was done.
     Accepted(bool),
+    /// How many they are.
+    Counted(u64),
     /// What is published.
     Publications(Vec<Publication>),
     /// Figures by function.

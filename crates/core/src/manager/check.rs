@@ -1,7 +1,7 @@
 //! The invariants, checked after every event in tests.
 
 use crate::manager::Manager;
-use crate::manager::graph::{Data, Stage};
+use crate::manager::graph::{Data, Stage, WantStage};
 
 impl Manager {
     /// Checks every invariant of the README; for tests: the cost is that of looking at everything.
@@ -74,12 +74,21 @@ impl Manager {
 
     fn check_queues(&self) {
         for worker in self.members.workers.iter() {
-            let inbox = worker.inbox.iter().map(|(nbytes, slot)| (nbytes.0, *slot));
-            let outbox = worker.outbox.iter().map(|(nbytes, slot, _)| (nbytes.0, *slot));
-            for (nbytes, slot) in inbox.chain(outbox) {
-                assert_eq!(self.graph.blocks[slot].nbytes(), nbytes, "queued under another size");
+            for (&(nbytes, slot), source) in &worker.inbox {
+                let block = &self.graph.blocks[slot];
+                assert_eq!(block.nbytes(), nbytes.0, "queued under another size");
+                let mut wants = block.wants().iter().filter(|want| want.target == worker.id);
+                assert_eq!(wants.next().map(|want| want.stage), Some(WantStage::Queued(*source)));
+                let source = &self.members.workers[*source];
+                assert!(source.outbox.contains(&(nbytes, slot, worker.id)));
+                let one_is_full = worker.receiving.len() as u32 >= self.config.transfers_in
+                    || source.sending.len() as u32 >= self.config.transfers_out;
+                assert!(one_is_full, "{} waits although it could be sent", block.name);
             }
         }
+        let workers = || self.members.workers.iter();
+        let queued: usize = workers().map(|worker| worker.inbox.len()).sum();
+        assert_eq!(queued, workers().map(|worker| worker.outbox.len()).sum());
     }
 
     fn check_workers(&self) {

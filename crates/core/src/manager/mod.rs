@@ -7,6 +7,8 @@ pub mod api;
 mod check;
 mod client;
 mod clock;
+mod config;
+mod few;
 mod graph;
 mod members;
 mod order;
@@ -24,6 +26,7 @@ mod transfer;
 
 pub use api::*;
 pub use clock::Now;
+pub use config::Config;
 pub use overview::*;
 pub use record::{Fields, Record};
 pub use sharing::*;

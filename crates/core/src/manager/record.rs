@@ -75,6 +75,15 @@ pub enum Record {
         /// Its figures.
         status: WorkerStatus,
     },
+    /// There were never so many bytes of a function's outputs at workers at once.
+    Peak {
+        /// The function's name.
+        label: String,
+        /// When.
+        at_ns: Now,
+        /// How many, each block counted once.
+        nbytes: u64,
+    },
 }
 
 /// Names of blocks, in one text with spaces between them.
@@ -211,6 +220,11 @@ impl Record {
                 fields.text("worker", worker)?;
                 fields.number("at_ns", *at_ns)?;
                 status.write_fields(fields)
+            }
+            Self::Peak { label, at_ns, nbytes } => {
+                fields.text("kind", "peak")?;
+                fields.text("label", label)?;
+                fields.numbers(&[("at_ns", *at_ns), ("nbytes", *nbytes)])
             }
         }
     }

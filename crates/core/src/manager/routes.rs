@@ -1,7 +1,7 @@
 //! Requests of clients and messages of workers: who handles what.
 
 use super::Manager;
-use super::api::Request;
+use super::api::{Outcome, Request};
 use super::record::Record;
 use crate::wire::FromWorker;
 use freestone_base::WorkerId;
@@ -27,6 +27,8 @@ impl Manager {
             Request::Unpin { name, worker } => self.on_unpin(name, worker),
             Request::Release(names) => self.on_release(&names),
             Request::Cancel(names) => self.on_cancel(&names),
+            // Without sessions there is nobody who has tagged anything.
+            Request::CancelTagged { ticket, .. } => self.resolve(ticket, Outcome::Counted(0)),
             Request::Fail { name, worker, failure } => self.on_fail(name, worker, failure),
             Request::Abandon(held) => self.on_abandon(&held),
             Request::Publish { publication, replace, ticket } => {

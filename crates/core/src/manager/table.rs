@@ -2,9 +2,11 @@
 
 use serde::{Deserialize, Serialize};
 use std::marker::PhantomData;
+use std::num::NonZeroU32;
 use std::ops::{Index, IndexMut};
 
-/// A number that names a slot of one kind of table.
+/// A number that names a slot of one kind of table. Counted from 1 in memory, so that an `Option` of it
+/// takes no more.
 pub(super) trait Slot: Copy {
     fn of(index: u32) -> Self;
     fn index(self) -> usize;
@@ -16,15 +18,15 @@ macro_rules! slot {
         #[derive(
             Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize,
         )]
-        pub(super) struct $name(pub u32);
+        pub(super) struct $name(NonZeroU32);
 
         impl Slot for $name {
             fn of(index: u32) -> Self {
-                Self(index)
+                Self(NonZeroU32::MIN.saturating_add(index))
             }
 
             fn index(self) -> usize {
-                self.0 as usize
+                self.0.get() as usize - 1
             }
         }
     };
@@ -44,10 +46,10 @@ slot!(
     ReductionSlot
 );
 
-#[derive(Serialize, Deserialize)]
-struct Entry<T> {
-    generation: u32,
-    value: Option<T>,
+/// What may lie in a table.
+pub(super) trait Occupant {
+    /// It is this generation's from now on. Only tasks have ids that outlive them, and note it.
+    fn begin(&mut self, _generation: u32) {}
 }
 
 /// As a power of two, how many entries a page has.
@@ -55,17 +57,17 @@ const PAGE_BITS: usize = 8;
 
 /// Values in slots, in pages, so that growing copies nothing and keeps no reserve. Generations are
 /// counted over the whole table, so that its memory can be given back when it is empty, and no old
-/// id is taken for a new one.
+/// id is taken for a new one. They lie in the values, which have room for them between other fields.
 #[derive(Serialize, Deserialize)]
 pub(super) struct Table<S, T> {
-    pages: Vec<Vec<Entry<T>>>,
+    pages: Vec<Vec<Option<T>>>,
     free: Vec<u32>,
     generation: u32,
     occupied: usize,
     slots: PhantomData<S>,
 }
 
-impl<S: Slot, T> Table<S, T> {
+impl<S: Slot, T: Occupant> Table<S, T> {
     pub fn new() -> Self {
         Self { pages: Vec::new(), free: Vec::new(), generation: 0, occupied: 0, slots: PhantomData }
     }
@@ -79,19 +81,19 @@ impl<S: Slot, T> Table<S, T> {
         self.generation
     }
 
-    fn entry(&self, slot: S) -> Option<&Entry<T>> {
+    fn entry(&self, slot: S) -> Option<&Option<T>> {
         let index = slot.index();
         self.pages.get(index >> PAGE_BITS)?.get(index & ((1 << PAGE_BITS) - 1))
     }
 
-    fn entry_mut(&mut self, slot: S) -> Option<&mut Entry<T>> {
+    fn entry_mut(&mut self, slot: S) -> Option<&mut Option<T>> {
         let index = slot.index();
         self.pages.get_mut(index >> PAGE_BITS)?.get_mut(index & ((1 << PAGE_BITS) - 1))
     }
 
-    pub fn insert(&mut self, value: T) -> S {
-        let generation = self.next_generation();
-        let new = Entry { generation, value: Some(value) };
+    pub fn insert(&mut self, mut value: T) -> S {
+        value.begin(self.next_generation());
+        let new = Some(value);
         self.occupied += 1;
         if let Some(slot) = self.free.pop().map(S::of) {
             if let Some(entry) = self.entry_mut(slot) {
@@ -109,7 +111,7 @@ impl<S: Slot, T> Table<S, T> {
     }
 
     pub fn remove(&mut self, slot: S) -> Option<T> {
-        let value = self.entry_mut(slot)?.value.take()?;
+        let value = self.entry_mut(slot)?.take()?;
         self.free.push(slot.index() as u32);
         self.occupied -= 1;
         if self.occupied == 0 {
@@ -124,7 +126,7 @@ impl<S: Slot, T> Table<S, T> {
     /// What is there now, with its slots.
     pub fn iter(&self) -> impl Iterator<Item = (S, &T)> {
         let entries = self.pages.iter().flatten().enumerate();
-        entries.filter_map(|(index, entry)| Some((S::of(index as u32), entry.value.as_ref()?)))
+        entries.filter_map(|(index, entry)| Some((S::of(index as u32), entry.as_ref()?)))
     }
 
     /// The slots that are occupied now.
@@ -133,34 +135,23 @@ impl<S: Slot, T> Table<S, T> {
     }
 
     pub fn get(&self, slot: S) -> Option<&T> {
-        self.entry(slot)?.value.as_ref()
+        self.entry(slot)?.as_ref()
     }
 
     pub fn get_mut(&mut self, slot: S) -> Option<&mut T> {
-        self.entry_mut(slot)?.value.as_mut()
-    }
-
-    /// The generation of the occupant.
-    pub fn generation(&self, slot: S) -> u32 {
-        self.entry(slot).map_or(0, |entry| entry.generation)
+        self.entry_mut(slot)?.as_mut()
     }
 
     /// Makes the occupant a new one as far as ids are concerned.
     pub fn renew(&mut self, slot: S) {
         let generation = self.next_generation();
-        if let Some(entry) = self.entry_mut(slot) {
-            entry.generation = generation;
+        if let Some(value) = self.get_mut(slot) {
+            value.begin(generation);
         }
-    }
-
-    /// Whether the slot holds that generation's occupant.
-    pub fn holds(&self, slot: S, generation: u32) -> bool {
-        self.entry(slot)
-            .is_some_and(|entry| entry.generation == generation && entry.value.is_some())
     }
 }
 
-impl<S: Slot, T> Index<S> for Table<S, T> {
+impl<S: Slot, T: Occupant> Index<S> for Table<S, T> {
     type Output = T;
 
     fn index(&self, slot: S) -> &T {
@@ -168,7 +159,7 @@ impl<S: Slot, T> Index<S> for Table<S, T> {
     }
 }
 
-impl<S: Slot, T> IndexMut<S> for Table<S, T> {
+impl<S: Slot, T: Occupant> IndexMut<S> for Table<S, T> {
     fn index_mut(&mut self, slot: S) -> &mut T {
         self.get_mut(slot).expect("the slot is occupied")
     }
@@ -178,15 +169,22 @@ impl<S: Slot, T> IndexMut<S> for Table<S, T> {
 mod tests {
     use super::*;
 
+    struct Numbered(u32);
+
+    impl Occupant for Numbered {
+        fn begin(&mut self, generation: u32) {
+            self.0 = generation;
+        }
+    }
+
     #[test]
     fn a_slot_is_used_again_under_another_generation() {
-        let mut table: Table<TaskSlot, &str> = Table::new();
-        let first = table.insert("first");
-        let generation = table.generation(first);
-        assert_eq!(table.remove(first), Some("first"));
-        let second = table.insert("second");
+        let mut table: Table<TaskSlot, Numbered> = Table::new();
+        let first = table.insert(Numbered(0));
+        let Some(Numbered(generation)) = table.remove(first) else { panic!("it was there") };
+        let second = table.insert(Numbered(0));
         assert_eq!(first, second);
-        assert!(!table.holds(first, generation));
+        assert_ne!(table[second].0, generation);
         assert_eq!(table.len(), 1);
     }
 }

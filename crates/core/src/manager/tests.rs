@@ -1,6 +1,6 @@
 //! Small direct tests: one feature each, with workers played by hand.
 
-use super::table::TaskSlot;
+use super::table::{Slot, TaskSlot};
 use super::*;
 use crate::wire::{
     Address, Assignment, BlockDesc, CallOptions, FileProblem, Form, FromWorker, Keep, Output,
@@ -190,7 +190,7 @@ fn a_chain_runs_where_its_input_is_and_drops_it() {
     play.join(1, 1);
     play.request(Request::Submit(vec![call(1, &[]), call(2, &[1])]));
     play.request(Request::Release(vec![name(1)]));
-    let run = play.manager.graph.tasks.id(TaskSlot(0));
+    let run = play.manager.graph.tasks.id(TaskSlot::of(0));
     let (worker, attempt) = (0, 1);
     let result = Ok(smallvec![stored(1, 1 << 20)]);
     let report = Report { task: run, attempt, spent: SPENT, result };
@@ -208,7 +208,7 @@ fn a_failure_fails_what_depends_on_it() {
     let mut play = play();
     play.join(0, 1);
     play.request(Request::Submit(vec![call(1, &[]), call(2, &[1]), call(3, &[2])]));
-    let runs = play.manager.graph.tasks.id(TaskSlot(0));
+    let runs = play.manager.graph.tasks.id(TaskSlot::of(0));
     let failure = TaskFailure::TimedOut { timeout_ns: 1 };
     let report = Report { task: runs, attempt: 1, spent: SPENT, result: Err(failure) };
     play.says(0, FromWorker::Done(vec![report]));

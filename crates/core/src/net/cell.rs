@@ -1,29 +1,59 @@
 //! What a client waits on: a cell that is resolved once, by the manager's thread.
 
 use crate::manager::Outcome;
+use crate::wire::{Output, Payload};
 use std::collections::VecDeque;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-/// A place for one outcome.
-#[derive(Debug, Default)]
-pub struct Cell {
-    /// Pairs with itself: set after `inner.outcome`, so whoever sees it set sees the outcome.
-    resolved: AtomicBool,
-    inner: Mutex<Inner>,
-    ready: Condvar,
+/// A place for one outcome; clones of it are the same place.
+///
+/// Each call that has not ended has one, so it is small: 24 bytes until somebody waits or the outcome
+/// comes.
+#[derive(Clone, Debug, Default)]
+pub struct Cell(triomphe::Arc<Mutex<Option<Box<State>>>>);
+
+#[derive(Debug)]
+enum State {
+    /// Somebody waits.
+    Awaited(Awaited),
+    /// A small value, as most calls give.
+    Inline(Payload),
+    /// Any other outcome.
+    Resolved(Box<Outcome>),
 }
 
 #[derive(Debug, Default)]
-struct Inner {
-    outcome: Option<Outcome>,
-    waiting: bool,
+struct Awaited {
+    /// Notified if there are threads that wait for it.
+    ready: Option<Arc<Condvar>>,
     listeners: Vec<(Arc<Completions>, u64)>,
+}
+
+impl State {
+    fn of(outcome: Outcome) -> Self {
+        match outcome {
+            Outcome::Ready(Output::Inline(bytes)) => Self::Inline(bytes),
+            outcome => Self::Resolved(Box::new(outcome)),
+        }
+    }
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+fn is_resolved(state: Option<&State>) -> bool {
+    matches!(state, Some(State::Inline(_) | State::Resolved(_)))
+}
+
+/// Who waits, from now on at the latest.
+fn awaited(state: &mut Option<Box<State>>) -> Option<&mut Awaited> {
+    let state = state.get_or_insert_with(|| Box::new(State::Awaited(Awaited::default())));
+    match &mut **state {
+        State::Awaited(awaited) => Some(awaited),
+        State::Inline(_) | State::Resolved(_) => None,
+    }
 }
 
 impl Cell {
@@ -36,34 +66,36 @@ impl Cell {
 
     /// Whether there is an outcome.
     pub fn is_resolved(&self) -> bool {
-        self.resolved.load(Ordering::Acquire)
+        is_resolved(lock(&self.0).as_deref())
     }
 
     /// The outcome, if there is one.
     pub fn outcome(&self) -> Option<Outcome> {
-        if self.is_resolved() { lock(&self.inner).outcome.clone() } else { None }
+        self.inspect(Outcome::clone)
     }
 
-    /// Looks at the outcome, if there is one, without a copy.
+    /// Looks at the outcome, if there is one.
     pub fn inspect<R>(&self, look: impl FnOnce(&Outcome) -> R) -> Option<R> {
-        if self.is_resolved() { lock(&self.inner).outcome.as_ref().map(look) } else { None }
+        match lock(&self.0).as_deref()? {
+            State::Awaited(_) => None,
+            State::Inline(bytes) => Some(look(&Outcome::Ready(Output::Inline(bytes.clone())))),
+            State::Resolved(outcome) => Some(look(outcome)),
+        }
     }
 
     /// Puts the outcome in and wakes whoever waits. The first outcome stays.
     pub fn resolve(&self, outcome: Outcome) {
-        let mut inner = lock(&self.inner);
-        if inner.outcome.is_some() {
+        let mut state = lock(&self.0);
+        if is_resolved(state.as_deref()) {
             return;
         }
-        inner.outcome = Some(outcome);
-        self.resolved.store(true, Ordering::Release);
-        let listeners = std::mem::take(&mut inner.listeners);
-        let waiting = inner.waiting;
-        drop(inner);
-        if waiting {
-            self.ready.notify_all();
+        let former = state.replace(Box::new(State::of(outcome)));
+        drop(state);
+        let Some(State::Awaited(awaited)) = former.map(|state| *state) else { return };
+        if let Some(ready) = awaited.ready {
+            ready.notify_all();
         }
-        for (completions, key) in listeners {
+        for (completions, key) in awaited.listeners {
             completions.push(key);
         }
     }
@@ -81,25 +113,25 @@ impl Cell {
                 return true;
             }
         }
-        let mut inner = lock(&self.inner);
-        while inner.outcome.is_none() {
+        let mut state = lock(&self.0);
+        while let Some(awaited) = awaited(&mut state) {
             let Some(left) = timeout.checked_sub(start.elapsed()) else { return false };
-            inner.waiting = true;
+            let ready = Arc::clone(awaited.ready.get_or_insert_default());
             let (guard, _) =
-                self.ready.wait_timeout(inner, left).unwrap_or_else(PoisonError::into_inner);
-            inner = guard;
+                ready.wait_timeout(state, left).unwrap_or_else(PoisonError::into_inner);
+            state = guard;
         }
         true
     }
 
     /// Pushes `key` to `completions` as soon as there is an outcome, at once if there is one.
     pub fn listen(&self, completions: &Arc<Completions>, key: u64) {
-        let mut inner = lock(&self.inner);
-        if inner.outcome.is_some() {
-            drop(inner);
-            completions.push(key);
+        let mut state = lock(&self.0);
+        if let Some(awaited) = awaited(&mut state) {
+            awaited.listeners.push((Arc::clone(completions), key));
         } else {
-            inner.listeners.push((Arc::clone(completions), key));
+            drop(state);
+            completions.push(key);
         }
     }
 }
@@ -139,12 +171,27 @@ mod tests {
 
     #[test]
     fn a_waiter_sees_what_another_thread_resolves() {
-        let cell = Arc::new(Cell::default());
-        let other = Arc::clone(&cell);
+        let cell = Cell::default();
+        let other = cell.clone();
         let thread = std::thread::spawn(move || other.resolve(outcome()));
         assert!(cell.wait(Duration::ZERO, Duration::from_secs(60)));
         assert_eq!(cell.outcome(), Some(outcome()));
         thread.join().expect("the thread ends");
+    }
+
+    #[test]
+    fn a_cell_that_nobody_waits_for_is_small() {
+        assert_eq!(size_of::<Cell>(), 8);
+        assert_eq!(size_of::<Mutex<Option<Box<State>>>>(), 16);
+    }
+
+    #[test]
+    fn a_small_value_comes_back_as_the_outcome_that_it_is() {
+        let value = Outcome::Ready(Output::Inline(Payload::from(&b"value"[..])));
+        let cell = Cell::resolved(value.clone());
+        cell.resolve(outcome());
+        assert!(cell.is_resolved());
+        assert_eq!(cell.outcome(), Some(value));
     }
 
     #[test]

@@ -111,14 +111,14 @@ impl Client {
     }
 
     /// A ticket whose outcome goes into `cell`.
-    pub fn ticket(&self, cell: &Arc<Cell>) -> Ticket {
-        lock(&self.shared.tickets).give(Arc::clone(cell))
+    pub fn ticket(&self, cell: &Cell) -> Ticket {
+        lock(&self.shared.tickets).give(cell.clone())
     }
 
     /// Tickets for many cells at once.
-    pub fn tickets(&self, cells: &[Arc<Cell>]) -> Vec<Ticket> {
+    pub fn tickets(&self, cells: &[Cell]) -> Vec<Ticket> {
         let mut tickets = lock(&self.shared.tickets);
-        cells.iter().map(|cell| tickets.give(Arc::clone(cell))).collect()
+        cells.iter().map(|cell| tickets.give(cell.clone())).collect()
     }
 
     /// Asks for something. After the manager has ended, whatever waits is resolved as closed.
@@ -132,8 +132,8 @@ impl Client {
     }
 
     /// Asks for something whose outcome is a single cell's.
-    pub fn ask(&self, request: impl FnOnce(Ticket) -> Request) -> Arc<Cell> {
-        let cell = Arc::default();
+    pub fn ask(&self, request: impl FnOnce(Ticket) -> Request) -> Cell {
+        let cell = Cell::default();
         self.request(request(self.ticket(&cell)));
         cell
     }

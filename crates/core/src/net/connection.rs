@@ -88,6 +88,11 @@ impl Connection {
         self.written < self.outgoing.len() || self.stream.wants_write()
     }
 
+    /// Whether an event of the poller will say when more can be written.
+    pub fn awaits_room(&self) -> bool {
+        self.registered_writable
+    }
+
     /// Bytes of output that have not been written.
     pub fn unwritten(&self) -> usize {
         self.outgoing.len() - self.written

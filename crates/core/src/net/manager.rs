@@ -5,6 +5,7 @@ use super::client::Client;
 use super::clients::Clients;
 use super::clock::monotonic_ns;
 use super::connection::Connection;
+use super::held::{Held, may_be_held};
 use super::journal::{Journal, JournalError, Replay};
 use super::listener::Listener;
 use super::poller::{Poller, WAKER};
@@ -126,6 +127,7 @@ impl ManagerThread {
             joined: 0,
             revoked: 0,
             actions: Vec::new(),
+            held: Held::default(),
             outcomes: Vec::new(),
             records: Arc::clone(&records),
             stash: None,
@@ -187,6 +189,8 @@ pub(super) struct Shell {
     /// How many certificates were revoked when it was last looked.
     revoked: usize,
     pub(super) actions: Vec<Action>,
+    /// Workers whose messages wait for more of their like.
+    held: Held,
     outcomes: Vec<(Ticket, Outcome)>,
     records: Arc<Mutex<Records>>,
     /// A request that was taken while looking for work.
@@ -222,6 +226,8 @@ impl Shell {
                 self.note(&Entry::Tick);
                 self.handle(Event::Tick);
             }
+            // That a worker is gone may be found by it, and asks for actions.
+            self.flush_held();
             self.carry_out();
             self.compact();
             if self.is_over() {
@@ -284,7 +290,18 @@ impl Shell {
                 self.journal = None;
             }
             self.note_own(&request);
-            self.handle(Event::Client(request));
+            self.on_own(request);
+        }
+    }
+
+    /// The manager's own program asks for something.
+    pub(super) fn on_own(&mut self, request: Request) {
+        match request {
+            Request::CancelTagged { tag, ticket } => {
+                let count = self.cancel_tagged(&tag);
+                self.actions.push(Action::Resolve(ticket, Outcome::Counted(count)));
+            }
+            request => self.handle(Event::Client(request)),
         }
     }
 
@@ -312,7 +329,8 @@ impl Shell {
             }
             have_more || stash.is_some()
         };
-        match self.poller.wait(Some(TICK), ready) {
+        let timeout = self.held.until_due().map_or(TICK, |until| until.min(TICK));
+        match self.poller.wait(Some(timeout), ready) {
             Ok(events) => events.iter().cloned().collect(),
             // Nothing a poller says can be mended here; the next tick looks again.
             Err(_) => Vec::new(),
@@ -372,7 +390,10 @@ impl Shell {
             }
             manager.handle(Event::Worker(worker, message), now, actions);
         });
-        let flushed = received.and_then(|_| connection.flush(self.poller.registry()));
+        // What is held goes out when it is due, not whenever the worker says something.
+        let flushed = received.and_then(|_| {
+            if event.is_writable() { connection.flush(self.poller.registry()) } else { Ok(()) }
+        });
         if flushed.is_err() {
             self.on_left(worker);
         }
@@ -425,10 +446,10 @@ impl Shell {
             }
         }
         self.commit();
-        for worker in sent.workers {
-            let connection = self.connections.get_mut(&worker);
-            if connection.is_some_and(|to| to.flush(self.poller.registry()).is_err()) {
-                self.on_left(worker);
+        for (worker, at_once) in sent.workers {
+            let slack_ns = if at_once { 0 } else { self.manager.slack_ns(worker) };
+            if !self.held.holds(worker, Duration::from_nanos(slack_ns)) {
+                self.flush_worker(worker);
             }
         }
         for (worker, reason) in sent.refused {
@@ -439,6 +460,20 @@ impl Shell {
         }
         for (worker, part, nbytes) in sent.too_large {
             self.on_too_large(worker, part, nbytes);
+        }
+    }
+
+    fn flush_worker(&mut self, worker: WorkerId) {
+        let connection = self.connections.get_mut(&worker).filter(|to| !to.awaits_room());
+        if connection.is_some_and(|to| to.flush(self.poller.registry()).is_err()) {
+            self.on_left(worker);
+        }
+    }
+
+    /// Writes what was held, once some of it is due.
+    fn flush_held(&mut self) {
+        for worker in self.held.take_due() {
+            self.flush_worker(worker);
         }
     }
 
@@ -480,8 +515,10 @@ impl Shell {
 
     fn send(&mut self, worker: WorkerId, message: ToWorker, sent: &mut Sent) {
         let Some(connection) = self.connections.get_mut(&worker) else { return };
-        if !connection.wants_write() {
-            sent.workers.push(worker);
+        let at_once = !may_be_held(&message);
+        match sent.workers.last_mut() {
+            Some((last, urgent)) if *last == worker => *urgent |= at_once,
+            _ => sent.workers.push((worker, at_once)),
         }
         let too_large = connection.send_parts(message).into_iter();
         sent.too_large.extend(too_large.map(|(part, nbytes)| (worker, part, nbytes)));
@@ -509,8 +546,8 @@ impl Shell {
 /// What came of sending, to be handled when all is sent.
 #[derive(Default)]
 struct Sent {
-    /// Workers to write to.
-    workers: Vec<WorkerId>,
+    /// Workers to write to, and whether at once.
+    workers: Vec<(WorkerId, bool)>,
     /// Clients to write to.
     clients: Vec<ClientId>,
     /// Workers that are not wanted, and why.

@@ -145,6 +145,16 @@ impl Shell {
         Ok(())
     }
 
+    /// Cancels for each client what it has submitted with a tag; how much that is.
+    pub(super) fn cancel_tagged(&mut self, tag: &str) -> u64 {
+        let port = Port(&self.manager, &self.client);
+        let (count, request) = self.clients.sessions.cancel_tagged(tag, &port);
+        if let Some(request) = request {
+            self.handle(Event::Client(request));
+        }
+        count
+    }
+
     /// A client is told that it may not stay, and why.
     pub(super) fn refuse_client(&mut self, client: ClientId, reason: &str) {
         if let Some(connection) = self.clients.connections.get_mut(&client) {

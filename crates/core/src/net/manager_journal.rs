@@ -129,7 +129,7 @@ impl Shell {
                 if let Request::Define { function, .. } = request {
                     self.client.skip_functions(FunctionId(function.0 + 1));
                 }
-                self.handle(Event::Client(request));
+                self.on_own(request);
             }
             Entry::Connected(worker) => {
                 self.joined = worker.0 + 1;

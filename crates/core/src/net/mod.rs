@@ -19,6 +19,7 @@ pub mod clock;
 pub mod connection;
 pub mod executors;
 pub mod grants;
+mod held;
 mod home;
 pub mod idle;
 mod journal;

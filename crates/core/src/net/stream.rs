@@ -7,18 +7,19 @@ use crate::wire::Address;
 use freestone_tls::{Access, Revoked, Tls};
 use mio::event::Source;
 use mio::net::{TcpStream, UnixStream};
+use socket2::{SockRef, TcpKeepalive};
 use std::io::{self, ErrorKind, Read, Write};
 use std::net::ToSocketAddrs;
-use std::os::fd::{AsRawFd, RawFd};
+use std::os::fd::{AsFd, AsRawFd, RawFd};
 use std::path::Path;
 use std::time::Duration;
 
 /// How long a host may take to answer, and to shake hands.
 const CONNECT: Duration = Duration::from_secs(10);
-/// A connection on which nothing is acknowledged for this long is broken, in milliseconds.
-const UNACKNOWLEDGED_MS: libc::c_int = 20_000;
-/// When nothing is said for so many seconds, the other side is asked whether it is there.
-const ASK_AFTER_S: libc::c_int = 5;
+/// A connection on which nothing is acknowledged for this long is broken.
+const UNACKNOWLEDGED: Duration = Duration::from_secs(20);
+/// When nothing is said for so long, the other side is asked whether it is there.
+const ASK_AFTER: Duration = Duration::from_secs(5);
 
 /// A byte stream that does not block. There is no plain TCP: what leaves the machine is encrypted.
 #[derive(Debug)]
@@ -72,7 +73,10 @@ impl Stream {
 
     /// Whether a read that gives less than it could means that there is no more.
     pub(super) fn says_all(&self) -> bool {
-        matches!(self, Self::Unix(_))
+        match self {
+            Self::Unix(_) => true,
+            Self::Tls(tls) => tls.is_drained(),
+        }
     }
 
     /// The address on this machine, if it is not a unix socket.
@@ -141,25 +145,12 @@ fn connect_tcp(place: &str, access: Option<&Access>) -> io::Result<Stream> {
 }
 
 /// Small messages go at once, and a host that vanished is noticed.
-fn tune(stream: &impl AsRawFd) -> io::Result<()> {
-    let options = [
-        (libc::IPPROTO_TCP, libc::TCP_NODELAY, 1),
-        (libc::SOL_SOCKET, libc::SO_KEEPALIVE, 1),
-        (libc::IPPROTO_TCP, libc::TCP_KEEPIDLE, ASK_AFTER_S),
-        (libc::IPPROTO_TCP, libc::TCP_KEEPINTVL, ASK_AFTER_S),
-        (libc::IPPROTO_TCP, libc::TCP_USER_TIMEOUT, UNACKNOWLEDGED_MS),
-    ];
-    for (level, option, value) in options {
-        let length = size_of::<libc::c_int>() as libc::socklen_t;
-        // SAFETY: an open socket, and a value that lives through the call.
-        let set = unsafe {
-            libc::setsockopt(stream.as_raw_fd(), level, option, (&raw const value).cast(), length)
-        };
-        if set != 0 {
-            return Err(io::Error::last_os_error());
-        }
-    }
-    Ok(())
+fn tune(stream: &impl AsFd) -> io::Result<()> {
+    let socket = SockRef::from(stream);
+    socket.set_tcp_nodelay(true)?;
+    let asks = TcpKeepalive::new().with_time(ASK_AFTER).with_interval(ASK_AFTER);
+    socket.set_tcp_keepalive(&asks)?;
+    socket.set_tcp_user_timeout(Some(UNACKNOWLEDGED))
 }
 
 impl AsRawFd for Stream {

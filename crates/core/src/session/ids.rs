@@ -55,6 +55,10 @@ impl Ids {
             return Arc::clone(known);
         }
         let mut known = Arc::clone(&given);
+        if given.tag.is_some() {
+            // The session has it with what waits for the call.
+            Arc::make_mut(&mut known).tag = None;
+        }
         if given.category != 0 {
             let category = self.categories.entry(given.category).or_insert_with(|| {
                 shared.categories += 1;

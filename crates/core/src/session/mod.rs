@@ -35,11 +35,13 @@ struct Pending {
     worker: Option<WorkerId>,
     /// Whether the client has had the block made.
     is_made: bool,
+    /// With which the client has submitted it.
+    tag: Option<Arc<str>>,
 }
 
 impl Pending {
     fn asked(ticket: Ticket) -> Self {
-        Self { ticket, name: None, worker: None, is_made: false }
+        Self { ticket, name: None, worker: None, is_made: false, tag: None }
     }
 
     fn of(ticket: Ticket, name: Name) -> Self {
@@ -228,6 +230,27 @@ impl Sessions {
             Request::Unpin { name, worker } => Ok(session.unpin(name, worker)),
             other => session.translated(client, other, &mut self.shared).map(Some),
         }
+    }
+
+    /// Cancels for each client the calls that it has submitted with a tag, as if it had asked for that:
+    /// what others need goes on. How many they are, and what is to be asked of the manager.
+    pub fn cancel_tagged(&mut self, tag: &str, graph: &impl Graph) -> (u64, Option<Request>) {
+        let (mut count, mut abandoned) = (0, BTreeMap::<Name, u32>::new());
+        for (client, session) in &self.by_client {
+            let names = session.tagged(tag);
+            if names.is_empty() {
+                continue;
+            }
+            count += names.len() as u64;
+            let holdings = session.holdings(graph.dependents(&names));
+            self.cancelled.push((*client, holdings.iter().map(|(name, _)| *name).collect()));
+            // Together, since what two of them have tagged is needed by neither.
+            for (name, references) in holdings {
+                *abandoned.entry(name).or_default() += references;
+            }
+        }
+        let abandon = |held| Request::Abandon(self.with_left_behind(held));
+        (count, (count > 0).then(|| abandon(abandoned.into_iter().collect())))
     }
 
     /// Some of a client's blocks, and those that are nobody's.

@@ -89,6 +89,15 @@ impl Session {
         made.filter_map(|pending| pending.name).collect::<BTreeSet<_>>().into_iter().collect()
     }
 
+    /// What it has had made with a tag and is not there yet, once for each time that it waits for it.
+    pub(super) fn tagged(&self, tag: &str) -> Vec<Name> {
+        let tagged = self.pending.values().filter(|pending| pending.tag.as_deref() == Some(tag));
+        let mut names: Vec<Name> = tagged.filter_map(|pending| pending.name).collect();
+        // Their order is that of a hash map, and another process is to come to the same state.
+        names.sort_unstable();
+        names
+    }
+
     /// Those of the blocks that are its own, and how many references it holds to each.
     pub(super) fn holdings(&self, names: Vec<Name>) -> Vec<(Name, u32)> {
         let unsettled: BTreeSet<Name> = self.unsettled().into_iter().collect();
@@ -190,6 +199,7 @@ impl Session {
             Request::Shared(request) => Request::Shared(self.shared(client, request, shared)?),
             Request::Define { .. }
             | Request::Cancel(_)
+            | Request::CancelTagged { .. }
             | Request::Release(_)
             | Request::Unpin { .. }
             | Request::Abandon(_)
@@ -261,11 +271,13 @@ impl Session {
             return Err(Violation::Outputs { outputs, tickets });
         }
         call.function = self.ids.function(call.function)?;
+        let tag = call.options.tag.clone();
         call.options = self.ids.options(call.options, shared);
         call.tenant.get_or_insert(tenant_of(client));
         for (name, ticket) in call.outputs.iter().zip(&mut call.tickets) {
             self.hold(*name);
-            *ticket = self.wait_for(client, Pending::made(*ticket, *name));
+            let pending = Pending { tag: tag.clone(), ..Pending::made(*ticket, *name) };
+            *ticket = self.wait_for(client, pending);
         }
         Ok(call)
     }
@@ -281,10 +293,12 @@ impl Session {
             return Err(Violation::Reduction { inputs, arity });
         }
         reduction.function = self.ids.function(reduction.function)?;
+        let tag = reduction.options.tag.clone();
         reduction.options = self.ids.options(reduction.options, shared);
         reduction.tenant.get_or_insert(tenant_of(client));
         self.hold(reduction.output);
-        reduction.ticket = self.wait_for(client, Pending::made(reduction.ticket, reduction.output));
+        let pending = Pending { tag, ..Pending::made(reduction.ticket, reduction.output) };
+        reduction.ticket = self.wait_for(client, pending);
         Ok(reduction)
     }
 }

@@ -2,7 +2,9 @@ use super::*;
 use crate::manager::{
     Action, Config, Event, Given, Item, LockRequest, Manager, QueueRequest, Submission, Waiter,
 };
+use crate::wire::CallOptions;
 use smallvec::smallvec;
+use std::sync::Arc;
 
 /// A manager with clients.
 struct Play {
@@ -52,6 +54,22 @@ impl Play {
         if let Some(request) = self.sessions.on_request(client, request, &mut port)? {
             self.handle(request);
         }
+        self.stop();
+        Ok(())
+    }
+
+    fn cancel_tagged(&mut self, tag: &str) -> u64 {
+        let port = Port(&self.manager, &mut self.functions);
+        let (count, request) = self.sessions.cancel_tagged(tag, &port);
+        if let Some(request) = request {
+            self.handle(request);
+        }
+        self.stop();
+        count
+    }
+
+    /// Clients hear of what was stopped for them.
+    fn stop(&mut self) {
         let (stopped, requests) = self.sessions.take_stopped();
         for request in requests {
             self.handle(request);
@@ -60,7 +78,6 @@ impl Play {
             let stopped = stopped.into_iter();
             self.answers.extend(stopped.map(|(ticket, outcome)| (client, ticket.0, outcome)));
         }
-        Ok(())
     }
 
     fn leave(&mut self, client: ClientId) {
@@ -216,6 +233,44 @@ fn cancelling_ends_a_clients_own_waiting_and_spares_the_others_call() {
     assert_eq!(play.left().0, 1);
     play.ask(one, Request::Cancel(vec![name(1)])).unwrap();
     assert_eq!(play.left().0, 0);
+}
+
+#[test]
+fn calls_with_a_tag_are_cancelled_for_those_clients_that_have_tagged_them() {
+    let mut play = Play::new();
+    let clients = [(); 3].map(|()| play.sessions.open());
+    for client in clients {
+        play.define(client, 0, b"a").unwrap();
+    }
+    let [one, two, three] = clients;
+    let mut tagged = |client, outputs: &[u8], tag: Option<&str>| {
+        let options = Arc::new(CallOptions { tag: tag.map(Arc::from), ..CallOptions::default() });
+        let calls = outputs
+            .iter()
+            .map(|output| Submission { options: Arc::clone(&options), ..call(*output, &[]) });
+        play.ask(client, Request::Submit(calls.collect())).unwrap();
+    };
+    // Two of them have tagged the first call, and one of them the second, which another needs as well.
+    tagged(one, &[1, 2], Some("scan"));
+    tagged(two, &[1], Some("scan"));
+    tagged(two, &[2, 3], None);
+    tagged(three, &[4], Some("other"));
+    // The future of this one is gone.
+    play.ask(one, Request::Release(vec![name(1)])).unwrap();
+    play.answers.clear();
+    assert_eq!(play.cancel_tagged("none"), 0);
+    assert_eq!(play.cancel_tagged("scan"), 3);
+    let mut cancelled: Vec<(ClientId, u64)> =
+        play.answers.drain(..).map(|(client, ticket, _)| (client, ticket)).collect();
+    cancelled.sort_unstable();
+    assert_eq!(cancelled, [(one, 1), (one, 2), (two, 1)]);
+    assert_eq!(play.left().0, 3);
+    assert_eq!(play.cancel_tagged("scan"), 0);
+    assert_eq!(play.cancel_tagged("other"), 1);
+    assert_eq!(play.left().0, 2);
+    // Who has no sessions has no tags, and only the manager's own program may ask.
+    let ask = |ticket| Request::CancelTagged { tag: "scan".to_owned(), ticket };
+    assert_eq!(play.ask(two, ask(Ticket(9))), Err(Violation::Forbidden));
 }
 
 #[test]

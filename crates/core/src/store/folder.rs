@@ -16,7 +16,8 @@ use std::fs::{File, OpenOptions};
 use std::io::{self, ErrorKind};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, SystemTime};
 
 const TEMPORARY: &str = "tmp";
 const FREE: &str = "free";
@@ -24,6 +25,8 @@ const FREE: &str = "free";
 /// Smaller files are not worth recycling.
 const RECYCLE_LEAST: u64 = 64 << 10;
 const FREE_LIMIT: u64 = 256 << 20;
+/// Two changes of a folder that are further apart have different times: some ticks of the kernel's clock.
+const CHANGE_INTERVAL: Duration = Duration::from_millis(50);
 
 /// A node's cache on disk and in memory.
 #[derive(Clone, Debug)]
@@ -32,6 +35,8 @@ pub struct Folder {
     disk: PathBuf,
     free_limit: u64,
     largest: [u64; 2],
+    /// When the folder of freed segments last changed, if it was empty then.
+    empty_since: Arc<Mutex<Option<SystemTime>>>,
     /// Where bytes are taken before they are written, and in whose name.
     ledger: Option<(Arc<Ledger>, Writer)>,
 }
@@ -49,7 +54,15 @@ impl Folder {
         make_folder(&memory.join(FREE))?;
         let ledger = Ledger::open(memory)?.map(|ledger| (ledger, WORKER));
         let [memory, disk] = [memory, disk].map(Path::to_path_buf);
-        Ok(Self { memory, disk, free_limit: FREE_LIMIT, largest: [u64::MAX; 2], ledger })
+        let empty_since = Arc::default();
+        Ok(Self {
+            memory,
+            disk,
+            free_limit: FREE_LIMIT,
+            largest: [u64::MAX; 2],
+            empty_since,
+            ledger,
+        })
     }
 
     /// The same, but with as many bytes of freed segments kept for later ones.
@@ -380,7 +393,7 @@ impl Folder {
 
     /// A freed segment that fits, cut or grown to size.
     fn take_free(&self, nbytes: u64) -> Result<Option<(File, PathBuf)>, StoreError> {
-        let mut free = self.free_segments()?;
+        let mut free = self.free_unless_empty()?;
         // Growing costs fresh pages and cutting gives used ones away: the nearest size is best.
         free.retain(|(size, _)| (nbytes / 2..=nbytes.saturating_mul(2)).contains(size));
         free.sort_unstable_by_key(|(size, _)| size.abs_diff(nbytes));
@@ -398,6 +411,21 @@ impl Folder {
             }
         }
         Ok(None)
+    }
+
+    /// Freed segments. That there are none, and the folder has not changed since, takes one system call;
+    /// to list it takes five.
+    fn free_unless_empty(&self) -> Result<Vec<(u64, PathBuf)>, StoreError> {
+        let changed = std::fs::metadata(self.memory.join(FREE)).and_then(|one| one.modified()).ok();
+        let mut empty_since = self.empty_since.lock().unwrap_or_else(PoisonError::into_inner);
+        if changed.is_some() && *empty_since == changed {
+            return Ok(Vec::new());
+        }
+        let free = self.free_segments()?;
+        // Another change at nearly the time of the last one may leave that as it is.
+        let is_past = |at: &SystemTime| at.elapsed().is_ok_and(|age| age > CHANGE_INTERVAL);
+        *empty_since = changed.filter(|at| free.is_empty() && is_past(at));
+        Ok(free)
     }
 
     /// Freed segments with their sizes, which their names tell.

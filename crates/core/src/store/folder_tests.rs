@@ -197,6 +197,21 @@ proptest! {
 }
 
 #[test]
+fn a_folder_without_freed_segments_is_not_listed_again_until_there_is_one() {
+    let folder = scratch_folder();
+    let free = folder.folder(Tier::Memory).join("free");
+    let old = SystemTime::now() - Duration::from_secs(60);
+    File::open(&free).unwrap().set_modified(old).unwrap();
+    let is_noted = || folder.empty_since.lock().unwrap().is_some();
+    assert!(folder.take_free(1 << 20).unwrap().is_none() && is_noted());
+    assert!(folder.take_free(1 << 20).unwrap().is_none() && is_noted());
+    std::fs::write(free.join("1048576-1"), vec![0; 1 << 20]).unwrap();
+    assert!(folder.take_free(1 << 20).unwrap().is_some() && !is_noted());
+    // It is empty again, but has changed just now.
+    assert!(folder.take_free(1 << 20).unwrap().is_none() && !is_noted());
+}
+
+#[test]
 fn names_of_files_stay_in_their_folder() {
     let folder = scratch_folder();
     for basename in ["", ".", "..", "a/b", "/etc/passwd", "a\0b"] {

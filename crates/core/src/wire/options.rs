@@ -2,6 +2,7 @@
 
 use freestone_base::Resources;
 use serde::{Deserialize, Serialize};
+use std::sync::Arc;
 
 /// How a call is kept apart from others.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Hash, Serialize, Deserialize)]
@@ -53,6 +54,8 @@ pub struct CallOptions {
     /// Whether it fails if it may have begun when the manager's process was killed, as nobody knows
     /// then how far it came; a retry of its own allows it to run again.
     pub once: bool,
+    /// By which clients find their calls to cancel them; of no use to a worker.
+    pub tag: Option<Arc<str>>,
 }
 
 impl Default for CallOptions {
@@ -67,6 +70,7 @@ impl Default for CallOptions {
             category: 0,
             kills: 0,
             once: false,
+            tag: None,
         }
     }
 }

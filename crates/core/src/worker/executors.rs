@@ -47,6 +47,8 @@ pub(super) struct Paused {
     pub sequence: u32,
     /// Since when it could go on, if it could.
     pub resuming_since: Option<Now>,
+    /// Whether the manager knows that it could, and waits for what it takes.
+    pub is_reported: bool,
 }
 
 /// One executor.

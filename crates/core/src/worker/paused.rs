@@ -13,6 +13,9 @@ use freestone_base::{Resources, TaskId};
 /// A stand-in that has had nothing to do for so long is ended.
 const IDLE_NS: Now = 5_000_000_000;
 
+/// What a call waits for, for people, when what it waited for is there.
+pub(super) const TURN: &str = "its turn to go on (other calls run on its worker)";
+
 impl Worker {
     /// The numbers of all executors.
     pub(super) fn indexes(&self) -> std::ops::Range<u32> {
@@ -58,10 +61,15 @@ impl Worker {
             // without what the call takes, as where the other had come first.
             if paused.sequence == sequence && paused.resuming_since.take().is_some() {
                 out.push(Action::Continue(executor));
+                if std::mem::take(&mut paused.is_reported) {
+                    let sent = &there.in_flight[at];
+                    let (task, attempt) = (sent.task, sent.attempt);
+                    out.push(Action::Tell(FromWorker::Paused { task, attempt, what }));
+                }
             }
             return;
         }
-        there.paused = Some(Paused { sequence, resuming_since: None });
+        there.paused = Some(Paused { sequence, resuming_since: None, is_reported: false });
         let behind = there.in_flight.get(at + 1).map(|sent| sent.sequence);
         let (task, attempt) = (there.in_flight[at].task, there.in_flight[at].attempt);
         if let Some(lease) = there.lease.take() {
@@ -93,16 +101,33 @@ impl Worker {
             .filter_map(|(index, one)| Some((one.paused?.resuming_since?, index)))
             .collect();
         resuming.sort_unstable();
-        resuming.into_iter().all(|(_, executor)| self.resume_one(executor, now, out))
+        let left = resuming.into_iter().find(|(_, executor)| !self.resume_one(*executor, now, out));
+        if let Some((_, executor)) = left {
+            self.report_turn(executor, out);
+        }
+        left.is_none()
+    }
+
+    /// Says once that a call has what it waited for, and waits for its turn.
+    fn report_turn(&mut self, executor: u32, out: &mut Vec<Action>) {
+        let Some((task, attempt)) = self.paused_call(executor) else { return };
+        let paused = &mut self.executors[executor as usize].paused;
+        let Some(paused) = paused.as_mut().filter(|paused| !paused.is_reported) else { return };
+        paused.is_reported = true;
+        let what = TURN.to_owned();
+        out.push(Action::Tell(FromWorker::Paused { task, attempt, what }));
+    }
+
+    /// The call that an executor runs and that waits.
+    fn paused_call(&self, executor: u32) -> Option<(TaskId, u32)> {
+        let there = &self.executors[executor as usize];
+        let sequence = there.paused?.sequence;
+        let sent = there.in_flight.iter().find(|sent| sent.sequence == sequence)?;
+        Some((sent.task, sent.attempt))
     }
 
     fn resume_one(&mut self, executor: u32, now: Now, out: &mut Vec<Action>) -> bool {
-        let there = &self.executors[executor as usize];
-        let Some(paused) = there.paused else { return true };
-        let sent = there.in_flight.iter().find(|sent| sent.sequence == paused.sequence);
-        let Some((task, attempt)) = sent.map(|sent| (sent.task, sent.attempt)) else {
-            return true;
-        };
+        let Some((task, attempt)) = self.paused_call(executor) else { return true };
         // One that is out of date takes nothing: its executor is about to be killed.
         let needs = self.current(task, attempt).unwrap_or_default().without_custom();
         if self.busy() >= self.config.slots {

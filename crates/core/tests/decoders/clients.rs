@@ -115,6 +115,7 @@ pub fn asked() -> Vec<Request> {
         Request::Gather { name: name(1), worker, ticket },
         Request::Unpin { name: name(1), worker },
         Request::Cancel(vec![name(1)]),
+        Request::CancelTagged { tag: title.clone(), ticket },
         Request::Fail { name: name(1), worker, failure: samples::failures().remove(0) },
         Request::Abandon(vec![(name(1), 2)]),
         Request::Publish { publication: publication(), replace: true, ticket },
@@ -268,6 +269,7 @@ pub fn outcomes() -> Vec<Outcome> {
         Outcome::Given(Given::Count { items: 9 }),
         Outcome::Given(Given::Closed),
         Outcome::Publications(vec![publication()]),
+        Outcome::Counted(3),
     ]);
     outcomes
 }

@@ -47,6 +47,7 @@ fn assignment() -> Assignment {
             category: 3,
             kills: 9,
             once: true,
+            tag: Some("scan".into()),
             timeout_ns: Some(1_000_000_000),
         }),
         priority: -7,

@@ -2,7 +2,7 @@
 
 use crate::ExecutorError;
 use freestone_core::wire::{Frames, FromExecutor, ToExecutor, frame};
-use std::io::{ErrorKind, Write};
+use std::io::{ErrorKind, Read, Write};
 use std::os::fd::{AsRawFd, RawFd};
 use std::os::unix::net::UnixStream;
 use std::time::{Duration, Instant};
@@ -58,17 +58,29 @@ impl Connection {
     fn read(&mut self) -> std::io::Result<usize> {
         let (socket, frames) = (&mut self.socket, &mut self.frames);
         let start = Instant::now();
-        socket.set_nonblocking(true)?;
-        let mut received = frames.read_from(socket);
+        let mut received = frames.read_from(&mut AtOnce(socket));
         while is(&received, ErrorKind::WouldBlock) && start.elapsed() < self.spin {
             std::thread::yield_now();
-            received = frames.read_from(socket);
+            received = frames.read_from(&mut AtOnce(socket));
         }
-        socket.set_nonblocking(false)?;
         while is(&received, ErrorKind::WouldBlock) || is(&received, ErrorKind::Interrupted) {
             received = frames.read_from(socket);
         }
         received.map(|(nbytes, _)| nbytes)
+    }
+}
+
+/// Reads what is there, and waits for nothing, on a socket that blocks: to switch it back and forth would
+/// take two more system calls for each read.
+struct AtOnce<'a>(&'a UnixStream);
+
+impl Read for AtOnce<'_> {
+    fn read(&mut self, buffer: &mut [u8]) -> std::io::Result<usize> {
+        let (socket, room) = (self.0.as_raw_fd(), buffer.len());
+        // SAFETY: an open socket, and room for so many bytes.
+        let nbytes =
+            unsafe { libc::recv(socket, buffer.as_mut_ptr().cast(), room, libc::MSG_DONTWAIT) };
+        usize::try_from(nbytes).map_err(|_| std::io::Error::last_os_error())
     }
 }
 
@@ -85,5 +97,22 @@ fn identity(descriptor: RawFd) -> Option<(u64, u64)> {
             let found = found.assume_init();
             (found.st_dev, found.st_ino)
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_read_at_once_waits_for_nothing_on_a_socket_that_blocks() {
+        let (ours, mut theirs) = UnixStream::pair().unwrap();
+        let mut buffer = [0; 8];
+        let empty = AtOnce(&ours).read(&mut buffer);
+        assert!(empty.is_err_and(|error| error.kind() == ErrorKind::WouldBlock));
+        theirs.write_all(b"call").unwrap();
+        assert_eq!((AtOnce(&ours).read(&mut buffer).unwrap(), &buffer[..4]), (4, &b"call"[..]));
+        drop(theirs);
+        assert_eq!(AtOnce(&ours).read(&mut buffer).unwrap(), 0, "the end");
     }
 }

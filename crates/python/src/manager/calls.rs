@@ -3,13 +3,13 @@
 use super::{Manager, lock};
 use crate::encoding::{self, Arguments};
 use crate::executor;
-use crate::future::Call;
+use crate::future::{FutureBase, Origin, Reference};
 use crate::options::Options;
 use crate::pickling;
 use freestone_base::{FunctionId, Name};
 use freestone_core::manager::{Request, Submission};
 use freestone_core::net::Cell;
-use freestone_core::wire::{BlockDesc, Keep, MAX_FRAME};
+use freestone_core::wire::{BlockDesc, Keep, MAX_FRAME, Payload};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList, PyTuple};
@@ -68,9 +68,9 @@ impl Manager {
         function: (FunctionId, Name),
         arguments: Arguments,
         options: &Options,
-    ) -> (Submission, SmallVec<[Arc<Cell>; 1]>) {
+    ) -> (Submission, SmallVec<[Cell; 1]>) {
         let outputs = self.output_names(function.1, &arguments, options);
-        let cells: SmallVec<[Arc<Cell>; 1]> = outputs.iter().map(|_| Arc::default()).collect();
+        let cells: SmallVec<[Cell; 1]> = outputs.iter().map(|_| Cell::default()).collect();
         let submission = Submission {
             tickets: cells.iter().map(|cell| self.link.client.ticket(cell)).collect(),
             outputs,
@@ -154,6 +154,8 @@ impl Manager {
         let mut batch = Vec::with_capacity(FIRST_BATCH);
         let mut full = FIRST_BATCH;
         let mut first_error = None;
+        let none = Submission::new(function, Payload::default());
+        let mut origin = self.origin(&none, Arc::clone(&label));
         for item in arguments.try_iter()? {
             let encoded = item.and_then(|item| {
                 let arguments = item.cast_into::<PyTuple>()?;
@@ -173,8 +175,13 @@ impl Manager {
             };
             let (submission, cells) = self.submission((function, name), encoded, options);
             let cell = cells.into_iter().next().expect("a mapped call has one output");
-            let (output, made_by) = (submission.outputs[0], Some(call_of(&submission)));
-            futures.append(self.future(py, output, Arc::clone(&label), cell, made_by)?)?;
+            if submission.inputs != origin.inputs {
+                origin = self.origin(&submission, Arc::clone(&label));
+            }
+            let (name, origin) = (submission.outputs[0], Arc::clone(&origin));
+            let arguments = Some(submission.arguments.clone());
+            let reference = Reference { name, cell, origin, arguments };
+            futures.append(FutureBase::create(self.future.bind(py), reference)?)?;
             batch.push(submission);
             if batch.len() >= full {
                 full = (2 * full).min(LARGEST_BATCH);
@@ -184,6 +191,31 @@ impl Manager {
         }
         self.link.client.request(Request::Submit(batch));
         first_error.map_or(Ok(futures), Err)
+    }
+
+    /// The future of a block that no call of this program makes.
+    pub(super) fn future<'py>(
+        &self,
+        py: Python<'py>,
+        name: Name,
+        label: Arc<str>,
+        cell: Cell,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        let link = Arc::clone(&self.link);
+        let (function, inputs) = (None, SmallVec::new());
+        let origin = Arc::new(Origin { label, link, function, inputs });
+        let reference = Reference { name, cell, origin, arguments: None };
+        FutureBase::create(self.future.bind(py), reference)
+    }
+
+    /// What futures remember of the call that makes them, besides its arguments.
+    pub(super) fn origin(&self, submission: &Submission, label: Arc<str>) -> Arc<Origin> {
+        Arc::new(Origin {
+            label,
+            link: Arc::clone(&self.link),
+            function: Some(submission.function),
+            inputs: submission.inputs.clone(),
+        })
     }
 
     /// A file in the home's cache, or of the user's, becomes a block.
@@ -206,7 +238,7 @@ impl Manager {
             keep,
             ticket,
         });
-        self.future(py, name, label, cell, None)
+        self.future(py, name, label, cell)
     }
 }
 
@@ -225,13 +257,4 @@ pub(super) fn require_sendable(
     }
     let maker = py.import("freestone.errors.failures")?.getattr("too_large")?;
     Err(PyErr::from_value(maker.call1((part, label, nbytes, MAX_FRAME))?))
-}
-
-/// What a future remembers of the call that makes it.
-pub(super) fn call_of(submission: &Submission) -> Call {
-    Call {
-        function: submission.function,
-        arguments: submission.arguments.clone(),
-        inputs: submission.inputs.clone(),
-    }
 }

@@ -40,12 +40,12 @@ impl Inner {
 pub struct LockHold {
     inner: Arc<Inner>,
     spin: Duration,
-    entered: Arc<Cell>,
+    entered: Cell,
 }
 
 impl LockHold {
     /// What is resolved when it is in, or never will be.
-    pub(crate) fn awaited(&self) -> Arc<Cell> {
+    pub(crate) fn awaited(&self) -> Cell {
         let hold = self.inner.number;
         self.inner.client.ask(|ticket| LockRequest::Await { hold, ticket }.into())
     }

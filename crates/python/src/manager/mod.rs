@@ -12,12 +12,12 @@ pub use shared::SharedItem;
 
 use crate::durations::{microseconds, seconds};
 use crate::encoding::{self, Encoded};
-use crate::future::{Call, FutureBase, Reference, names_of};
+use crate::future::{FutureBase, Reference, names_of};
 use crate::link::Link;
 use crate::options::{Options, keep_of};
 use crate::waiting::wait;
 use crate::{access, blocks, columns, decoding, executor, figures, pickling};
-use calls::{call_of, require_sendable};
+use calls::require_sendable;
 use freestone_base::{FunctionId, Name, WorkerId};
 use freestone_core::manager::{Config, Outcome, Publication, Query, Record, Reduction, Request};
 use freestone_core::net::manager::{Listen, ManagerOptions, ManagerThread};
@@ -93,18 +93,6 @@ impl Manager {
         }
     }
 
-    fn future<'py>(
-        &self,
-        py: Python<'py>,
-        name: Name,
-        label: Arc<str>,
-        cell: Arc<Cell>,
-        made_by: Option<Call>,
-    ) -> PyResult<Bound<'py, PyAny>> {
-        let link = Arc::clone(&self.link);
-        FutureBase::create(self.future.bind(py), Reference { name, label, cell, made_by, link })
-    }
-
     fn ask(
         &self,
         py: Python<'_>,
@@ -116,8 +104,8 @@ impl Manager {
     }
 }
 
-fn ready(output: Output) -> Arc<Cell> {
-    Arc::new(Cell::resolved(Outcome::Ready(output)))
+fn ready(output: Output) -> Cell {
+    Cell::resolved(Outcome::Ready(output))
 }
 
 #[pymethods]
@@ -234,7 +222,7 @@ impl Manager {
         replace: bool,
     ) -> PyResult<bool> {
         let reference = future.reference()?;
-        let (name, label) = (reference.name, reference.label.to_string());
+        let (name, label) = (reference.name, reference.origin.label.to_string());
         let publication = Publication { title, name, label };
         self.accepted(py, |ticket| Request::Publish { publication, replace, ticket })
     }
@@ -295,10 +283,11 @@ impl Manager {
         })?;
         let (submission, cells) = self.submission((function, name), encoded, options);
         let names = submission.outputs.clone();
-        let call = call_of(&submission);
+        let (origin, arguments) = (self.origin(&submission, label), submission.arguments.clone());
         self.link.client.request(Request::Submit(vec![submission]));
         let mut futures = names.into_iter().zip(cells).map(|(name, cell)| {
-            self.future(py, name, Arc::clone(&label), cell, Some(call.clone()))
+            let (origin, arguments) = (Arc::clone(&origin), Some(arguments.clone()));
+            FutureBase::create(self.future.bind(py), Reference { name, cell, origin, arguments })
         });
         if options.outputs == 1 {
             return futures.next().expect("a call has an output");
@@ -333,7 +322,7 @@ impl Manager {
                 let name = name.map_or_else(|| Name::of_inline(&bytes), Name);
                 let bytes = Payload::from(bytes);
                 self.link.client.request(Request::PutInline { name, bytes: bytes.clone() });
-                self.future(py, name, label, ready(Output::Inline(bytes)), None)
+                self.future(py, name, label, ready(Output::Inline(bytes)))
             }
             Encoded::Block(block) => {
                 let home = self.link.home()?;
@@ -397,28 +386,28 @@ impl Manager {
                 ticket,
             })
         });
-        self.future(py, output, label, cell, None)
+        self.future(py, output, label, cell)
     }
 
     /// The call that makes a block: its function's definition, its arguments and keywords.
     fn call_of<'py>(&self, py: Python<'py>, future: &FutureBase) -> PyResult<DecodedCall<'py>> {
-        let call = future
-            .reference()?
-            .made_by
-            .as_ref()
-            .ok_or_else(|| PyValueError::new_err("this block was not made by a call"))?;
-        let values = call
+        let reference = future.reference()?;
+        let (Some(number), Some(arguments)) = (reference.origin.function, &reference.arguments)
+        else {
+            return Err(PyValueError::new_err("this block was not made by a call"));
+        };
+        let values = reference
+            .origin
             .inputs
             .iter()
             .map(|name| self.link.gather(py, *name, None))
             .collect::<PyResult<Vec<_>>>()?;
         let definition = lock(&self.functions)
             .iter()
-            .find(|function| function.id == call.function)
+            .find(|function| function.id == number)
             .map(|function| function.definition.clone())
             .ok_or_else(|| PyValueError::new_err("the function is unknown"))?;
-        let (arguments, keywords) =
-            decoding::decode_arguments(py, call.arguments.as_slice(), values)?;
+        let (arguments, keywords) = decoding::decode_arguments(py, arguments.as_slice(), values)?;
         Ok((PyBytes::new(py, definition.as_slice()), arguments, keywords))
     }
 

@@ -121,7 +121,7 @@ impl Manager {
     ) -> PyResult<Bound<'py, PyAny>> {
         let name = Name(name);
         let cell = self.link.client.ask(|ticket| Request::Watch { name, ticket });
-        self.future(py, name, label.into(), cell, None)
+        self.future(py, name, label.into(), cell)
     }
 
     pub(super) fn accepted(

@@ -1,7 +1,7 @@
 //! Queues and variables, as tasks and programs use them.
 
 use super::hold::next_hold;
-use super::{Manager, lock};
+use super::{Manager, lock, unexpected};
 use crate::executor::outbox;
 use crate::future::FutureBase;
 use crate::waiting::wait;
@@ -25,7 +25,7 @@ struct Inner {
 
 impl Inner {
     /// Ends the entry, once; the answer, if there is to be one.
-    fn end(&self, is_done: bool) -> Option<Arc<Cell>> {
+    fn end(&self, is_done: bool) -> Option<Cell> {
         if self.has_ended.swap(true, Ordering::AcqRel) {
             return None;
         }
@@ -52,7 +52,7 @@ impl Inner {
 }
 
 /// The answer to the last item that the call was done with.
-static LAST: Mutex<Option<Arc<Cell>>> = Mutex::new(None);
+static LAST: Mutex<Option<Cell>> = Mutex::new(None);
 
 /// Returns once the manager knows what the call was done with, or the connection is lost: if this
 /// process ended before, that would go back.
@@ -67,7 +67,7 @@ fn wait_for_last(spin: Duration) {
 pub struct SharedItem {
     inner: Arc<Inner>,
     spin: Duration,
-    answer: Arc<Cell>,
+    answer: Cell,
 }
 
 impl SharedItem {
@@ -84,8 +84,8 @@ impl SharedItem {
     }
 
     /// What is resolved by the answer.
-    pub(crate) fn awaited(&self) -> Arc<Cell> {
-        Arc::clone(&self.answer)
+    pub(crate) fn awaited(&self) -> Cell {
+        self.answer.clone()
     }
 }
 
@@ -212,7 +212,7 @@ impl Drop for SharedItem {
 
 fn item_of(future: &FutureBase) -> PyResult<Item> {
     let reference = future.reference()?;
-    Ok(Item { name: reference.name, label: reference.label.to_string() })
+    Ok(Item { name: reference.name, label: reference.origin.label.to_string() })
 }
 
 fn state_of(outcome: &Outcome) -> (&'static str, u64) {
@@ -281,6 +281,15 @@ pub fn delete_queue(py: Python<'_>, manager: &Manager, title: String) -> PyResul
 #[pyfunction]
 pub fn restart_executors(manager: &Manager) {
     manager.link.client.request(Request::Restart { abandoned: None });
+}
+
+/// Cancels the calls that programs of other processes have submitted with a tag; how many.
+#[pyfunction]
+pub fn cancel_tagged(py: Python<'_>, manager: &Manager, tag: String) -> PyResult<u64> {
+    match manager.ask(py, |ticket| Request::CancelTagged { tag, ticket })? {
+        Outcome::Counted(count) => Ok(count),
+        other => Err(unexpected(&other)),
+    }
 }
 
 /// Counts the items of a queue.

@@ -11,6 +11,8 @@ pub struct Run {
     pub ended_ns: u64,
     pub joined_cpu_s: f64,
     pub cpu_s: f64,
+    pub joined_writes: u64,
+    pub writes: u64,
     pub failed: usize,
     pub cores: u64,
 }
@@ -90,6 +92,7 @@ impl Run {
             ("rate_until_dry", started / seconds(dry_ns - self.began_ns)),
             ("manager_cpu_s", self.cpu_s),
             ("manager_cpu_us_per_task", self.cpu_s * 1e6 / tasks),
+            ("manager_writes_per_1000_tasks", self.writes as f64 * 1e3 / tasks),
             ("manager_cpu_share", self.cpu_s / all_s),
             ("workers_lost", log.left.iter().filter(|at| **at < self.ended_ns).count() as f64),
             ("broken", log.broken.len() as f64),

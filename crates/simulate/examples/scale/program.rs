@@ -10,6 +10,7 @@ use freestone_core::wire::{Address, CallOptions, Payload};
 use freestone_simulate::{Graph, arguments_of, definitions, submission_of};
 use std::fs;
 use std::io::{Read, Write};
+use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 use std::sync::Arc;
 use std::time::Duration;
@@ -40,7 +41,12 @@ pub fn run(settings: &Settings) {
     let mut workers = start_workers(settings, &address, identity);
     let client = manager.client.clone();
     wait_until_all_are_there(&client, settings.workers);
-    let run = Run { joined_cpu_s: manager_cpu_s(), began_ns: monotonic_ns(), ..Run::default() };
+    let run = Run {
+        joined_cpu_s: manager_cpu_s(),
+        joined_writes: manager_writes(),
+        began_ns: monotonic_ns(),
+        ..Run::default()
+    };
     let cores = u64::from(settings.workers) * u64::from(settings.cores);
     let ideal_s = graph.ideal_ns(cores) as f64 / 1e9;
     writeln!(workers.stdin.as_mut().unwrap(), "{ideal_s}").unwrap();
@@ -50,6 +56,7 @@ pub fn run(settings: &Settings) {
         submitted_ns,
         ended_ns: monotonic_ns(),
         cpu_s: manager_cpu_s() - run.joined_cpu_s,
+        writes: manager_writes() - run.joined_writes,
         failed,
         cores,
         ..run
@@ -105,7 +112,7 @@ fn wait_until_all_are_there(client: &Client, workers: u32) {
 }
 
 /// Submits all; the cells of what no other task needs, and when all was submitted.
-fn submit(client: &Client, graph: &Graph) -> (Vec<Arc<Cell>>, u64) {
+fn submit(client: &Client, graph: &Graph) -> (Vec<Cell>, u64) {
     for request in definitions() {
         client.request(request);
     }
@@ -114,7 +121,7 @@ fn submit(client: &Client, graph: &Graph) -> (Vec<Arc<Cell>>, u64) {
     let mut waited_for = Vec::new();
     for begin in (0..graph.len()).step_by(BATCH) {
         let tasks = begin..(begin + BATCH).min(graph.len());
-        let cells: Vec<Arc<Cell>> = tasks.clone().map(|_| Arc::default()).collect();
+        let cells: Vec<Cell> = tasks.clone().map(|_| Cell::default()).collect();
         let tickets = client.tickets(&cells);
         let batch: Vec<Submission> = tasks
             .clone()
@@ -126,7 +133,7 @@ fn submit(client: &Client, graph: &Graph) -> (Vec<Arc<Cell>>, u64) {
             .collect();
         client.request(Request::Submit(batch));
         let ends = tasks.zip(&cells).filter(|(task, _)| sinks[*task]);
-        waited_for.extend(ends.map(|(_, cell)| Arc::clone(cell)));
+        waited_for.extend(ends.map(|(_, cell)| cell.clone()));
     }
     let submitted_ns = monotonic_ns();
     let inner = (0..graph.len()).filter(|task| !sinks[*task]);
@@ -145,17 +152,26 @@ fn ends_well(cell: &Cell) -> bool {
 
 /// Processor time of the manager's thread so far.
 fn manager_cpu_s() -> f64 {
-    let threads = fs::read_dir("/proc/self/task").unwrap().filter_map(Result::ok);
-    let stats = threads.filter_map(|thread| fs::read_to_string(thread.path().join("stat")).ok());
     // SAFETY: a question without arguments.
     let ticks_per_s = unsafe { libc::sysconf(libc::_SC_CLK_TCK) } as f64;
-    stats
-        .filter(|stat| stat.contains("(freestone-manag"))
-        .map(|stat| {
-            // After the name: state, ten numbers, then the ticks of the user and the system.
-            let fields: Vec<&str> = stat.rsplit(')').next().unwrap().split_whitespace().collect();
-            let ticks = |index: usize| fields[index].parse::<f64>().unwrap();
-            (ticks(11) + ticks(12)) / ticks_per_s
-        })
-        .sum()
+    let stat = fs::read_to_string(manager_thread().join("stat")).unwrap();
+    // After the name: state, ten numbers, then the ticks of the user and the system.
+    let fields: Vec<&str> = stat.rsplit(')').next().unwrap().split_whitespace().collect();
+    let ticks = |index: usize| fields[index].parse::<f64>().unwrap();
+    (ticks(11) + ticks(12)) / ticks_per_s
+}
+
+/// How often the manager's thread has written to a socket so far.
+fn manager_writes() -> u64 {
+    let counts = fs::read_to_string(manager_thread().join("io")).unwrap();
+    let writes = counts.lines().find_map(|line| line.strip_prefix("syscw: "));
+    writes.expect("Linux counts them").parse().unwrap()
+}
+
+fn manager_thread() -> PathBuf {
+    let threads = fs::read_dir("/proc/self/task").unwrap().filter_map(Result::ok);
+    let is_managers = |path: &PathBuf| {
+        fs::read_to_string(path.join("comm")).is_ok_and(|name| name.starts_with("freestone-manag"))
+    };
+    threads.map(|thread| thread.path()).find(is_managers).expect("the manager runs")
 }

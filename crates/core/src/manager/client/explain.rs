@@ -93,11 +93,11 @@ impl Manager {
         match task.stage {
             Stage::Ready => {
                 let queue = &self.schedule.classes.get(task.class).queue;
-                queue.before(task.tenant, task.priority, task.depth)
+                queue.before(task.tenant, task.priority, task.urgency)
             }
             Stage::Queued(worker) => {
                 let Some(worker) = self.members.workers.get(worker) else { return 0 };
-                let queued = worker.queue.before(task.tenant, task.priority, task.depth);
+                let queued = worker.queue.before(task.tenant, task.priority, task.urgency);
                 queued + u64::from(worker.held())
             }
             Stage::Assigned { worker, running: false } => {

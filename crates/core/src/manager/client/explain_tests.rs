@@ -1,3 +1,4 @@
+use crate::manager::table::{Slot, TaskSlot};
 use crate::manager::tests::{Play, call, inline, name, play};
 use crate::manager::{Arguments, Attempt, Explanation, Outcome, Pause, Request, Submission};
 use crate::wire::{FromWorker, Report, Spent, TaskFailure};
@@ -63,7 +64,7 @@ fn of_many_attempts_the_last_are_explained_and_all_counted() {
 
 /// Fails the seventh attempt at the only task.
 fn fail_last(play: &mut Play) {
-    let task = play.manager.graph.tasks.id(crate::manager::table::TaskSlot(0));
+    let task = play.manager.graph.tasks.id(TaskSlot::of(0));
     let result = Err(TIMED_OUT);
     let report = Report { task, attempt: 7, spent: Spent::default(), result };
     play.says(0, FromWorker::Done(vec![report]));
@@ -110,6 +111,8 @@ fn a_call_that_runs_waits_or_has_no_inputs_yet_says_so() {
     let pause = Pause { what: "a lock".into(), since_ns: play.now };
     assert_eq!(last(&mut play).ended, "waiting for others");
     assert_eq!(explain(&mut play, 1).pause, Some(pause));
+    play.says(there, FromWorker::Paused { task, attempt, what: "its turn".into() });
+    assert_eq!(explain(&mut play, 1).pause.unwrap().what, "its turn");
     play.says(there, FromWorker::Resumed { task, attempt });
     assert_eq!(last(&mut play).ended, "running");
     assert_eq!(explain(&mut play, 1).pause, None);

@@ -12,7 +12,7 @@ mod statistics;
 mod task_graph;
 
 use super::clock::Now;
-use super::table::{BlockSlot, ReductionSlot, Table};
+use super::table::{BlockSlot, ReductionSlot, Slot, Table};
 use crate::wire::Keep;
 use freestone_base::WorkerId;
 use serde::{Deserialize, Serialize};
@@ -69,7 +69,7 @@ impl Bindings {
 
     /// The blocks that are bound to a worker, by slot.
     fn of(&self, id: WorkerId) -> Vec<BlockSlot> {
-        let bound = (id, BlockSlot(0))..=(id, BlockSlot(u32::MAX));
+        let bound = (id, BlockSlot::of(0))..=(id, BlockSlot::of(u32::MAX));
         self.0.range(bound).map(|(_, slot)| *slot).collect()
     }
 }
@@ -81,13 +81,13 @@ mod tests {
     #[test]
     fn blocks_are_bound_to_each_worker_once() {
         let mut bindings = Bindings::default();
-        for (id, slot) in [(1, 5), (2, 5), (1, 3), (1, 5), (1, u32::MAX)] {
-            bindings.bind(WorkerId(id), BlockSlot(slot));
+        for (id, slot) in [(1, 5), (2, 5), (1, 3), (1, 5), (1, 7)] {
+            bindings.bind(WorkerId(id), BlockSlot::of(slot));
         }
-        assert_eq!(bindings.of(WorkerId(1)), [3, 5, u32::MAX].map(BlockSlot));
-        bindings.unbind(WorkerId(1), BlockSlot(5));
-        assert_eq!(bindings.of(WorkerId(1)), [3, u32::MAX].map(BlockSlot));
-        assert_eq!(bindings.of(WorkerId(2)), [BlockSlot(5)]);
+        assert_eq!(bindings.of(WorkerId(1)), [3, 5, 7].map(BlockSlot::of));
+        bindings.unbind(WorkerId(1), BlockSlot::of(5));
+        assert_eq!(bindings.of(WorkerId(1)), [3, 7].map(BlockSlot::of));
+        assert_eq!(bindings.of(WorkerId(2)), [BlockSlot::of(5)]);
         assert_eq!(bindings.of(WorkerId(3)), []);
     }
 }

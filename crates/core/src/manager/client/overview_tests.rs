@@ -96,6 +96,27 @@ fn the_most_that_outputs_took_is_remembered() {
 }
 
 #[test]
+fn a_trace_has_the_most_that_outputs_took() {
+    let mut play = started();
+    play.request(Request::Observe(true));
+    let mut peaks = Vec::new();
+    for block in 1..4 {
+        play.request(Request::Submit(vec![call(block, &[])]));
+        let assignment = play.runs(0).remove(0);
+        play.done(0, &assignment, stored(block, 100));
+        for action in &play.out {
+            if let Action::Trace(Record::Peak { label, nbytes, .. }) = action {
+                peaks.push((label.clone(), *nbytes));
+            }
+        }
+        if block == 2 {
+            play.request(Request::Release(vec![name(1)]));
+        }
+    }
+    assert_eq!(peaks, [("mass".into(), 100), ("mass".into(), 200)]);
+}
+
+#[test]
 fn only_the_tasks_that_were_asked_for_are_listed() {
     let mut play = started();
     play.request(Request::Submit((1..9).map(|block| call(block, &[])).collect()));

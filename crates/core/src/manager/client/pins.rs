@@ -63,7 +63,7 @@ impl Manager {
         };
         block.extra().client_pins[index].stage = stage;
         if stage == ClientPinStage::Pinning {
-            block.used_ns = self.now;
+            block.touch(self.now);
             self.members.send(at, ToWorker::Pin(name));
         } else if stage == ClientPinStage::Fetching && pin.stage == ClientPinStage::Waiting {
             if self.members.workers.is_present(at) {

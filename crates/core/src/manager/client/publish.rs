@@ -2,7 +2,7 @@
 
 use crate::manager::Manager;
 use crate::manager::api::{Outcome, Publication};
-use crate::manager::table::BlockSlot;
+use crate::manager::table::{BlockSlot, Slot};
 use crate::wire::Keep;
 use freestone_base::{Name, Ticket};
 use std::collections::BTreeMap;
@@ -63,14 +63,14 @@ impl Manager {
             let Some(slot) = found else { continue };
             self.raise_keep(slot, Keep::Session);
             self.graph.blocks[slot].references += 1;
-            self.promise(slot, Ticket(Ticket::DETACHED | u64::from(slot.0)));
+            self.promise(slot, Ticket(Ticket::DETACHED | slot.index() as u64));
         }
     }
 
     /// A detached block is there, or has failed.
     pub(in crate::manager) fn end_detached(&mut self, ticket: Ticket) {
         // The reference has kept the slot from being used again.
-        let slot = BlockSlot(ticket.0 as u32);
+        let slot = BlockSlot::of(ticket.0 as u32);
         if let Some(name) = self.graph.blocks.get(slot).map(|block| block.name) {
             self.on_release(&[name]);
         }

@@ -8,8 +8,8 @@
 
 use crate::manager::Manager;
 use crate::manager::api::{Failure, Reduction, Submission, Why};
-use crate::manager::graph::Data;
-use crate::manager::table::{BlockSlot, ReductionSlot};
+use crate::manager::graph::{Data, Slots};
+use crate::manager::table::{BlockSlot, Occupant, ReductionSlot};
 use crate::wire::{CallOptions, Keep};
 use freestone_base::{Name, NameHasher, WorkerId};
 use serde::{Deserialize, Serialize};
@@ -41,6 +41,8 @@ pub(in crate::manager) struct Row {
     /// How many items are to come.
     pending: usize,
 }
+
+impl Occupant for Row {}
 
 impl Row {
     fn new(request: Reduction, output: BlockSlot, inputs: &[BlockSlot]) -> Self {
@@ -201,6 +203,11 @@ fn fitting(arity: usize, memory: u64, nbytes: u64) -> usize {
     arity.min(usize::try_from(most).unwrap_or(usize::MAX))
 }
 
+/// The one output of a call.
+fn one(output: BlockSlot) -> Slots {
+    std::iter::once(output).collect()
+}
+
 /// How calls that do not make the output are run.
 fn partial_options(request: &Reduction) -> Arc<CallOptions> {
     Arc::new(CallOptions { keep: Keep::Task, ..(*request.options).clone() })
@@ -300,7 +307,7 @@ impl Manager {
             row = runs.collect();
         }
         let call = call_of(request, &request.options, row.len());
-        self.remember_call(&call, row, SmallVec::from_slice(&[output]), worker);
+        self.remember_call(&call, row, one(output), worker);
     }
 
     fn remember_partial(
@@ -317,7 +324,7 @@ impl Manager {
         }
         if block.producer.is_none() && !block.is_available() {
             let call = call_of(request, options, run.len());
-            self.remember_call(&call, run.into(), SmallVec::from_slice(&[output]), worker);
+            self.remember_call(&call, run.iter().copied().collect(), one(output), worker);
         }
         output
     }
@@ -389,7 +396,7 @@ impl Manager {
     /// Makes the call that takes these items.
     fn combine(&mut self, slot: ReductionSlot, run: &[u32], last: bool) {
         let row = &mut self.clients.reductions[slot];
-        let mut inputs: SmallVec<[BlockSlot; 4]> = SmallVec::new();
+        let mut inputs = Slots::new();
         for position in run {
             row.set_holder(*position, None);
             row.pending -= 1;
@@ -444,7 +451,7 @@ impl Manager {
         let depth = inputs.iter().map(|slot| self.graph.blocks[*slot].depth + 1).max().unwrap_or(0);
         let block = &mut self.graph.blocks[output];
         block.depth = block.depth.max(depth);
-        self.insert_task(call, inputs.into(), SmallVec::from_slice(&[output]), depth);
+        self.insert_task(call, inputs.iter().copied().collect(), one(output), depth);
     }
 
     fn leave_reduction(&mut self, slot: BlockSlot, place: (ReductionSlot, u32)) {

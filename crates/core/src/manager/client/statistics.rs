@@ -80,7 +80,8 @@ impl Manager {
     fn close_block(&mut self, slot: BlockSlot) {
         let Some(block) = self.graph.blocks.get_mut(slot) else { return };
         let name = block.name;
-        let mut tickets = std::mem::take(&mut block.tickets).into_vec();
+        let mut tickets = block.tickets.to_vec();
+        block.tickets.clear();
         if let Some(extra) = &mut block.extra {
             tickets.extend(extra.adopting.drain(..).filter_map(|adoption| adoption.ticket));
             extra.reducing = None;

@@ -2,11 +2,13 @@
 
 use crate::manager::api::Failure;
 use crate::manager::clock::Now;
-use crate::manager::table::{BlockSlot, ReductionSlot, Table, TaskSlot};
+use crate::manager::few::Few;
+use crate::manager::table::{BlockSlot, Occupant, ReductionSlot, Table, TaskSlot};
 use crate::wire::{BlockDesc, Form, Input, Keep, Output, Payload};
-use freestone_base::hash::ByName;
+use freestone_base::hash::{ByName, hash_of};
 use freestone_base::{FunctionId, Name, TaskId, Ticket, WorkerId};
-use serde::{Deserialize, Serialize};
+use hashbrown::HashTable;
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use smallvec::SmallVec;
 use std::sync::Arc;
 
@@ -33,6 +35,8 @@ pub(in crate::manager) struct Stored {
     /// Who took it over from a client, as long as it has it.
     pub home: Option<WorkerId>,
     pub replicas: SmallVec<[WorkerId; 4]>,
+    /// When it came to be somewhere, or was last used.
+    pub used_ns: Now,
 }
 
 /// A transfer that is wanted or under way.
@@ -52,10 +56,8 @@ pub(in crate::manager) struct Want {
 pub(in crate::manager) enum WantStage {
     /// The block is nowhere.
     Lacking,
-    /// In the target's inbox.
-    Inbox,
-    /// In a source's outbox.
-    Outbox(WorkerId),
+    /// In the target's inbox and a source's outbox.
+    Queued(WorkerId),
     /// Being sent.
     Active(WorkerId),
 }
@@ -153,12 +155,10 @@ pub(in crate::manager) struct Block {
     pub keep: Keep,
     /// How often it was dropped although something waits for it, since it was last asked for.
     pub displaced: u8,
-    /// When it came to be somewhere, or was last used.
-    pub used_ns: Now,
     /// Unfinished tasks, once per position; those that ended since are skipped.
-    pub consumers: SmallVec<[TaskId; 2]>,
+    pub consumers: Few<TaskId, 1>,
     /// To be resolved.
-    pub tickets: SmallVec<[Ticket; 2]>,
+    pub tickets: Few<Ticket, 1>,
     pub extra: Option<Box<Extra>>,
 }
 
@@ -174,9 +174,8 @@ impl Block {
             depth: 0,
             keep: Keep::Task,
             displaced: 0,
-            used_ns: 0,
-            consumers: SmallVec::new(),
-            tickets: SmallVec::new(),
+            consumers: Few::new(),
+            tickets: Few::new(),
             extra: None,
         }
     }
@@ -243,6 +242,18 @@ impl Block {
         }
     }
 
+    /// When it came to be somewhere, or was last used.
+    pub fn used_ns(&self) -> Now {
+        self.stored().map_or(0, |stored| stored.used_ns)
+    }
+
+    /// It is used now.
+    pub fn touch(&mut self, now: Now) {
+        if let Data::Stored(stored) = &mut self.data {
+            stored.used_ns = now;
+        }
+    }
+
     pub fn replicas(&self) -> &[WorkerId] {
         self.stored().map_or(&[], |stored| &stored.replicas)
     }
@@ -306,20 +317,44 @@ impl Stored {
             form: (desc.form != Form::Value).then(|| Box::new(desc.form)),
             home: None,
             replicas: SmallVec::new(),
+            used_ns: 0,
         }
     }
 }
 
+impl Occupant for Block {}
+
 /// The blocks, by slot and by name.
-#[derive(Serialize, Deserialize)]
 pub(in crate::manager) struct Blocks {
     table: Table<BlockSlot, Block>,
-    names: ByName<BlockSlot>,
+    /// By the names that stand in the blocks.
+    names: HashTable<BlockSlot>,
+    /// By other names, which go first.
+    aliases: ByName<BlockSlot>,
+}
+
+impl Serialize for Blocks {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        self.table.serialize(serializer)
+    }
+}
+
+impl<'de> Deserialize<'de> for Blocks {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let mut blocks = Self { table: Table::deserialize(deserializer)?, ..Self::new() };
+        for slot in blocks.table.slots() {
+            let block = &blocks.table[slot];
+            let aliases = block.extra.iter().flat_map(|extra| &extra.aliases);
+            blocks.aliases.extend(aliases.map(|name| (*name, slot)));
+            blocks.index(slot);
+        }
+        Ok(blocks)
+    }
 }
 
 impl Blocks {
     pub fn new() -> Self {
-        Self { table: Table::new(), names: ByName::default() }
+        Self { table: Table::new(), names: HashTable::new(), aliases: ByName::default() }
     }
 
     pub fn len(&self) -> usize {
@@ -335,7 +370,11 @@ impl Blocks {
     }
 
     pub fn find(&self, name: &Name) -> Option<BlockSlot> {
-        self.names.get(name).copied()
+        if let Some(slot) = self.aliases.get(name) {
+            return Some(*slot);
+        }
+        let is_it = |slot: &BlockSlot| self.table[*slot].name == *name;
+        self.names.find(hash_of(name), is_it).copied()
     }
 
     pub fn get(&self, slot: BlockSlot) -> Option<&Block> {
@@ -347,13 +386,23 @@ impl Blocks {
     }
 
     pub fn find_or_insert(&mut self, name: Name) -> BlockSlot {
-        let table = &mut self.table;
-        *self.names.entry(name).or_insert_with(|| table.insert(Block::new(name)))
+        self.find(&name).unwrap_or_else(|| {
+            let slot = self.table.insert(Block::new(name));
+            self.index(slot);
+            slot
+        })
+    }
+
+    /// A block is found by its name from now on.
+    fn index(&mut self, slot: BlockSlot) {
+        let table = &self.table;
+        let hash = |slot: &BlockSlot| hash_of(&table[*slot].name);
+        self.names.insert_unique(hash(&slot), slot, hash);
     }
 
     /// Gives a block another name besides.
     pub fn alias(&mut self, name: Name, slot: BlockSlot) {
-        if let Some(former) = self.names.insert(name, slot) {
+        if let Some(former) = self.aliases.insert(name, slot) {
             debug_assert!(former != slot);
         }
         self.table[slot].extra().aliases.push(name);
@@ -361,18 +410,17 @@ impl Blocks {
 
     pub fn remove(&mut self, slot: BlockSlot) {
         if let Some(block) = self.table.remove(slot) {
-            let mut forget = |name: &Name| {
-                if self.names.get(name) == Some(&slot) {
-                    self.names.remove(name);
-                }
-            };
             for alias in block.extra.iter().flat_map(|extra| &extra.aliases) {
-                forget(alias);
+                if self.aliases.get(alias) == Some(&slot) {
+                    self.aliases.remove(alias);
+                }
             }
-            forget(&block.name);
+            if let Ok(entry) = self.names.find_entry(hash_of(&block.name), |one| *one == slot) {
+                entry.remove();
+            }
         }
         if self.names.is_empty() && self.names.capacity() > 1024 {
-            self.names = ByName::default();
+            self.names = HashTable::new();
         }
     }
 }

@@ -3,13 +3,12 @@
 use super::Graph;
 use super::blocks::Data;
 use super::reports::ended;
-use super::tasks::Stage;
+use super::tasks::{Slots, Stage};
 use crate::manager::Manager;
 use crate::manager::api::{Attempt, Failure, Outcome, Why};
 use crate::manager::table::{BlockSlot, TaskSlot};
 use crate::wire::{Spent, TaskFailure};
 use freestone_base::{Name, Resources, WorkerId};
-use smallvec::SmallVec;
 use std::sync::Arc;
 
 /// How many attempts a task that lives is explained with.
@@ -288,17 +287,17 @@ impl Manager {
     }
 
     /// Takes a task that has failed out of the graph, and gives its outputs back.
-    fn remove_failed(&mut self, task: TaskSlot) -> SmallVec<[BlockSlot; 4]> {
+    fn remove_failed(&mut self, task: TaskSlot) -> Slots {
         self.counts.failed += 1;
         self.graph.functions.ended(self.graph.tasks[task].function, false);
         self.remove_unfinished(task)
     }
 
-    fn remove_unfinished(&mut self, task: TaskSlot) -> SmallVec<[BlockSlot; 4]> {
+    fn remove_unfinished(&mut self, task: TaskSlot) -> Slots {
         self.withdraw(task);
         self.counts.waiting -= 1;
         self.end_use(task, false);
-        let Some(record) = self.graph.tasks.remove(task) else { return SmallVec::new() };
+        let Some(record) = self.graph.tasks.remove(task) else { return Slots::new() };
         for slot in &record.outputs {
             let block = &mut self.graph.blocks[*slot];
             if block.producer == Some(task) {

@@ -71,12 +71,19 @@ impl Functions {
         function.durations[DURATION_BOUNDS_NS.partition_point(|bound| *bound < duration_ns)] += 1;
     }
 
-    /// An output of a function came to be at a worker, and was at none before.
-    pub fn held(&mut self, maker: Option<FunctionId>, nbytes: u64) {
-        let Some(id) = maker else { return };
-        let function = self.entry(id);
+    /// An output of a function came to be at a worker, and was at none before. The function, if
+    /// there were never so many bytes of it at once.
+    pub fn held(&mut self, maker: Option<FunctionId>, nbytes: u64) -> Option<FunctionId> {
+        let function = self.entry(maker?);
         function.held_nbytes += nbytes;
+        let is_raised = function.held_nbytes > function.peak_nbytes;
         function.peak_nbytes = function.peak_nbytes.max(function.held_nbytes);
+        maker.filter(|_| is_raised)
+    }
+
+    /// The most bytes of a function's outputs that were at workers at once.
+    pub fn peak_nbytes(&self, id: FunctionId) -> u64 {
+        self.get(id).map_or(0, |function| function.peak_nbytes)
     }
 
     /// An output of a function is at no worker any more.

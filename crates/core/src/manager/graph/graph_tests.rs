@@ -2,10 +2,9 @@
 
 use super::*;
 use crate::manager::tests::{call, desc, name};
-use smallvec::SmallVec;
 
 impl Graph {
-    fn slots(&mut self, names: &[Name]) -> SmallVec<[BlockSlot; 4]> {
+    fn slots(&mut self, names: &[Name]) -> Slots {
         names.iter().map(|name| self.blocks.find_or_insert(*name)).collect()
     }
 
@@ -13,7 +12,8 @@ impl Graph {
     fn call(&mut self, output: u32, inputs: &[u32]) -> (TaskSlot, u32) {
         let request = call(output, inputs);
         let (inputs, outputs) = (self.slots(&request.inputs), self.slots(&request.outputs));
-        let task = self.tasks.insert(Task::new(&request, 0, inputs, outputs, 0));
+        let template = self.templates.share(Template::new(&request, 0));
+        let task = self.tasks.insert(Task::new(&request, template, inputs, outputs, 0));
         (task, self.link(task))
     }
 
@@ -31,6 +31,13 @@ impl Graph {
     fn find(&self, number: u32) -> BlockSlot {
         self.blocks.find(&name(number)).unwrap()
     }
+}
+
+/// A million queued tasks are a hundred megabytes for each hundred bytes here.
+#[test]
+fn a_tasks_record_and_its_outputs_are_small() {
+    assert!(size_of::<Option<Task>>() <= 112, "{} bytes", size_of::<Option<Task>>());
+    assert!(size_of::<Option<Block>>() <= 96, "{} bytes", size_of::<Option<Block>>());
 }
 
 #[test]

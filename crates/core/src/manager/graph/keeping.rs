@@ -7,10 +7,9 @@ use super::blocks::{Block, Data};
 use super::tasks::Stage;
 use crate::manager::Manager;
 use crate::manager::table::{BlockSlot, TaskSlot};
-use crate::wire::{Keep, Output, ToWorker};
+use crate::wire::{CallOptions, Keep, Output, ToWorker};
 use freestone_base::{Name, WorkerId};
 use smallvec::SmallVec;
-use std::sync::Arc;
 
 impl Manager {
     /// A block is to be kept for at least so long.
@@ -27,8 +26,12 @@ impl Manager {
             self.clients.keep_reduction(row, keep);
         }
         if let Some(task) = self.graph.blocks[slot].producer {
+            let template = &self.graph.tasks[task].template;
+            let options = CallOptions { keep, ..(*template.options).clone() };
+            let template = template.with_options(options, template.class);
+            let template = self.graph.templates.share(template);
             let record = &mut self.graph.tasks[task];
-            Arc::make_mut(&mut record.options).keep = keep;
+            record.template = template;
             if record.stage.assigned_to().is_some() {
                 record.history().for_less = true;
             }

@@ -7,32 +7,37 @@ use crate::manager::Manager;
 use crate::manager::api::{Outcome, Why};
 use crate::manager::table::{BlockSlot, TaskSlot};
 use crate::wire::{BlockDesc, Output};
-use freestone_base::WorkerId;
+use freestone_base::{FunctionId, WorkerId};
 
 impl Graph {
+    /// Notes that a worker has a block; the function that made it, if there were never so many
+    /// bytes of that one's at once.
     pub(in crate::manager) fn note_replica(
         &mut self,
         slot: BlockSlot,
         desc: BlockDesc,
         id: WorkerId,
-    ) {
+    ) -> Option<FunctionId> {
         let block = &mut self.blocks[slot];
         let maker = block.producer.map(|task| self.tasks[task].function);
         let nbytes = desc.nbytes;
         if let Data::Stored(stored) = &mut block.data {
+            let mut raised = None;
             if stored.replicas.is_empty() {
                 **stored = Stored::new(desc, maker.or(stored.maker));
-                self.functions.held(stored.maker, nbytes);
+                raised = self.functions.held(stored.maker, nbytes);
             }
-            return stored.replicas.push(id);
+            stored.replicas.push(id);
+            return raised;
         }
-        self.functions.held(maker, nbytes);
+        let raised = self.functions.held(maker, nbytes);
         let mut stored = Stored::new(desc, maker);
         stored.replicas.push(id);
         let former = std::mem::replace(&mut block.data, Data::Stored(Box::new(stored)));
         if let Data::Failed(failure) = former {
             block.extra().doomed = Some(failure);
         }
+        raised
     }
 
     /// The done task that has to run again for the block to be there.
@@ -106,8 +111,10 @@ impl Manager {
             return;
         }
         let was_available = self.graph.blocks[slot].is_available();
-        self.graph.blocks[slot].used_ns = self.now;
-        self.graph.note_replica(slot, desc, id);
+        if let Some(function) = self.graph.note_replica(slot, desc, id) {
+            self.trace_peak(function);
+        }
+        self.graph.blocks[slot].touch(self.now);
         self.members.workers[id].nbytes += self.graph.blocks[slot].nbytes();
         self.queues().arrived_otherwise(slot, id);
         self.on_moved(slot, id);
@@ -257,7 +264,6 @@ impl Manager {
             block.lineage += u32::from(as_lineage);
             if block.unfinished == 0 {
                 block.consumers.clear();
-                block.consumers.shrink_to_fit();
                 if !block.is_wanted() {
                     self.graph.dirty.push(slot);
                 }

@@ -1,6 +1,7 @@
 //! The graph: records of tasks and blocks, and how they come, fail and go.
 
 mod blocks;
+mod chains;
 mod failures;
 mod functions;
 mod keeping;
@@ -12,17 +13,20 @@ mod reports;
 mod shares;
 mod submission;
 mod tasks;
+mod templates;
 
 pub(in crate::manager) use blocks::{
     AdoptedFile, Adoption, Block, Blocks, ClientPin, ClientPinStage, Data, Extra, Want, WantStage,
 };
+pub(in crate::manager) use chains::Chains;
 pub(in crate::manager) use functions::{Functions, UNMEASURED_NS};
 use origins::Origins;
 pub(in crate::manager) use ready::{Classes, Entry, Queue, rank};
 use recent::Recent;
 pub(in crate::manager) use reports::ended;
 pub(in crate::manager) use shares::Shares;
-pub(in crate::manager) use tasks::{Stage, Task, Tasks};
+pub(in crate::manager) use tasks::{Slots, Stage, Task, Tasks};
+use templates::{Template, Templates};
 
 use super::api::Explanation;
 use super::table::{BlockSlot, TaskSlot};
@@ -43,6 +47,8 @@ pub(in crate::manager) struct Graph {
     /// Tasks whose inputs are all there now.
     newly_ready: Vec<TaskSlot>,
     recent: Recent,
+    #[serde(skip)]
+    pub templates: Templates,
     origins: Origins,
 }
 
@@ -57,6 +63,7 @@ impl Graph {
             vanished: BTreeMap::new(),
             newly_ready: Vec::new(),
             recent: Recent::default(),
+            templates: Templates::default(),
             origins: Origins::default(),
         }
     }

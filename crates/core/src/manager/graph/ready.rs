@@ -1,5 +1,5 @@
-//! Queues of ready tasks: tenants take turns, and each has its tasks by priority, then depth-first,
-//! then in order of submission.
+//! Queues of ready tasks: tenants take turns, and each has its tasks by priority, then by urgency
+//! (depth-first, as long as the end is not near), then in order of submission.
 //!
 //! A task that leaves a queue before its turn leaves its entry behind, which is passed over later;
 //! its stamp tells it from the entry that the task gets if it comes back.
@@ -15,19 +15,35 @@ use std::collections::{BTreeMap, VecDeque};
 /// A task, and which time it is that it is in a queue.
 pub(in crate::manager) type Entry = (TaskId, u32);
 
+/// An entry as it lies in a queue, in 12 bytes.
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+struct Packed([u32; 3]);
+
+impl From<Entry> for Packed {
+    fn from((task, stamp): Entry) -> Self {
+        Self([task.slot() as u32, task.generation(), stamp])
+    }
+}
+
+impl From<Packed> for Entry {
+    fn from(Packed([slot, generation, stamp]): Packed) -> Self {
+        (TaskId::new(slot, generation), stamp)
+    }
+}
+
 /// Smaller runs first.
 pub(in crate::manager) type Rank = (Reverse<i32>, Reverse<u32>);
 
 /// The rank of a task.
-pub(in crate::manager) fn rank(priority: i32, depth: u32) -> Rank {
-    (Reverse(priority), Reverse(depth))
+pub(in crate::manager) fn rank(priority: i32, urgency: u32) -> Rank {
+    (Reverse(priority), Reverse(urgency))
 }
 
 /// A tenant's tasks, in buckets of equal rank.
 #[derive(Debug, Serialize, Deserialize)]
 struct Line {
     tenant: Tenant,
-    buckets: BTreeMap<Rank, VecDeque<Entry>>,
+    buckets: BTreeMap<Rank, VecDeque<Packed>>,
     /// Out of turn for now, since they lack a custom resource.
     parked: Vec<(Rank, Entry)>,
 }
@@ -36,7 +52,7 @@ struct Line {
 #[derive(Default, Debug, Serialize, Deserialize)]
 pub(in crate::manager) struct Queue {
     lines: SmallVec<[Line; 1]>,
-    spare: Option<VecDeque<Entry>>,
+    spare: Option<VecDeque<Packed>>,
     /// Tasks in here that are still meant.
     live: u64,
 }
@@ -46,9 +62,9 @@ impl Line {
         Self { tenant, buckets: BTreeMap::new(), parked: Vec::new() }
     }
 
-    fn insert(&mut self, rank: Rank, entry: Entry, spare: &mut Option<VecDeque<Entry>>) {
+    fn insert(&mut self, rank: Rank, entry: Entry, spare: &mut Option<VecDeque<Packed>>) {
         let bucket = self.buckets.entry(rank);
-        bucket.or_insert_with(|| spare.take().unwrap_or_default()).push_back(entry);
+        bucket.or_insert_with(|| spare.take().unwrap_or_default()).push_back(entry.into());
     }
 
     /// How many entries come before one of this rank that is pushed now.
@@ -91,9 +107,9 @@ impl Queue {
 
     /// About how many entries come before one that its tenant has just pushed, if others take turns
     /// with it call by call.
-    pub fn before(&self, tenant: Tenant, priority: i32, depth: u32) -> u64 {
+    pub fn before(&self, tenant: Tenant, priority: i32, urgency: u32) -> u64 {
         let own = self.lines.iter().find(|line| line.tenant == tenant);
-        let own = own.map_or(0, |line| line.before(rank(priority, depth)));
+        let own = own.map_or(0, |line| line.before(rank(priority, urgency)));
         let others = self.lines.iter().filter(|line| line.tenant != tenant);
         (own + others.map(|line| line.len().min(own)).sum::<u64>()).saturating_sub(1)
     }
@@ -101,7 +117,7 @@ impl Queue {
     /// The first entry.
     pub fn first(&self, shares: &Shares) -> Option<Entry> {
         let line = &self.lines[self.line(shares)?];
-        line.buckets.first_key_value()?.1.front().copied()
+        line.buckets.first_key_value()?.1.front().copied().map(Entry::from)
     }
 
     /// Removes the first entry, which was meant if `live`.
@@ -119,7 +135,7 @@ impl Queue {
         if bucket.get().is_empty() {
             self.spare = Some(bucket.remove());
         }
-        Some((index, rank, task?))
+        Some((index, rank, task?.into()))
     }
 
     /// Lets those behind the first entry go first, until `unpark`.
@@ -141,7 +157,7 @@ impl Queue {
     /// The last entry of the line whose turn it is.
     pub fn last(&self, shares: &Shares) -> Option<Entry> {
         let line = &self.lines[self.line(shares)?];
-        line.buckets.last_key_value()?.1.back().copied()
+        line.buckets.last_key_value()?.1.back().copied().map(Entry::from)
     }
 
     /// Removes what is `last`, which was meant if `live`.
@@ -154,7 +170,7 @@ impl Queue {
         }
         self.close(index);
         self.forget(live);
-        task
+        task.map(Entry::from)
     }
 
     /// A line that is empty is no more, unless it is the only one.
@@ -181,7 +197,7 @@ impl Queue {
         self.unpark();
         self.live = 0;
         let lines = std::mem::take(&mut self.lines).into_iter();
-        lines.flat_map(|line| line.buckets.into_values().flatten()).collect()
+        lines.flat_map(|line| line.buckets.into_values().flatten()).map(Entry::from).collect()
     }
 }
 

@@ -6,7 +6,7 @@ use crate::manager::api::Why;
 use crate::manager::record::Record;
 use crate::manager::table::{BlockSlot, TaskSlot};
 use crate::wire::{FileProblem, Output, Report, Spent, TaskFailure};
-use freestone_base::WorkerId;
+use freestone_base::{FunctionId, WorkerId};
 use smallvec::SmallVec;
 
 impl Manager {
@@ -197,6 +197,15 @@ impl Manager {
                 inputs: record.inputs.iter().map(name).collect(),
                 outputs: record.outputs[1..].iter().map(name).collect(),
             }
+        });
+    }
+
+    /// Traces that there were never so many bytes of a function's outputs at once.
+    pub(in crate::manager) fn trace_peak(&mut self, function: FunctionId) {
+        self.trace(|run| Record::Peak {
+            label: run.graph.functions.label(function),
+            at_ns: run.now,
+            nbytes: run.graph.functions.peak_nbytes(function),
         });
     }
 }

@@ -1,14 +1,14 @@
 //! What clients submit, put, watch and release.
 
 use super::Graph;
+use super::Template;
 use super::blocks::{Block, Data};
-use super::tasks::{Stage, Task};
+use super::tasks::{Slots, Stage, Task};
 use crate::manager::Manager;
 use crate::manager::api::{Failure, Outcome, Submission, Why};
 use crate::manager::table::{BlockSlot, TaskSlot};
 use crate::wire::{BlockDesc, Keep, Payload};
 use freestone_base::{Name, Ticket, WorkerId};
-use smallvec::SmallVec;
 use std::sync::Arc;
 
 impl Graph {
@@ -24,7 +24,7 @@ impl Graph {
     }
 
     /// The blocks of these names, if each is there or to come.
-    pub(in crate::manager) fn usable(&self, names: &[Name]) -> Option<SmallVec<[BlockSlot; 4]>> {
+    pub(in crate::manager) fn usable(&self, names: &[Name]) -> Option<Slots> {
         let is_usable =
             |slot: &BlockSlot| !self.is_forgotten(*slot) && self.blocks[*slot].failure().is_none();
         names.iter().map(|name| self.blocks.find(name).filter(is_usable)).collect()
@@ -98,7 +98,7 @@ impl Manager {
             return;
         }
         let mut unusable = None;
-        let mut inputs: SmallVec<[BlockSlot; 4]> = SmallVec::new();
+        let mut inputs = Slots::new();
         for name in &submission.inputs {
             let slot = self.graph.blocks.find(name).filter(|slot| !self.graph.is_forgotten(*slot));
             match slot.map(|slot| (slot, self.graph.blocks[slot].failure())) {
@@ -165,27 +165,24 @@ impl Manager {
     pub(in crate::manager) fn remember_call(
         &mut self,
         call: &Submission,
-        inputs: SmallVec<[BlockSlot; 4]>,
-        outputs: SmallVec<[BlockSlot; 4]>,
+        inputs: Slots,
+        outputs: Slots,
         worker: WorkerId,
     ) {
         for slot in &inputs {
             self.graph.blocks[*slot].lineage += 1;
         }
         let depth = self.graph.blocks[outputs[0]].depth;
-        let record = self.record(call, inputs, outputs.clone(), depth);
-        let task = self.graph.tasks.insert(Task { stage: Stage::Done(worker), ..record });
+        let mut record = self.record(call, inputs, outputs.clone(), depth);
+        record.stage = Stage::Done(worker);
+        let task = self.graph.tasks.insert(record);
         for slot in outputs {
             self.graph.blocks[slot].producer.get_or_insert(task);
         }
     }
 
-    fn reference_outputs(
-        &mut self,
-        submission: &Submission,
-        depth: u32,
-    ) -> SmallVec<[BlockSlot; 4]> {
-        let mut outputs = SmallVec::new();
+    fn reference_outputs(&mut self, submission: &Submission, depth: u32) -> Slots {
+        let mut outputs = Slots::new();
         for (index, name) in submission.outputs.iter().enumerate() {
             let slot = self.graph.blocks.find_or_insert(*name);
             let block = &mut self.graph.blocks[slot];
@@ -225,19 +222,22 @@ impl Manager {
     fn record(
         &mut self,
         submission: &Submission,
-        inputs: SmallVec<[BlockSlot; 4]>,
-        outputs: SmallVec<[BlockSlot; 4]>,
+        inputs: Slots,
+        outputs: Slots,
         depth: u32,
     ) -> Task {
-        let class = self.schedule.classes.of(&submission.options.resources);
-        Task::new(submission, class, inputs, outputs, depth)
+        let template = self.graph.templates.find(submission).unwrap_or_else(|| {
+            let class = self.schedule.classes.of(&submission.options.resources);
+            self.graph.templates.share(Template::new(submission, class))
+        });
+        Task::new(submission, template, inputs, outputs, depth)
     }
 
     pub(in crate::manager) fn insert_task(
         &mut self,
         submission: &Submission,
-        inputs: SmallVec<[BlockSlot; 4]>,
-        outputs: SmallVec<[BlockSlot; 4]>,
+        inputs: Slots,
+        outputs: Slots,
         depth: u32,
     ) {
         let record = self.record(submission, inputs, outputs, depth);

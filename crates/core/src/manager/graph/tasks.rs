@@ -1,14 +1,17 @@
 //! Tasks: the records of calls.
 
 use super::ready::Entry;
-use crate::manager::api::{Attempt, Near, Submission};
+use super::templates::Template;
+use crate::manager::api::{Attempt, Submission};
 use crate::manager::clock::Now;
+use crate::manager::few::Few;
 use crate::manager::overview::Pause;
-use crate::manager::table::{BlockSlot, Slot, Table, TaskSlot};
-use crate::wire::{CallOptions, Payload};
-use freestone_base::{FunctionId, TaskId, Tenant, WorkerId};
+use crate::manager::table::{BlockSlot, Occupant, Slot, Table, TaskSlot};
+use crate::wire::Payload;
+use freestone_base::{TaskId, WorkerId};
 use serde::{Deserialize, Serialize};
 use smallvec::SmallVec;
+use std::ops::Deref;
 use std::sync::Arc;
 
 /// Where a task is in its life; see the README for the transitions.
@@ -58,22 +61,24 @@ impl Stage {
     }
 }
 
+/// The blocks that a task makes or needs.
+pub(in crate::manager) type Slots = Few<BlockSlot, 3>;
+
+/// A million tasks are in memory at once, so that each byte counts: what calls of one `map` have in
+/// common is in their template.
 #[derive(Serialize, Deserialize)]
 pub(in crate::manager) struct Task {
-    pub outputs: SmallVec<[BlockSlot; 4]>,
+    pub outputs: Slots,
     /// One entry per position.
-    pub inputs: SmallVec<[BlockSlot; 4]>,
+    pub inputs: Slots,
     pub arguments: Payload,
-    pub options: Arc<CallOptions>,
-    pub function: FunctionId,
+    pub template: Arc<Template>,
     pub stage: Stage,
-    pub pinned: Option<WorkerId>,
-    pub near: Option<Near>,
-    pub priority: i32,
-    pub tenant: Tenant,
+    /// By which its id differs from those of former tasks in its slot.
+    generation: u32,
     pub depth: u32,
-    /// Its resources as a number.
-    pub class: u32,
+    /// Among tasks of one priority the larger runs first: its depth, until the end is near.
+    pub urgency: u32,
     pub attempt: u32,
     /// How often it was put into a queue.
     pub stamp: u32,
@@ -122,24 +127,20 @@ impl Task {
     /// A call as it was submitted, which waits for nothing so far.
     pub fn new(
         submission: &Submission,
-        class: u32,
-        inputs: SmallVec<[BlockSlot; 4]>,
-        outputs: SmallVec<[BlockSlot; 4]>,
+        template: Arc<Template>,
+        inputs: Slots,
+        outputs: Slots,
         depth: u32,
     ) -> Self {
         Self {
-            class,
+            template,
             outputs,
             inputs,
             arguments: submission.arguments.clone(),
-            options: Arc::clone(&submission.options),
-            function: submission.function,
             stage: Stage::Waiting { missing: 0 },
-            pinned: submission.worker,
-            near: submission.near,
-            priority: submission.priority,
-            tenant: submission.tenant.unwrap_or_default(),
+            generation: 0,
             depth,
+            urgency: depth,
             attempt: 0,
             stamp: 0,
             retries: submission.retries,
@@ -160,17 +161,31 @@ impl Task {
     }
 }
 
+impl Deref for Task {
+    type Target = Template;
+
+    fn deref(&self) -> &Template {
+        &self.template
+    }
+}
+
+impl Occupant for Task {
+    fn begin(&mut self, generation: u32) {
+        self.generation = generation;
+    }
+}
+
 pub(in crate::manager) type Tasks = Table<TaskSlot, Task>;
 
 impl Tasks {
     pub fn id(&self, slot: TaskSlot) -> TaskId {
-        TaskId::new(slot.0, self.generation(slot))
+        TaskId::new(slot.index() as u32, self.get(slot).map_or(0, |task| task.generation))
     }
 
     /// The slot of a task, unless the id is stale.
     pub fn find(&self, id: TaskId) -> Option<TaskSlot> {
         let slot = TaskSlot::of(id.slot() as u32);
-        self.holds(slot, id.generation()).then_some(slot)
+        self.get(slot).is_some_and(|task| task.generation == id.generation()).then_some(slot)
     }
 
     /// The slot of a task that is still where an entry of a queue says.

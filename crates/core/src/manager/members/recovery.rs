@@ -254,6 +254,7 @@ impl Manager {
         self.steal_again();
         self.replicate_again();
         self.balance_again();
+        self.look_ahead();
         self.speculate();
     }
 }

@@ -1,8 +1,9 @@
 //! Another process goes on with the manager of one that was killed.
 
 use crate::manager::Manager;
-use crate::manager::api::{Config, Why};
+use crate::manager::api::Why;
 use crate::manager::clock::Now;
+use crate::manager::config::Config;
 use crate::manager::table::TaskSlot;
 use freestone_base::TaskId;
 

@@ -117,9 +117,9 @@ pub(in crate::manager) struct Worker {
     pub sending: Vec<(BlockSlot, WorkerId)>,
     /// All blocks that are wanted here, whether queued, being received or lacking.
     pub wanted: SetOf<BlockSlot>,
-    /// Wanted here, with a place to come from; largest first.
-    pub inbox: BTreeSet<(Reverse<u64>, BlockSlot)>,
-    /// To be sent from here when a transfer ends; largest first.
+    /// To be received, and from where, once here and there a transfer has ended; largest first.
+    pub inbox: BTreeMap<(Reverse<u64>, BlockSlot), WorkerId>,
+    /// To be sent from here to others; largest first.
     pub outbox: BTreeSet<(Reverse<u64>, BlockSlot, WorkerId)>,
 
     pub touched: bool,
@@ -165,7 +165,7 @@ impl Worker {
             receiving: Vec::new(),
             sending: Vec::new(),
             wanted: SetOf::default(),
-            inbox: BTreeSet::new(),
+            inbox: BTreeMap::new(),
             outbox: BTreeSet::new(),
             touched: false,
             post: Outbox::default(),
@@ -230,7 +230,7 @@ impl Worker {
 
     /// Bytes that wait to be received, roughly.
     fn coming_nbytes(&self) -> u64 {
-        self.inbox.iter().take(64).map(|(nbytes, _)| nbytes.0).sum()
+        self.inbox.keys().take(64).map(|(nbytes, _)| nbytes.0).sum()
     }
 
     /// Transfers from here, under way and to come.

@@ -10,7 +10,6 @@ use crate::manager::table::TaskSlot;
 use freestone_base::Resources;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
-use std::sync::Arc;
 
 /// How many calls have to end before they say what others need.
 const MIN_ENDED: u32 = 3;
@@ -69,8 +68,8 @@ impl Manager {
         let mut options = (*record.options).clone();
         options.resources.memory = memory;
         let class = self.schedule.classes.of(&options.resources);
-        let record = &mut self.graph.tasks[task];
-        (record.options, record.class) = (Arc::new(options), class);
+        let template = self.graph.tasks[task].template.with_options(options, class);
+        self.graph.tasks[task].template = self.graph.templates.share(template);
     }
 
     /// The memory of the largest worker that can hold a task.

@@ -124,7 +124,7 @@ impl Manager {
                     let turn = |task: &Task| self.schedule.shares.turn(task.tenant);
                     return turn(one) < turn(other);
                 }
-                (one.priority, one.depth) > (other.priority, other.depth)
+                (one.priority, one.urgency) > (other.priority, other.urgency)
             };
             if best.is_none_or(|(_, than)| goes_first(than)) {
                 best = Some((From::Class(class), task));
@@ -222,7 +222,7 @@ impl Manager {
         for index in 0..self.graph.tasks[task].inputs.len() {
             let slot = self.graph.tasks[task].inputs[index];
             if self.graph.blocks[slot].stored().is_some() {
-                self.graph.blocks[slot].used_ns = self.now;
+                self.graph.blocks[slot].touch(self.now);
                 self.queues().want(slot, id);
             }
         }
@@ -272,6 +272,18 @@ impl Manager {
             }
             worker.ahead.pop_front();
         }
+    }
+
+    /// For about how long a worker has calls to begin when those that run end, by measured durations: no
+    /// message about further ones can be of use to it earlier.
+    pub fn slack_ns(&self, id: WorkerId) -> u64 {
+        let worker = self.members.workers.get(id);
+        let Some(worker) = worker.filter(|one| one.is_active() && one.free_slots() == 0) else {
+            return 0;
+        };
+        let calls = (u64::from(worker.held()) + worker.queue.len()).max(1);
+        let mean_ns = worker.backlog_ns / calls;
+        mean_ns.saturating_mul(worker.ahead_len.into()) / u64::from(worker.slots.max(1))
     }
 
     /// Sends what is to be sent.
@@ -344,3 +356,7 @@ impl Worker {
         false
     }
 }
+
+#[cfg(test)]
+#[path = "dispatch_tests.rs"]
+mod tests;

@@ -2,6 +2,7 @@
 
 mod categories;
 mod dispatch;
+mod ending;
 #[cfg(test)]
 mod near_tests;
 mod pausing;
@@ -27,6 +28,7 @@ pub(in crate::manager) struct Schedule {
     /// Whose turn it is.
     shares: Shares,
     categories: categories::Categories,
+    outlook: ending::Outlook,
     /// First attempts of tasks that were given to a second worker.
     stragglers: BTreeMap<TaskSlot, speculation::First>,
     /// Where first attempts were ended since work was last given out.

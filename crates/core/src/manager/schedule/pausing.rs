@@ -19,6 +19,8 @@ impl Manager {
         let needs = &self.graph.tasks[slot].options.resources;
         let Some(worker) = self.members.workers.get_mut(id) else { return };
         if worker.paused.iter().any(|(paused, _)| *paused == task) {
+            // It waits for something else by now.
+            self.graph.tasks[slot].history().pause = Some(Pause { what, since_ns: self.now });
             return;
         }
         if let Stage::Assigned { running: true, .. } = self.graph.tasks[slot].stage {

@@ -39,7 +39,7 @@ impl Manager {
         record.stage = Stage::Ready;
         record.stamp += 1;
         let queue = self.schedule.classes.queue(record.class);
-        queue.push(record.tenant, rank(record.priority, record.depth), (id, record.stamp));
+        queue.push(record.tenant, rank(record.priority, record.urgency), (id, record.stamp));
     }
 
     pub(in crate::manager) fn enqueue_for(&mut self, task: TaskSlot, worker: WorkerId) {
@@ -53,7 +53,7 @@ impl Manager {
             return self.members.arrivals.add_task(worker, entry);
         };
         holder.backlog_ns += record.charged_ns;
-        let rank = rank(record.priority, record.depth);
+        let rank = rank(record.priority, record.urgency);
         holder.queue.push(record.tenant, rank, (id, record.stamp));
         self.members.workers.reorder(worker);
         self.members.touch(worker);

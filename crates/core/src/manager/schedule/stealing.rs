@@ -72,7 +72,7 @@ impl Manager {
         }
         for (task, entry) in passed.into_iter().rev() {
             let record = &self.graph.tasks[task];
-            let rank = crate::manager::graph::rank(record.priority, record.depth);
+            let rank = crate::manager::graph::rank(record.priority, record.urgency);
             self.members.workers[victim].queue.push(record.tenant, rank, entry);
         }
         let Some(task) = found else { return false };

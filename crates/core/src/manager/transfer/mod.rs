@@ -10,8 +10,8 @@ mod transfers;
 use balance::Balance;
 use room::Cramped;
 
-use super::api::Config;
 use super::clock::Now;
+use super::config::Config;
 use super::table::BlockSlot;
 use freestone_base::WorkerId;
 use serde::{Deserialize, Serialize};

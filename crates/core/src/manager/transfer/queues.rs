@@ -1,4 +1,8 @@
 //! Blocks on their way from worker to worker: a bounded number in and out of each, largest first.
+//!
+//! What waits is in line at both its source and its target, so that a place that is free at either is
+//! given to the first of its line whose other side has a place, too. Moving it between the two lines
+//! instead, to the one that is full, moves most of a line whenever a transfer ends.
 
 use crate::manager::Manager;
 use crate::manager::graph::{Data, Graph, Want, WantStage};
@@ -53,7 +57,6 @@ impl Queues<'_> {
         block.extra().wants.push(want);
         if self.graph.blocks[slot].is_available() {
             self.enqueue(slot, target);
-            self.fill_target(target);
         }
     }
 
@@ -77,24 +80,38 @@ impl Queues<'_> {
         }
     }
 
+    /// Begins the transfer if both sides have room for one more, else puts it in line at both.
     fn enqueue(&mut self, slot: BlockSlot, target: WorkerId) {
-        let key = (Reverse(self.graph.blocks[slot].nbytes()), slot);
-        self.set_stage(slot, target, WantStage::Inbox);
-        if let Some(worker) = self.members.workers.get_mut(target) {
-            worker.inbox.insert(key);
+        let Some(source) = self.source(slot, target) else { return };
+        if self.can_send(source) && self.can_receive(target) {
+            return self.start(slot, source, target);
         }
+        self.set_stage(slot, target, WantStage::Queued(source));
+        let nbytes = Reverse(self.graph.blocks[slot].nbytes());
+        if let Some(worker) = self.members.workers.get_mut(target) {
+            worker.inbox.insert((nbytes, slot), source);
+        }
+        self.members.workers[source].outbox.insert((nbytes, slot, target));
+    }
+
+    fn can_send(&self, source: WorkerId) -> bool {
+        let worker = self.members.workers.get(source);
+        worker.is_some_and(|worker| worker.sending.len() < self.limits.transfers_out as usize)
+    }
+
+    fn can_receive(&self, target: WorkerId) -> bool {
+        let worker = self.members.workers.get(target);
+        worker.is_some_and(|worker| worker.receiving.len() < self.limits.transfers_in as usize)
     }
 
     pub(super) fn dequeue(&mut self, slot: BlockSlot, target: WorkerId, stage: WantStage) {
         let nbytes = Reverse(self.graph.blocks[slot].nbytes());
         match stage {
             WantStage::Lacking | WantStage::Active(_) => {}
-            WantStage::Inbox => {
+            WantStage::Queued(source) => {
                 if let Some(worker) = self.members.workers.get_mut(target) {
                     worker.inbox.remove(&(nbytes, slot));
                 }
-            }
-            WantStage::Outbox(source) => {
                 if let Some(worker) = self.members.workers.get_mut(source) {
                     worker.outbox.remove(&(nbytes, slot, target));
                 }
@@ -103,31 +120,23 @@ impl Queues<'_> {
         self.set_stage(slot, target, WantStage::Lacking);
     }
 
-    /// Starts transfers to a worker while it may receive more.
+    /// Starts transfers to a worker while it may receive more, from those that may send more.
     pub(super) fn fill_target(&mut self, target: WorkerId) {
-        let most = self.limits.transfers_in as usize;
-        while let Some(worker) = self.members.workers.get_mut(target) {
-            if worker.receiving.len() >= most {
-                return;
-            }
-            let Some((_, slot)) = worker.inbox.pop_first() else { return };
-            match self.source(slot, target) {
-                Some((source, true)) => self.start(slot, source, target),
-                Some((source, false)) => self.enqueue_at_source(slot, source, target),
-                None => self.set_stage(slot, target, WantStage::Lacking),
-            }
+        while self.can_receive(target) {
+            let mut inbox = self.members.workers[target].inbox.iter();
+            let first = inbox.find(|(_, source)| self.can_send(**source));
+            let Some((&(_, slot), &source)) = first else { return };
+            self.start_queued(slot, source, target);
         }
     }
 
-    fn enqueue_at_source(&mut self, slot: BlockSlot, source: WorkerId, target: WorkerId) {
-        let nbytes = Reverse(self.graph.blocks[slot].nbytes());
-        self.members.workers[source].outbox.insert((nbytes, slot, target));
-        self.set_stage(slot, target, WantStage::Outbox(source));
+    fn start_queued(&mut self, slot: BlockSlot, source: WorkerId, target: WorkerId) {
+        self.dequeue(slot, target, WantStage::Queued(source));
+        self.start(slot, source, target);
     }
 
-    /// The holder with the fewest transfers out, and whether it may send now. One that failed
-    /// before is asked last.
-    fn source(&self, slot: BlockSlot, target: WorkerId) -> Option<(WorkerId, bool)> {
+    /// The holder with the fewest transfers out. One that failed before is asked last.
+    fn source(&self, slot: BlockSlot, target: WorkerId) -> Option<WorkerId> {
         let failures =
             self.graph.blocks[slot].wants().iter().find(|want| want.target == target)?.failures;
         let replicas = self.graph.blocks[slot].replicas();
@@ -138,7 +147,7 @@ impl Queues<'_> {
             .enumerate()
             .min_by_key(|(turn, holder)| (if failures > 0 { *turn } else { 0 }, holder.outgoing()))?
             .1;
-        Some((source.id, source.sending.len() < self.limits.transfers_out as usize))
+        Some(source.id)
     }
 
     fn start(&mut self, slot: BlockSlot, source: WorkerId, target: WorkerId) {
@@ -167,20 +176,13 @@ impl Queues<'_> {
         }
     }
 
-    /// Starts transfers from a worker while it may send more.
+    /// Starts transfers from a worker while it may send more, to those that may receive more.
     pub(super) fn fill_source(&mut self, source: WorkerId) {
-        let limits = self.limits;
-        while let Some(worker) = self.members.workers.get_mut(source) {
-            if worker.sending.len() >= limits.transfers_out as usize {
-                return;
-            }
-            let Some((_, slot, target)) = worker.outbox.pop_first() else { return };
-            let Some(receiver) = self.members.workers.get(target) else { continue };
-            if receiver.receiving.len() < limits.transfers_in as usize {
-                self.start(slot, source, target);
-            } else {
-                self.enqueue(slot, target);
-            }
+        while self.can_send(source) {
+            let mut outbox = self.members.workers[source].outbox.iter();
+            let first = outbox.find(|(_, _, target)| self.can_receive(*target));
+            let Some(&(_, slot, target)) = first else { return };
+            self.start_queued(slot, source, target);
         }
     }
 
@@ -216,7 +218,9 @@ impl Queues<'_> {
         let waiting: Vec<WorkerId> = worker.outbox.range(range).map(|entry| entry.2).collect();
         for target in waiting.iter().skip(waiting.len() / 2) {
             self.members.workers[source].outbox.remove(&(nbytes, slot, *target));
-            self.enqueue_at_source(slot, holder, *target);
+            self.members.workers[holder].outbox.insert((nbytes, slot, *target));
+            self.members.workers[*target].inbox.insert((nbytes, slot), holder);
+            self.set_stage(slot, *target, WantStage::Queued(holder));
         }
     }
 
@@ -231,7 +235,6 @@ impl Queues<'_> {
         let Some(want) = self.graph.blocks[slot].want_mut(target) else { return };
         if want.stage == WantStage::Lacking && available {
             self.enqueue(slot, target);
-            self.fill_target(target);
         }
     }
 
@@ -260,10 +263,10 @@ impl Queues<'_> {
     pub fn redirect_wants(&mut self, slot: BlockSlot, source: WorkerId) {
         self.mark_stale(slot, source);
         let waiting = self.graph.blocks[slot].wants().iter();
-        let waiting = waiting.filter(|want| want.stage == WantStage::Outbox(source));
+        let waiting = waiting.filter(|want| want.stage == WantStage::Queued(source));
         let targets: Vec<WorkerId> = waiting.map(|want| want.target).collect();
         for target in targets {
-            self.dequeue(slot, target, WantStage::Outbox(source));
+            self.dequeue(slot, target, WantStage::Queued(source));
             self.restart(slot, target);
         }
     }
@@ -274,7 +277,7 @@ impl Queues<'_> {
         let id = worker.id;
         self.abandon_all(&worker.wanted, id, true);
         for (_, slot, target) in &worker.outbox {
-            self.set_stage(*slot, *target, WantStage::Lacking);
+            self.dequeue(*slot, *target, WantStage::Queued(id));
         }
         for (_, slot, target) in &worker.outbox {
             self.restart(*slot, *target);

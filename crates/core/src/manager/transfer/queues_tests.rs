@@ -54,11 +54,11 @@ fn a_source_sends_one_at_a_time_the_largest_first() {
         records.queues().want(slot, WorkerId(target));
     }
     assert_eq!(records.stage(small, 1), Some(WantStage::Active(WorkerId(0))));
-    assert_eq!(records.stage(large, 3), Some(WantStage::Outbox(WorkerId(0))));
+    assert_eq!(records.stage(large, 3), Some(WantStage::Queued(WorkerId(0))));
     records.arrives(small, 1);
     assert_eq!(records.stage(small, 1), None);
     assert_eq!(records.stage(large, 3), Some(WantStage::Active(WorkerId(0))));
-    assert_eq!(records.stage(small, 2), Some(WantStage::Outbox(WorkerId(0))));
+    assert_eq!(records.stage(small, 2), Some(WantStage::Queued(WorkerId(0))));
     records.arrives(large, 3);
     assert_eq!(records.stage(small, 2), Some(WantStage::Active(WorkerId(0))));
     records.arrives(small, 2);
@@ -76,7 +76,7 @@ fn a_new_holder_takes_half_of_those_that_wait_for_a_block() {
     assert_eq!(records.queues().finish_want(slot, WorkerId(1)), Some(WorkerId(0)));
     records.queues().share(slot, WorkerId(0), WorkerId(1));
     let sources: Vec<_> = (2..6).map(|target| records.stage(slot, target)).collect();
-    let at = |source| Some(WantStage::Outbox(WorkerId(source)));
+    let at = |source| Some(WantStage::Queued(WorkerId(source)));
     assert_eq!(sources, [at(0), at(0), at(1), at(1)]);
 }
 
@@ -94,5 +94,5 @@ fn what_is_lost_is_lacking_until_it_is_there_again() {
     assert_eq!(records.stage(slot, 1), Some(WantStage::Active(WorkerId(0))));
     assert_eq!(records.stage(slot, 2), Some(WantStage::Lacking));
     records.queues().restart_wants(slot);
-    assert_eq!(records.stage(slot, 2), Some(WantStage::Outbox(WorkerId(0))));
+    assert_eq!(records.stage(slot, 2), Some(WantStage::Queued(WorkerId(0))));
 }

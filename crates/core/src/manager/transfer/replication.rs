@@ -4,7 +4,7 @@
 use crate::manager::Manager;
 use crate::manager::clock::Now;
 use crate::manager::graph::Block;
-use crate::manager::table::{BlockSlot, TaskSlot};
+use crate::manager::table::{BlockSlot, Slot, TaskSlot};
 use crate::wire::Keep;
 use freestone_base::Name;
 use serde::{Deserialize, Serialize};
@@ -52,7 +52,8 @@ impl Copies {
 
     /// The next to be looked at, a bounded number at a time, in turn.
     fn next(&mut self) -> Vec<BlockSlot> {
-        let next = self.last.map_or(BlockSlot(0), |last| BlockSlot(last.0 + 1));
+        let next =
+            self.last.map_or(BlockSlot::of(0), |last| BlockSlot::of(last.index() as u32 + 1));
         let slots: Vec<BlockSlot> =
             self.wanted.range(next..).take(MAX_PER_TICK).map(|(slot, _)| *slot).collect();
         self.last = slots.last().copied().filter(|_| slots.len() == MAX_PER_TICK);
@@ -174,15 +175,15 @@ mod tests {
         let mut copies = Copies::default();
         let name = |number: u8| Name([number; 16]);
         for slot in 0..300 {
-            copies.want(BlockSlot(slot), name(slot as u8), 2);
+            copies.want(BlockSlot::of(slot), name(slot as u8), 2);
         }
         assert_eq!(copies.next().len(), MAX_PER_TICK);
         assert_eq!(copies.next().len(), 300 - MAX_PER_TICK);
-        assert_eq!(copies.next().first(), Some(&BlockSlot(0)));
-        assert_eq!(copies.wanted(BlockSlot(7), name(7)), Some(2));
-        assert_eq!(copies.wanted(BlockSlot(7), name(8)), None);
-        assert!(copies.forget(BlockSlot(7)) && !copies.forget(BlockSlot(7)));
-        assert!(!copies.contains(BlockSlot(7)) && copies.contains(BlockSlot(8)));
+        assert_eq!(copies.next().first(), Some(&BlockSlot::of(0)));
+        assert_eq!(copies.wanted(BlockSlot::of(7), name(7)), Some(2));
+        assert_eq!(copies.wanted(BlockSlot::of(7), name(8)), None);
+        assert!(copies.forget(BlockSlot::of(7)) && !copies.forget(BlockSlot::of(7)));
+        assert!(!copies.contains(BlockSlot::of(7)) && copies.contains(BlockSlot::of(8)));
     }
 
     #[test]

@@ -105,7 +105,9 @@ impl Manager {
         // What waits and was made of much costs most to make again.
         let depth = |block: &Block| if which.displaces { block.depth } else { 0 };
         let mut spare: Vec<(u32, Now, BlockSlot)> = spare
-            .map(|slot| (depth(&self.graph.blocks[*slot]), self.graph.blocks[*slot].used_ns, *slot))
+            .map(|slot| {
+                (depth(&self.graph.blocks[*slot]), self.graph.blocks[*slot].used_ns(), *slot)
+            })
             .collect();
         spare.sort_unstable();
         let mut freed = 0;

@@ -41,7 +41,7 @@ impl Manager {
         }
         let roots = self.members.workers[id].roots.iter();
         let mut roots: Vec<(Now, BlockSlot)> =
-            roots.map(|slot| (self.graph.blocks[*slot].used_ns, *slot)).collect();
+            roots.map(|slot| (self.graph.blocks[*slot].used_ns(), *slot)).collect();
         roots.sort_unstable();
         for (_, slot) in roots {
             // To half of what is allowed, so that not every further one leads to another look at all.

@@ -1,5 +1,6 @@
 //! Calls that wait for others.
 
+use super::super::paused::TURN;
 use super::cases::{Harness, MS, call};
 use crate::wire::{Assignment, Call, FromWorker, ToExecutor};
 use crate::worker::{Action, Event};
@@ -91,6 +92,10 @@ fn one_that_could_go_on_waits_for_a_slot_and_nothing_begins_before_it() {
     harness.event(Event::Resuming { executor: first, sequence: parent.sequence });
     harness.run(vec![call(2)]);
     assert!(!harness.goes_on(first), "one slot, and two calls that run");
+    let reported = harness.done.iter().filter(
+        |done| matches!(done, Action::Tell(FromWorker::Paused { what, .. }) if what == TURN),
+    );
+    assert_eq!(reported.count(), 1);
     harness.end(second, &[child]);
     assert!(harness.goes_on(first));
     assert!(harness.sent().is_empty());
