@@ -152,6 +152,15 @@ def test_times_are_those_of_the_stages(capsys: pytest.CaptureFixture[str]) -> No
     names = ["startup", "parsing", "compilation", "execution", "total"]
     assert list(found) == [f"{name}_seconds" for name in names]
     assert all(seconds >= 0 for seconds in found.values())
+    *parts, total = found.values()
+    assert sum(parts) == pytest.approx(total, abs=1e-5)
+
+
+def test_times_are_those_of_long_expressions_too(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run("print(" + "1 + " * 3000 + "1);", "--timing") == 0
+    out, err = capsys.readouterr()
+    assert out == "3001\n"
+    assert json.loads(err)["parsing_seconds"] > 0
 
 
 def test_pipelines_tell_how_they_ran(capsys: pytest.CaptureFixture[str]) -> None:
@@ -178,7 +187,7 @@ def test_kernels_are_found_in_a_folder(capsys: pytest.CaptureFixture[str]) -> No
     assert "--libdir=none: there is no such folder" in capsys.readouterr().err
 
 
-@pytest.mark.parametrize("stage", script.STAGES)
+@pytest.mark.parametrize("stage", [stage for stage in script.STAGES if stage != "cost"])
 def test_each_stage_is_shown(stage: str, capsys: pytest.CaptureFixture[str]) -> None:
     text = (
         LARGE + "def f(A) { return sum(A @ t(A)); }\nif (f(X) > 0.0) { print(sum(X * 2.0 + X)); }"
@@ -285,3 +294,28 @@ def test_defaults_have_arguments_of_the_script(capsys: pytest.CaptureFixture[str
     assert run("print($a + $b);", "--config=c.json") == 0
     assert run("print($a + $b);", "--config=c.json", "--args=a=5,b=6") == 0
     assert capsys.readouterr().out == "3\n11\n"
+
+
+def test_costs_are_shown_before_a_run_and_measured_after_it(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    text = """X = rand(200, 100, 0.0, 1.0, 1.0, 1);
+for (i in 1:3) { X = exp(X) - X; }
+Y = X[[X[, 0] > 1.5, ]];
+print(sum(Y)); print(sum(t(X) @ X) > 0.0);
+def unused(A) { return sum(A); }
+print(unused(X) > 0.0);
+"""
+    assert run(text, "--vec", "--explain=cost") == 0
+    before, after = capsys.readouterr().err.split("-- cost, measured\n")
+    assert before.startswith("-- cost\n")
+    heads = before.splitlines()[1]
+    assert heads.split() == ["step", "kernel", "place", "bytes", "seconds", "line"]
+    (exp,) = [line for line in after.splitlines() if "unary exp, binary sub" in line]
+    # The rows are 200 x 100 x 8 bytes, read and written; the loop went round three times.
+    assert re.search(r"^  unary exp, binary sub +fused +here +312 KiB .* 312 KiB .* 3  s.daph", exp)
+    assert "filter_rows" in before
+    (kept,) = [line for line in after.splitlines() if line.startswith("filter_rows")]
+    assert re.search(r"\? +\? +[\d.]+ [KM]iB +[\d.]+ +1 ", kept)
+    assert run("print(1 / 0 + ncell([1.0]));", "--explain=cost") == 3
+    assert "-- cost, measured" in capsys.readouterr().err

@@ -11,7 +11,7 @@ from freestone.errors.lang import ScriptRunError
 from freestone.lang.front.parse.source import Source
 from freestone.lang.script import compile_source
 from freestone.lang.settings import Settings
-from tests.lang.scripts import outcome, printed_on
+from tests.lang.scripts import outcome, outcome_on, printed_on
 
 UNUSED = {
     "an element of a list": ("l = createList([1]); l, e = remove(l, 5);", "outside of a list"),
@@ -65,6 +65,29 @@ def test_strips_fail_before_the_same_outputs(name: str) -> None:
     assert outcome(text, vec=True, num_threads=2, memory_bytes=60_000) == plain
     ends = text.replace("4999", "6000")
     assert outcome(ends, memory_bytes=60_000) == outcome(ends)
+
+
+TWICE = {
+    "one alone, one fused with what both read": (
+        "C = cumSum(X / (X + 1)); print(sum((X % (X + 1)) * 2));"
+    ),
+    "both in chains": (
+        "A = X * 2; B = A / (A + 2); C = X % (X + 1); print(sum(C)); print(sum(B + A));"
+    ),
+    "by other rows": "A = (X * 2) % (X - 900); B = (X * 3) / (X + 1); print(sum(A + B));",
+    "by other rows, read the other way": (
+        "B = (X * 3) / (X - 900); A = X % (X + 1); print(sum(A)); print(sum(B));"
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", TWICE)
+def test_of_two_failures_the_first_one_is_reported(two_workers: Cluster, name: str) -> None:
+    text = f"X = seq(-1, 998) @ fill(1, 1, 3);\n{TWICE[name]}"
+    plain = outcome(text)
+    assert "divided by zero" in plain
+    assert outcome(text, vec=True, num_threads=2) == plain
+    assert outcome_on(two_workers, text) == plain
 
 
 @pytest.mark.parametrize("where", ["script.csv", "other.csv"])

@@ -237,7 +237,7 @@ def test_kernels_of_the_user(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("name", "content", "problem"),
     [
-        ("k.json", '[{"opMnemonic": "ewAdd"}]', "it is no Python file"),
+        ("k.json", '[{"opMnemonic": "ewAdd"}]', "kernel 1 has no 'kernelFuncName'"),
         ("k.py", '[{"opMnemonic": "ewAdd"}]', "it defines no function"),
         ("k.py", "def f(:", "SyntaxError"),
         ("k.py", "raise SystemExit(0)", "SystemExit: 0"),

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from freestone.lang.daphnelib import DaphneContext, graph, programs
+from freestone.lang.daphnelib import DaphneContext, graph, programs, small
 from freestone.lang.settings import Settings
 
 CONTEXT = DaphneContext()
@@ -21,7 +21,8 @@ X = np.arange(12.0).reshape(4, 3)
 
 @pytest.fixture(autouse=True)
 def empty(monkeypatch: pytest.MonkeyPatch) -> dict[Any, Any]:
-    """Begin with no programs."""
+    """Begin with no programs, and let small values have some."""
+    monkeypatch.setattr(small, "MAX_BYTES", 0)
     kept: dict[Any, Any] = {}
     monkeypatch.setattr(programs, "_programs", kept)
     return kept

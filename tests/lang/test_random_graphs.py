@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from freestone.lang.compile import fusion
-from freestone.lang.daphnelib import DaphneContext
+from freestone.lang.daphnelib import DaphneContext, small
 from freestone.lang.settings import Settings
 from tests.lang.schedules import schedules
 
@@ -22,12 +22,15 @@ BINARY = ["add", "sub", "mul", "min", "max", "lt", "ge", "eq"]
 LONG = 300 if os.environ.get("CI") else 60
 
 
-@pytest.fixture(autouse=True, scope="module")
-def _single_operations() -> Iterator[None]:
-    """Let single operations of few cells, too, run in the engine."""
-    before, fusion.MANY_CELLS = fusion.MANY_CELLS, 1
+@pytest.fixture(autouse=True, scope="module", params=["planned", "small"])
+def _single_operations(request: pytest.FixtureRequest) -> Iterator[None]:
+    """Let single operations of few cells run in the engine, or small values without a plan."""
+    before, most = fusion.MANY_CELLS, small.MAX_BYTES
+    fusion.MANY_CELLS = 1
+    if request.param == "planned":
+        small.MAX_BYTES = 0
     yield
-    fusion.MANY_CELLS = before
+    fusion.MANY_CELLS, small.MAX_BYTES = before, most
 
 
 def cells(draw: Any, rows: int, columns: int, dtype: str) -> Array:

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from freestone.lang.front.graph.graph import Program
     from freestone.lang.run.local import Run
 
-__all__ = ["listed", "message", "run_with", "statistics"]
+__all__ = ["costs", "listed", "message", "run_with", "statistics"]
 
 
 def run_with(run: Run, arguments: argparse.Namespace) -> int:
@@ -29,9 +29,13 @@ def run_with(run: Run, arguments: argparse.Namespace) -> int:
     from freestone.errors.lang import ScriptError, ScriptRunError
     from freestone.lang.front.parse.source import failure, unexpected
 
-    settings = run.settings
+    settings, program = run.settings, None
     try:
-        program, times = _compiled(arguments, settings)
+        started = time.perf_counter()
+        program = _compiled(arguments, settings)
+        compiled = time.perf_counter()
+        if "cost" in settings.explain:
+            print("-- cost", costs(program), sep="\n", file=sys.stderr)
         with _profiled(run, settings):
             run.program(program)
         if settings.record:
@@ -52,8 +56,10 @@ def run_with(run: Run, arguments: argparse.Namespace) -> int:
         sys.stdout.flush()
         if settings.statistics:
             print(statistics(run.measured()), file=sys.stderr)
+        if program is not None and "cost" in settings.explain:
+            print("-- cost, measured", costs(program, run), sep="\n", file=sys.stderr)
     if settings.timing:
-        _tell_times(begin, *times)
+        _tell_times(begin, started, compiled, program.parse_seconds)
     return 0
 
 
@@ -72,23 +78,14 @@ def _profiled(run: Run, settings: Settings) -> Iterator[None]:
         tell(run, "script", begin)
 
 
-def _compiled(
-    arguments: argparse.Namespace, settings: Settings
-) -> tuple[Program, tuple[float, float, float]]:
-    from freestone.lang.front.parse.parser import parse
+def _compiled(arguments: argparse.Namespace, settings: Settings) -> Program:
     from freestone.lang.front.parse.source import read_source
     from freestone.lang.script import compile_source, read_arguments
 
     words = [*listed(arguments.args_option), *arguments.args]
     given = read_arguments(words)
     source = read_source(Path(arguments.script), arguments.script)
-    begin = parsed = time.perf_counter()
-    if settings.timing:
-        # The builder parses by itself; here only to tell how long that takes.
-        parse(source)
-        parsed = time.perf_counter()
-    program = compile_source(source, given, settings, Path(arguments.script))
-    return program, (begin, parsed, time.perf_counter())
+    return compile_source(source, given, settings, Path(arguments.script))
 
 
 def listed(text: str | None) -> list[str]:
@@ -96,15 +93,14 @@ def listed(text: str | None) -> list[str]:
     return [word for word in (text or "").split(",") if word]
 
 
-def _tell_times(begin: float, started: float, parsed: float, compiled: float) -> None:
+def _tell_times(begin: float, started: float, compiled: float, parsing: float) -> None:
     end = time.perf_counter()
-    parsing = parsed - started
     seconds = {
         "startup_seconds": started - begin,
         "parsing_seconds": parsing,
-        "compilation_seconds": compiled - parsed - parsing,
+        "compilation_seconds": compiled - started - parsing,
         "execution_seconds": end - compiled,
-        "total_seconds": end - begin - parsing,
+        "total_seconds": end - begin,
     }
     print(json.dumps({name: round(value, 6) for name, value in seconds.items()}), file=sys.stderr)
 
@@ -118,6 +114,29 @@ def statistics(times: Iterable[tuple[str, str, float, int]]) -> str:
         average = seconds / count if count else 0.0
         rows.append([name, f"{seconds:.6f}", int(count), f"{average:.6f}", place])
     return table(["operation", "seconds", "count", "average", "place"], rows)
+
+
+def costs(program: Program, run: Run | None = None) -> str:
+    """Show what the steps of a program cost: estimated, and beside it, after a run, measured."""
+    from freestone.cli.output import table
+    from freestone.lang.compile.costs import steps_of
+    from freestone.units import format_nbytes
+
+    rows = []
+    for step in steps_of(program):
+        nbytes = "?" if step.nbytes is None else format_nbytes(step.nbytes)
+        seconds = "?" if step.seconds is None else f"{step.seconds:.6f}"
+        row = ["  " * step.depth + step.name, step.kernel, step.place, nbytes, seconds]
+        if run is not None:
+            took, count = run.times.get(step.op, (0.0, 0))
+            held = run.sizes.get(step.op) if step.place == "here" else None
+            row.append("" if held is None else format_nbytes(held))
+            row += [f"{took / count:.6f}" if count else "", str(int(count))]
+        rows.append([*row, str(step.op.place or "")])
+    heads = ["step", "kernel", "place", "bytes", "seconds"]
+    if run is not None:
+        heads += ["measured bytes", "seconds", "times"]
+    return table([*heads, "line"], rows)
 
 
 def message(error: ScriptError) -> str:

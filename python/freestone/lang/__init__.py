@@ -8,3 +8,7 @@
 
 Each imports from those above it in this list only.
 """
+
+from freestone.lang.front.extensions.functions import kernel
+
+__all__ = ["kernel"]

@@ -12,12 +12,12 @@ from freestone.errors.lang import ScriptCompileError, ScriptSyntaxError
 from freestone.lang.compile import PASSES
 from freestone.lang.front.build.builder import Builder
 from freestone.lang.front.build.search import Search
+from freestone.lang.front.extensions.loading import kernels_of
 from freestone.lang.front.graph.explaining import explain
 from freestone.lang.front.graph.graph import Program
 from freestone.lang.front.parse.lexer import literal_value, tokens
 from freestone.lang.front.parse.source import Source, failure, unexpected
 from freestone.lang.front.types.scalars import Scalar
-from freestone.lang.run.kernels.extension import kernels_of
 from freestone.lang.run.local import Run
 from freestone.lang.settings import Settings
 
@@ -77,7 +77,7 @@ def compile_source(
     """
     builder = Builder(arguments, Search(settings.folders, settings.libraries))
     builder.propagate = settings.propagate
-    builder.kernels = frozenset(kernels_of(settings))
+    builder.kernels = kernels_of(settings)
     limit = sys.getrecursionlimit()
     # A sum of a thousand terms is a tree as deep; Python's own frames are on the heap.
     sys.setrecursionlimit(max(limit, MAX_FRAMES))

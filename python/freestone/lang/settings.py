@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 from freestone.enumerations import LAYOUTS, NUMA, SCHEMES, VICTIMS
 from freestone.lang.schemes import cut_by
@@ -62,8 +63,12 @@ class Settings:
     record, insert : str
         Files of properties: written with the shares of non-zeros that a run found, or read for
         what the compiler did not know; "" for none.
-    kernels : tuple of (str, int)
-        Python files with functions that scripts name as kernels, and their priorities.
+    kernels : tuple of (str, int) or Kernel
+        Kernel catalogs and Python files of kernels, with their priorities, and kernels that the
+        program made by `freestone.lang.kernel`.
+    isolate : bool
+        Whether compiled kernels run in a process of their own, each argument and result beside
+        memory that nobody may touch: one that crashes, or writes beyond its result, is named.
     memory_bytes : int
         The memory that a plan may need; 0 means what the machine has.
     distributed : bool
@@ -104,7 +109,8 @@ class Settings:
     restricted: bool = False
     record: str = ""
     insert: str = ""
-    kernels: tuple[tuple[str, int], ...] = ()
+    kernels: tuple[Any, ...] = ()
+    isolate: bool = False
     memory_bytes: int = 0
     distributed: bool = False
     distributed_bytes: int = 1 << 20

@@ -24,6 +24,7 @@ from freestone.lang.arrays.calls import CallLowering
 from freestone.lang.arrays.lowering import Lowering, is_single, lowered, sides
 from freestone.lang.arrays.nodes import Node, ordered
 from freestone.lang.arrays.plans import run_plan
+from freestone.lang.arrays.small import NOT_SMALL, small_value
 from freestone.lang.arrays.tiles import each, tiles_of
 from freestone.lang.arrays.totals import COMBINE, IDENTITIES, REDUCERS
 from freestone.lang.run.kernels.sparse import Csr
@@ -43,6 +44,9 @@ def computed(node: Node) -> Any:
     """Return the value of a node, here."""
     if node.kind == "turned":
         return np.transpose(computed(node.args[0]))
+    found = small_value(node, _finished)
+    if found is not NOT_SMALL:
+        return found
     known = _totals([node])
     if node.rows is None:
         return _small(node, known)

@@ -135,6 +135,8 @@ def broadcast(shapes: Iterable[Shape]) -> Shape:
         If they do not go together.
     """
     known = [shape for shape in shapes if shape]
+    if known and known.count(known[0]) == len(known):
+        return known[0]
     out: list[int | None] = []
     for at in range(1, max(map(len, known), default=0) + 1):
         sides = {shape[-at] for shape in known if len(shape) >= at} - {1}

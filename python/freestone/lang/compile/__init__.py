@@ -8,6 +8,7 @@ from freestone.lang.compile import (
     algebra,
     buffers,
     fusion,
+    inlining,
     means,
     memory,
     motion,
@@ -24,6 +25,7 @@ from freestone.lang.settings import Settings
 Pass = Callable[[Program, Settings], None]
 
 PASSES: tuple[tuple[str, Pass], ...] = (
+    ("inlining", inlining.inline),
     ("algebra", algebra.rewrite),
     ("means", means.spread),
     ("reuse", reuse.share),

@@ -31,15 +31,12 @@ class Group:
         The latest time of what it reads: it runs later.
     time : int or None
         When it runs, once something outside of it reads it; nothing later can be read by it then.
-    fails : bool
-        Whether it may fail: then it runs between the same effects as its operations.
     """
 
     ops: list[Op] = field(default_factory=list)
     rows: tuple[int | None, int | None] = (None, None)
     after: int = -1
     time: int | None = None
-    fails: bool = False
 
 
 def fuse(program: Program, settings: Settings) -> None:
@@ -57,6 +54,9 @@ class _Fusion:
     never need each other, and the times are the order in which all run. An operation that is alone
     keeps its own time. That of a group is open while only the group reads what it makes; the first
     reader fixes it, right before its own time or that of its group.
+
+    What may fail keeps its order, among effects too: the error that a script ends with does not
+    depend on what was fused.
     """
 
     def __init__(self, block: Block, restricted: bool) -> None:
@@ -68,8 +68,9 @@ class _Fusion:
         self._room = len(block.ops) + 1
         self._times = {op: at * self._room for at, op in enumerate(block.ops)}
         self._read = {*block.outs, *(value for op in block.ops for value in outer_operands(op))}
+        # The latest time of an effect, or of what may fail and takes no more such operations.
         self._last_effect = -1
-        self._failing: list[Group] = []
+        self._failing: Group | None = None
 
     def run(self) -> None:
         """Put pipelines in the place of groups of operations."""
@@ -96,10 +97,10 @@ class _Fusion:
         for value in outer_operands(op):
             if value in self._groups:
                 self._fix(self._groups[value], now)
-        if not op.pure:
-            for group in self._failing:
-                self._fix(group, now)
-            self._failing.clear()
+        if not op.pure or may_fail(op):
+            if self._failing is not None:
+                self._fix(self._failing, now)
+                self._failing = None
             self._last_effect = now
 
     def _add(self, op: Op) -> None:
@@ -114,19 +115,26 @@ class _Fusion:
                     self._fix(other, self._times[op] if group.time is None else group.time)
                 group.after = max(group.after, self._time_of(value))
         if may_fail(op):
-            group.after = max(group.after, self._last_effect)
-            if not group.fails and group.time is None:
-                self._failing.append(group)
-            group.fails = True
+            self._add_failing(op, group)
         group.ops.append(op)
         self._groups[op.results[0]] = group
+
+    def _add_failing(self, op: Op, group: Group) -> None:
+        """Let a group run after all that may have failed before one of its operations does."""
+        before = self._failing
+        if before is not None and before is not group:
+            self._fix(before, self._times[op] if group.time is None else group.time)
+            assert before.time is not None
+            self._last_effect = max(self._last_effect, before.time)
+        group.after = max(group.after, self._last_effect)
+        self._failing = group
 
     def _joins(self, op: Op, group: Group) -> bool:
         inside = [value for value in op.operands if self._groups.get(value) is group]
         # A total that the group itself makes is there only when the group ends.
         if not all(_streams(self._makers[value], op, value) for value in inside):
             return False
-        if may_fail(op) and not self._earlier(self._last_effect, group):
+        if may_fail(op) and not self._keeps_order(group):
             return False
         outside = [value for value in op.operands if self._groups.get(value) is not group]
         return all(self._may_read(group, value) for value in outside) and _same_rows(group, op)
@@ -134,8 +142,20 @@ class _Fusion:
     def _may_read(self, group: Group, value: Value) -> bool:
         """Tell whether a value is there, or can be, before a group runs."""
         other = self._groups.get(value)
-        if other is None or other.time is not None:
+        if other is None:
             return self._earlier(self._time_of(value), group)
+        return self._runs_before(other, group)
+
+    def _keeps_order(self, group: Group) -> bool:
+        """Tell whether all effects, and all that may fail, are or can be before a group."""
+        before = self._failing
+        return self._earlier(self._last_effect, group) and (
+            before is None or before is group or self._runs_before(before, group)
+        )
+
+    def _runs_before(self, other: Group, group: Group) -> bool:
+        if other.time is not None:
+            return self._earlier(other.time, group)
         return group.time is None or other.after < group.time - 1
 
     def _earlier(self, time: int, group: Group) -> bool:

@@ -9,7 +9,9 @@ from contextvars import ContextVar
 from typing import Any
 
 from freestone.lang.compile import PASSES
-from freestone.lang.daphnelib import programs
+from freestone.lang.daphnelib import programs, small
+from freestone.lang.front.extensions.kernel import choose
+from freestone.lang.front.extensions.loading import kernels_of
 from freestone.lang.front.graph.emitter import Emitter
 from freestone.lang.front.graph.graph import Block, Op, Program, Value, outer_operands
 from freestone.lang.front.types.types import Type
@@ -60,6 +62,8 @@ def run(value: Value, settings: Settings) -> tuple[Any, list[Any]]:
         return value.const, []
     ops = list(_ordered(value))
     data = list(_data(ops))
+    if small.is_small(ops, settings):
+        return small.computed(ops, value, settings), data
     key = programs.key_of(ops, value, settings)
     program = programs.known(key)
     if program is None:
@@ -75,9 +79,19 @@ def _compiled(value: Value, ops: Iterable[Op], settings: Settings) -> Program:
     for slot, op in enumerate(_givens(copied)):
         # The program may outlive the data, and run with others'.
         op.attrs = {"slot": slot}
+    if settings.kernels:
+        _choose_kernels(program, settings)
     for _, change in PASSES:
         change(program, settings)
     return program
+
+
+def _choose_kernels(program: Program, settings: Settings) -> None:
+    """Have operations run by the kernels of others that come before our own."""
+    kernels = kernels_of(settings)
+    for block in program.blocks():
+        for op in block.ops:
+            op.kernel = op.kernel or choose(kernels, op, None)
 
 
 def _data(ops: Iterable[Op]) -> Iterator[Any]:
@@ -89,8 +103,9 @@ def _givens(ops: Iterable[Op]) -> Iterator[Op]:
     for op in ops:
         if op.kind == "given":
             yield op
-        for region in op.regions:
-            yield from _givens(region.ops)
+        elif op.regions:
+            for region in op.regions:
+                yield from _givens(region.ops)
 
 
 def _copied(op: Op, copies: Copies) -> Op:
@@ -122,5 +137,9 @@ def _ordered(value: Value) -> Iterator[Op]:
             yield op
             continue
         seen.add(op)
+        operands = outer_operands(op) if op.regions else op.operands
+        if not operands:
+            yield op
+            continue
         stack.append((op, True))
-        stack += [(operand.op, False) for operand in reversed(outer_operands(op))]
+        stack += [(operand.op, False) for operand in reversed(operands)]

@@ -76,6 +76,12 @@ class Lazy:
     def __repr__(self) -> str:
         return f"<{type(self).__name__} {self._value.type}, not computed>"
 
+    def _repr_html_(self) -> str:
+        from freestone.observe.html import card, escaped
+
+        kind = escaped(str(self._value.type))
+        return card(f"<b>{type(self).__name__}</b> {kind}: not computed; compute() does")
+
     def compute(
         self,
         settings: Settings | None = None,

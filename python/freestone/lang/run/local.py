@@ -9,6 +9,7 @@ from typing import Any, TextIO
 
 from freestone.errors import FreestoneError
 from freestone.errors.lang import ScriptError, ScriptRunError
+from freestone.lang.front.extensions.loading import kernels_of
 from freestone.lang.front.graph.graph import (
     Block,
     Function,
@@ -23,7 +24,6 @@ from freestone.lang.front.parse.source import failure, unexpected
 from freestone.lang.front.types.scalars import DivisionError
 from freestone.lang.front.types.types import Type
 from freestone.lang.run.kernels import kernel_of
-from freestone.lang.run.kernels.extension import kernels_of
 from freestone.lang.settings import Settings
 
 DEEPEST = 5000
@@ -57,7 +57,9 @@ class Run:
     views : dict
         The frames that SQL knows.
     times : dict
-        Seconds and counts of operations, if statistics are wanted.
+        Seconds and counts of operations, if statistics or costs are wanted.
+    sizes : dict
+        The bytes of what operations were given and made last, if costs are wanted.
     saved : list
         What the script hands to the Python that runs it.
     regions : list
@@ -76,10 +78,12 @@ class Run:
         self.views: dict[str, Any] = {}
         self.times: dict[Op, list[float]] = {}
         self.properties: dict[str, float] = {}
-        self.kernels = kernels_of(settings)
+        self.kernels = kernels_of(settings) if settings.kernels else {}
         self.saved: list[Any] = []
         self.regions: list[dict[str, float]] = []
         self.own_references = OWN_REFERENCES
+        self.sizes: dict[Op, int] = {}
+        self._measures = settings.statistics or "cost" in settings.explain
         self._depth = 0
 
     def measured(self) -> list[tuple[str, str, float, int]]:
@@ -114,7 +118,7 @@ class Run:
 
     def _op(self, op: Op, values: Environment, dying: Sequence[Value]) -> None:
         control = _CONTROL.get(op.kind)
-        begin = time.perf_counter() if self.settings.statistics else 0.0
+        begin = time.perf_counter() if self._measures else 0.0
         if control is None:
             results = self._kernel(op, values, dying)
         else:
@@ -137,7 +141,12 @@ class Run:
         operands = self.operands(op.operands, values)
         for value in dying:
             values.pop(value, None)
-        return self.checked(op, operands)
+        if not self._measures:
+            return self.checked(op, operands)
+        given = sum(map(_nbytes, operands))
+        results = self.checked(op, operands)
+        self.sizes[op] = given + sum(map(_nbytes, results))
+        return results
 
     def checked(self, op: Op, operands: list[Any]) -> tuple[Any, ...]:
         """Run an operation; what fails is told with its place in the script."""
@@ -162,9 +171,6 @@ class Run:
     def kernel(self, op: Op, operands: list[Any]) -> tuple[Any, ...]:
         """Run an operation; matrices come in, and go out, in the form that the plan says."""
         if op.kernel in self.kernels:
-            operands[:] = [
-                value.toarray() if hasattr(value, "toarray") else value for value in operands
-            ]
             return self._extended(op, operands)
         if op.kind not in COMPRESSED and any(hasattr(value, "toarray") for value in operands):
             from freestone.lang.run.kernels.stored import stored_kernel
@@ -179,10 +185,12 @@ class Run:
         return tuple(results)
 
     def _extended(self, op: Op, operands: list[Any]) -> tuple[Any, ...]:
-        """Call a kernel of the user's, and check what it returns."""
-        from freestone.lang.run.kernels.extension import called
+        """Call a kernel that others wrote, and check what it returns."""
+        from freestone.lang.run.extensions.calling import called
 
-        return called(self.kernels[str(op.kernel)], op, operands)
+        results = called(self, self.kernels[str(op.kernel)], op, operands)
+        pairs = zip(op.results, results, strict=True)
+        return tuple(_held(value, result.type) for result, value in pairs)
 
     def _record(self, op: Op, results: Iterable[Any]) -> None:
         from freestone.lang.front.properties import key_of, share_of
@@ -267,6 +275,14 @@ def _held(value: Any, type: Type) -> Any:
     if type.coo and not isinstance(value, Coo):
         return Coo.of_csr(value) if isinstance(value, Csr) else Coo.of(value)
     return value
+
+
+def _nbytes(value: Any) -> int:
+    """Return the bytes of a matrix or a frame here; of what is on a cluster, nothing is known."""
+    arrays = getattr(value, "arrays", None) or getattr(value, "columns", None)
+    if isinstance(arrays, tuple | list):
+        return sum(array.nbytes for array in arrays)
+    return int(getattr(value, "nbytes", 0))
 
 
 def _message(error: Exception) -> str:

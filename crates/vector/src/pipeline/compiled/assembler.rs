@@ -1,4 +1,5 @@
-//! An assembler for the instructions that compiled chains are made of: AVX2, on x86-64.
+//! An assembler for the instructions that compiled chains are made of: AVX2 on x86-64, and those that
+//! 64-bit integers need of AVX-512.
 
 /// A general register, by its number in an encoding.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -18,13 +19,17 @@ impl General {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Vector(pub u8);
 
+/// A register that counts elements of so many bytes: 1, 2, 4 or 8.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Index(pub General, pub u8);
+
 /// The last operand of an instruction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Operand {
     /// A register.
     Register(Vector),
-    /// Memory: at a base, an index in bytes if there is one, and a distance.
-    Memory(General, Option<General>, i32),
+    /// Memory: at a base, an index if there is one, and a distance in bytes.
+    Memory(General, Option<Index>, i32),
 }
 
 /// The prefix that is part of an operation's code.
@@ -40,6 +45,7 @@ pub enum Prefix {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Map {
     Base = 1,
+    Second = 2,
     Extended = 3,
 }
 
@@ -85,7 +91,7 @@ impl Assembler {
     ) {
         let (index, base) = match last {
             Operand::Register(register) => (0, register.0),
-            Operand::Memory(base, index, _) => (index.map_or(0, |index| index.0), base.0),
+            Operand::Memory(base, index, _) => (index.map_or(0, |index| index.0.0), base.0),
         };
         let high = |number: u8| u8::from(number >= 8);
         let inverted =
@@ -97,6 +103,24 @@ impl Assembler {
         self.operand(out.0 & 7, last);
     }
 
+    /// The same, by an operation of AVX-512 on registers; `long` ones are of 64 bits.
+    pub fn newer(
+        &mut self,
+        code: Code,
+        (wide, long): (bool, bool),
+        out: Vector,
+        one: Option<Vector>,
+        last: Vector,
+    ) {
+        let high = |number: u8| u8::from(number >= 8);
+        let inverted = ((1 - high(out.0)) << 7) | 1 << 6 | ((1 - high(last.0)) << 5) | 1 << 4;
+        let second = !one.map_or(0, |one| one.0) & 15;
+        let middle = u8::from(long) << 7 | second << 3 | 1 << 2 | code.prefix as u8;
+        let lengths = u8::from(wide) << 5 | 1 << 3;
+        self.bytes.extend([0x62, inverted | code.map as u8, middle, lengths, code.opcode]);
+        self.operand(out.0 & 7, Operand::Register(last));
+    }
+
     fn operand(&mut self, register: u8, operand: Operand) {
         match operand {
             Operand::Register(other) => self.bytes.push(0xC0 | register << 3 | other.0 & 7),
@@ -105,8 +129,10 @@ impl Assembler {
                 let mode = if short.is_some() { 0x40 } else { 0x80 };
                 // Number 4 stands for an index byte, and in it for no index.
                 if index.is_some() || base.0 & 7 == 4 {
-                    let index = index.map_or(4, |index| index.0 & 7);
-                    self.bytes.extend([mode | register << 3 | 4, index << 3 | base.0 & 7]);
+                    let index = index.map_or(4 << 3, |Index(index, size)| {
+                        (size.trailing_zeros() as u8) << 6 | (index.0 & 7) << 3
+                    });
+                    self.bytes.extend([mode | register << 3 | 4, index | base.0 & 7]);
                 } else {
                     self.bytes.push(mode | register << 3 | base.0 & 7);
                 }
@@ -143,6 +169,12 @@ impl Assembler {
     /// `out -= other`.
     pub fn subtract(&mut self, out: General, other: General) {
         self.between(0x29, out, other);
+    }
+
+    /// `out *= size`, of a power of 2.
+    pub fn scale(&mut self, out: General, size: u8) {
+        self.wide_prefix(0, out.0);
+        self.bytes.extend([0xC1, 0xE0 | out.0 & 7, size.trailing_zeros() as u8]);
     }
 
     /// Compares two registers, for a conditional jump.
@@ -228,7 +260,7 @@ mod tests {
         assert_eq!(vector(9, 10, Operand::Register(Vector(11))), [0xC4, 0x41, 0x2D, 0x58, 0xCB]);
         // vaddpd ymm1, ymm2, [r12 + rax + 32]; [rsi + 256]; [r12 + 0]; [r13 + rax + 0]
         let memory = |base, index, distance| Operand::Memory(General(base), index, distance);
-        let rax = Some(General::RAX);
+        let rax = Some(Index(General::RAX, 1));
         assert_eq!(vector(1, 2, memory(12, rax, 32)), [0xC4, 0xC1, 0x6D, 0x58, 0x4C, 0x04, 0x20]);
         assert_eq!(
             vector(1, 2, memory(6, None, 256)),
@@ -236,15 +268,27 @@ mod tests {
         );
         assert_eq!(vector(1, 2, memory(12, None, 0)), [0xC4, 0xC1, 0x6D, 0x58, 0x4C, 0x24, 0x00]);
         assert_eq!(vector(1, 2, memory(13, rax, 0)), [0xC4, 0xC1, 0x6D, 0x58, 0x4C, 0x05, 0x00]);
+        // vaddpd ymm1, ymm2, [r13 + 8 * rax + 0]
+        let eights = Some(Index(General::RAX, 8));
+        assert_eq!(vector(1, 2, memory(13, eights, 0)), [0xC4, 0xC1, 0x6D, 0x58, 0x4C, 0xC5, 0x00]);
+        // vpmullq ymm1, ymm2, ymm3; ymm9, ymm10, ymm11
+        let multiply = Code { map: Map::Second, prefix: Prefix::P66, opcode: 0x40 };
+        let newer = |out, one, last| {
+            let (out, one, last) = (Vector(out), Some(Vector(one)), Vector(last));
+            written(|to| to.newer(multiply, (true, true), out, one, last))
+        };
+        assert_eq!(newer(1, 2, 3), [0x62, 0xF2, 0xED, 0x28, 0x40, 0xCB]);
+        assert_eq!(newer(9, 10, 11), [0x62, 0x52, 0xAD, 0x28, 0x40, 0xCB]);
     }
 
     #[test]
     fn other_operations_are_encoded_as_the_manual_says() {
-        // mov r9, [rdi + 8]; sub rdi, rdx; cmp rax, rcx; add rax, 128; push r12; pop rbx
+        // mov r9, [rdi + 8]; sub rdi, rdx; cmp rax, rcx; add rax, 128; shl rdx, 3; push r12; pop rbx
         assert_eq!(written(|to| to.load(General(9), General::RDI, 8)), [0x4C, 0x8B, 0x4F, 8]);
         assert_eq!(written(|to| to.subtract(General::RDI, General::RDX)), [0x48, 0x29, 0xD7]);
         assert_eq!(written(|to| to.compare(General::RAX, General::RCX)), [0x48, 0x39, 0xC8]);
         assert_eq!(written(|to| to.add(General::RAX, 128)), [0x48, 0x81, 0xC0, 0x80, 0, 0, 0]);
+        assert_eq!(written(|to| to.scale(General::RDX, 8)), [0x48, 0xC1, 0xE2, 3]);
         assert_eq!(written(|to| to.push(General(12))), [0x41, 0x54]);
         assert_eq!(written(|to| to.pop(General::RBX)), [0x40, 0x5B]);
     }

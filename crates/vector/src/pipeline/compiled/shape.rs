@@ -1,11 +1,14 @@
 //! What a compiled chain depends on: not where its cells are, nor how many, nor which numbers it has.
 
-use crate::cell::Cell;
+use super::conversions;
+use crate::cell::{Cell, Number};
 use crate::kernels::dense::binary::Binary;
 use crate::kernels::dense::reduce::Reduce;
 use crate::kernels::dense::unary::Unary;
+use crate::kernels::has_widest_vectors;
 use crate::pipeline::words::number;
 use crate::pipeline::{Instruction, Operand, Output, Pipeline, Register};
+use crate::with_cell;
 
 /// Chains of more instructions are rare, and their code is long.
 const MAX_INSTRUCTIONS: usize = 48;
@@ -13,8 +16,8 @@ const MAX_INSTRUCTIONS: usize = 48;
 /// The structure of a chain.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Shape {
-    /// The type of all cells.
-    pub cell: Cell,
+    /// The types of all registers: inputs, then what instructions make.
+    pub cells: Vec<Cell>,
     /// Of each input, whether it is a number.
     pub numbers: Vec<bool>,
     /// What is done.
@@ -28,14 +31,14 @@ pub struct Shape {
 impl Shape {
     /// The structure of a pipeline; none if it has no loop of its own.
     pub fn of(pipeline: &Pipeline) -> Option<Self> {
-        let cell = pipeline.inputs.first()?.cell;
-        let is_known = matches!(cell, Cell::F64 | Cell::F32)
-            && !pipeline.instructions.is_empty()
-            && pipeline.inputs.iter().all(|input| input.cell == cell)
-            && pipeline.instructions.len() <= MAX_INSTRUCTIONS
-            && pipeline.instructions.iter().all(|instruction| is_light(instruction, cell));
-        if !is_known {
+        let mut cells: Vec<Cell> = pipeline.inputs.iter().map(|input| input.cell).collect();
+        if pipeline.instructions.is_empty() || pipeline.instructions.len() > MAX_INSTRUCTIONS {
             return None;
+        }
+        let mut instructions = pipeline.instructions.clone();
+        for instruction in &mut instructions {
+            square_as_product(pipeline, instruction)?;
+            cells.push(light(instruction, &cells)?);
         }
         let (mut stores, mut reduced) = (Vec::new(), None);
         for output in &pipeline.outputs {
@@ -48,11 +51,44 @@ impl Shape {
             }
         }
         let numbers = pipeline.inputs.iter().map(|input| matches!(input.place, Operand::Bits(_)));
-        let mut instructions = pipeline.instructions.clone();
-        for instruction in &mut instructions {
-            square_as_product(pipeline, instruction)?;
+        let numbers = numbers.collect();
+        let own = Self { cells, numbers, instructions, stores, reduced };
+        let lanes = |(_, register): (_, Register)| own.cells[register].size() == own.width();
+        own.reduced.is_none_or(lanes).then_some(own)
+    }
+
+    /// Bytes of the widest element that there is on the way: a vector has so many elements of all types.
+    pub fn width(&self) -> usize {
+        let on_the_way = |instruction: &Instruction| match *instruction {
+            Instruction::Cast(to, arg) => conversions::width(self.cells[arg], to),
+            _ => 1,
+        };
+        let made = self.instructions.iter().map(on_the_way);
+        self.cells.iter().map(|cell| cell.size()).chain(made).max().unwrap_or(8)
+    }
+
+    /// Which registers are 0 or 1 because of how they are made.
+    pub fn booleans(&self) -> Vec<bool> {
+        let mut booleans = vec![false; self.numbers.len()];
+        for instruction in &self.instructions {
+            booleans.push(match *instruction {
+                Instruction::Binary(name, ..) => matches!(
+                    name,
+                    Binary::Eq
+                        | Binary::Neq
+                        | Binary::Lt
+                        | Binary::Le
+                        | Binary::Gt
+                        | Binary::Ge
+                        | Binary::And
+                        | Binary::Or
+                ),
+                Instruction::Unary(Unary::IsNan, ..) => true,
+                Instruction::Cast(_, arg) => booleans[arg],
+                _ => false,
+            });
         }
-        Some(Self { cell, numbers: numbers.collect(), instructions, stores, reduced })
+        booleans
     }
 }
 
@@ -62,35 +98,33 @@ fn square_as_product(pipeline: &Pipeline, instruction: &mut Instruction) -> Opti
         return Some(());
     };
     let Operand::Bits(word) = pipeline.inputs.get(right)?.place else { return None };
-    let two = match cell {
-        Cell::F64 => number::<f64>(word) == 2.0,
-        _ => number::<f32>(word) == 2.0_f32,
-    };
+    let two = with_cell!(cell, T => number::<T>(word) == T::ONE.plus(T::ONE));
     *instruction = Instruction::Binary(Binary::Mul, cell, left, left);
     two.then_some(())
 }
 
-/// Whether an instruction is a few operations of the processor.
-fn is_light(instruction: &Instruction, all: Cell) -> bool {
-    match *instruction {
+/// The type of what an instruction makes, if it is a few operations of this processor.
+fn light(instruction: &Instruction, cells: &[Cell]) -> Option<Cell> {
+    let (cell, is_light, is_newer) = match *instruction {
         Instruction::Binary(name, cell, ..) => {
-            cell == all && !matches!(name, Binary::Mod | Binary::Log)
+            let long = cell.is_whole() && cell.size() == 8;
+            let is_newer = long && matches!(name, Binary::Mul | Binary::Min | Binary::Max);
+            let divides = name == Binary::Div && cell.is_whole();
+            (cell, !divides && !matches!(name, Binary::Mod | Binary::Log), is_newer)
         }
-        Instruction::Select(cell, _) => cell == all,
+        Instruction::Select(cell, _) => (cell, true, false),
         Instruction::Unary(name, cell, _) => {
-            let light = matches!(
-                name,
-                Unary::Minus
-                    | Unary::Abs
-                    | Unary::Sign
-                    | Unary::Sqrt
-                    | Unary::Floor
-                    | Unary::Ceil
-                    | Unary::IsNan
-            );
-            // Halves are added in 64 bits.
-            cell == all && (light || (name == Unary::Round && cell == Cell::F64))
+            let is_light = match name {
+                Unary::Minus | Unary::Abs | Unary::Sign | Unary::IsNan => true,
+                Unary::Floor | Unary::Ceil | Unary::Sqrt => !cell.is_whole(),
+                // Halves are added in 64 bits.
+                Unary::Round => cell == Cell::F64,
+                _ => false,
+            };
+            (cell, is_light, name == Unary::Abs && cell == Cell::I64)
         }
-        Instruction::Cast(..) | Instruction::RowReduce(..) | Instruction::RowProduct(..) => false,
-    }
+        Instruction::Cast(to, arg) => (to, true, conversions::is_newer(cells[arg], to)),
+        Instruction::RowReduce(..) | Instruction::RowProduct(..) => return None,
+    };
+    (is_light && (!is_newer || has_widest_vectors())).then_some(cell)
 }

@@ -1,7 +1,7 @@
 use proptest::prelude::*;
 
 use super::Program;
-use crate::cell::{Cell, Number};
+use crate::cell::{CELLS, Cell, Number};
 use crate::kernels::dense::binary::Binary;
 use crate::kernels::dense::reduce::Reduce;
 use crate::kernels::dense::unary::Unary;
@@ -39,37 +39,69 @@ const UNARY: [Unary; 8] = [
     Unary::Ceil,
     Unary::IsNan,
 ];
-const TYPES: [Cell; 2] = [Cell::F64, Cell::F32];
 
 impl Draw {
     fn number(&mut self) -> f64 {
-        const SPECIAL: [f64; 8] =
-            [0.0, -0.0, f64::NAN, f64::INFINITY, f64::NEG_INFINITY, 5e-324, 0.5, -2.5];
+        const SPECIAL: [f64; 12] = [
+            0.0,
+            -0.0,
+            f64::NAN,
+            f64::INFINITY,
+            f64::NEG_INFINITY,
+            5e-324,
+            0.5,
+            -2.5,
+            9_223_372_036_854_775_808.0,
+            -9.3e18,
+            4_294_967_296.5,
+            9_007_199_254_740_993.0,
+        ];
         match self.below(40) {
-            at @ 0..8 => SPECIAL[at],
+            at @ 0..12 => SPECIAL[at],
             _ => (self.below(400_001) as f64 - 200_000.0) / 6400.0,
         }
+    }
+
+    /// A number's bits: of whole numbers sometimes any.
+    fn word(&mut self, cell: Cell) -> u64 {
+        if cell.is_whole() && self.below(4) == 0 {
+            let parts = [self.below(1 << 32) as u64, self.below(1 << 32) as u64];
+            return with_cell!(cell, T => bits(T::from_i64((parts[0] << 32 | parts[1]).cast_signed())));
+        }
+        with_cell!(cell, T => bits(T::from_f64(self.number())))
     }
 
     /// Memory of cells, which begins so many cells after where a vector would.
     fn cells(&mut self, cell: Cell, count: usize, skipped: usize) -> Vec<u8> {
         let mut bytes = vec![0; (count + skipped) * cell.size()];
         for place in bytes.chunks_exact_mut(cell.size()) {
-            let word = with_cell!(cell, T => bits(T::from_f64(self.number())));
+            let word = self.word(cell);
             place.copy_from_slice(&word.to_le_bytes()[..cell.size()]);
         }
         bytes
     }
 
-    /// An instruction on registers of a type, of which some are of all cells.
-    fn instruction(&mut self, cell: Cell, made: usize, full: &[Register]) -> Instruction {
-        let (one, two, three) = (self.one(full), self.below(made), self.below(made));
-        match self.below(8) {
+    /// An instruction of which one side is of all cells, and others are of its type.
+    fn instruction(&mut self, cells: &[Cell], full: &[Register]) -> Instruction {
+        let one = if self.below(2) == 0 { full[full.len() - 1] } else { self.one(full) };
+        let cell = cells[one];
+        let alike: Vec<Register> = (0..cells.len()).filter(|at| cells[*at] == cell).collect();
+        let (two, three) = (self.one(&alike), self.one(&alike));
+        match self.below(10) {
             0 | 1 => Instruction::Unary(self.one(&UNARY), cell, one),
             2 => Instruction::Select(cell, [one, two, three]),
             3 => Instruction::Select(cell, [two, three, one]),
-            4 => Instruction::Binary(self.one(&BINARY), cell, two, one),
-            _ => Instruction::Binary(self.one(&BINARY), cell, one, two),
+            4 | 5 => Instruction::Cast(self.one(&CELLS), one),
+            6 => Instruction::Binary(self.binary(cell), cell, two, one),
+            _ => Instruction::Binary(self.binary(cell), cell, one, two),
+        }
+    }
+
+    /// An operation that can't fail.
+    fn binary(&mut self, cell: Cell) -> Binary {
+        match self.one(&BINARY) {
+            Binary::Div if cell.is_whole() => Binary::Mul,
+            name => name,
         }
     }
 }
@@ -86,30 +118,36 @@ fn words(cell: Cell, bytes: &[u8]) -> Vec<u64> {
 }
 
 /// What a pipeline gives: what it reduces, and what it stores.
-fn found(pipeline: &mut Pipeline, cell: Cell, options: &Options) -> (Vec<u64>, Vec<Vec<u64>>) {
-    let bytes = pipeline.rows * pipeline.columns * cell.size();
+fn found(pipeline: &mut Pipeline, options: &Options) -> (Vec<u64>, Vec<Vec<u64>>) {
+    let kinds = pipeline.kinds().expect("it is well formed");
     let mut stores = Vec::new();
     for output in &mut pipeline.outputs {
-        if let Output::Store(_, memory) = output {
+        if let Output::Store(register, memory) = output {
+            let cell = kinds[*register].cell;
+            let bytes = pipeline.rows * pipeline.columns * cell.size();
             // One cell more, which has to stay as it is.
             let mut room = vec![0xA5_u8; bytes + 2 * cell.size()];
             *memory = room[cell.size()..].as_mut_ptr();
-            stores.push(room);
+            stores.push((cell, room));
         }
     }
     let reduced = run(pipeline, options).expect("it is well formed");
-    let word = |one: &Reduced| words(cell, &one.bits.to_le_bytes()[..cell.size()])[0];
+    let word = |one: &Reduced| words(one.cell, &one.bits.to_le_bytes()[..one.cell.size()])[0];
     let reduced = reduced.iter().map(word).collect();
-    (reduced, stores.iter().map(|room| words(cell, room)).collect())
+    (reduced, stores.iter().map(|(cell, room)| words(*cell, room)).collect())
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(2000))]
+    #![proptest_config(ProptestConfig::with_cases(4000))]
 
     #[test]
     fn compiled_chains_give_the_bits_of_others(
         seed in any::<u64>(),
-        cell in proptest::sample::select(&TYPES),
+        types in prop_oneof![
+            2 => proptest::sample::select(&CELLS).prop_map(|cell| [cell; 4]),
+            1 => Just([Cell::F64, Cell::I64, Cell::F64, Cell::U8]),
+            1 => proptest::array::uniform4(proptest::sample::select(&CELLS)),
+        ],
         (rows, columns) in prop_oneof![
             (1_usize..20, 1_usize..20),
             (1_usize..60, 60_usize..400),
@@ -120,29 +158,43 @@ proptest! {
     ) {
         let mut draw = Draw(seed | 1);
         let counts = [rows * columns, rows * columns, columns, rows];
-        let memory = counts.map(|count| draw.cells(cell, count, skipped));
         let classes = [Class::Full, Class::Full, Class::Row, Class::Column];
-        let place = |bytes: &Vec<u8>| Operand::Memory(bytes[skipped * cell.size()..].as_ptr());
+        let mut memory = Vec::new();
+        for (count, cell) in counts.into_iter().zip(types) {
+            memory.push(draw.cells(cell, count, skipped));
+        }
         let mut inputs: Vec<Input> = classes
             .into_iter()
+            .zip(types)
             .zip(&memory)
-            .map(|(class, bytes)| Input { cell, class, place: place(bytes) })
+            .map(|((class, cell), bytes)| {
+                let place = Operand::Memory(bytes[skipped * cell.size()..].as_ptr());
+                Input { cell, class, place }
+            })
             .collect();
         if draw.below(2) == 0 {
             // Without a row and a column a chain is one loop.
             inputs.truncate(2);
         }
-        for _ in 0..2 {
-            let given = if draw.below(3) == 0 { 2.0 } else { draw.number() };
-            let word = with_cell!(cell, T => bits(T::from_f64(given)));
+        for cell in [types[0], types[1]] {
+            let two = with_cell!(cell, T => bits(T::ONE.plus(T::ONE)));
+            let word = if draw.below(3) == 0 { two } else { draw.word(cell) };
             inputs.push(Input { cell, class: Class::Scalar, place: Operand::Bits(word) });
         }
+        let mut cells: Vec<Cell> = inputs.iter().map(|input| input.cell).collect();
         let (given, mut full) = (inputs.len(), vec![0, 1]);
         let mut instructions = Vec::new();
         for _ in 0..=draw.below(10) {
-            let made = given + instructions.len();
-            instructions.push(draw.instruction(cell, made, &full));
-            full.push(made);
+            let instruction = draw.instruction(&cells, &full);
+            full.push(cells.len());
+            cells.push(match instruction {
+                Instruction::Cast(to, _) => to,
+                Instruction::Unary(_, cell, _)
+                | Instruction::Select(cell, _)
+                | Instruction::Binary(_, cell, ..) => cell,
+                _ => unreachable!("no others are drawn"),
+            });
+            instructions.push(instruction);
         }
         let last = given + instructions.len() - 1;
         let mut outputs = Vec::new();
@@ -161,8 +213,8 @@ proptest! {
             Pipeline { rows, columns, inputs, structure: None, instructions, outputs };
         let options = Options { workers, batch_bytes, compiled_from: 0, ..Options::default() };
         let plain = Options { compiled_from: usize::MAX, ..options.clone() };
-        let expected = found(&mut pipeline, cell, &plain);
-        prop_assert_eq!(found(&mut pipeline, cell, &options), expected);
+        let expected = found(&mut pipeline, &plain);
+        prop_assert_eq!(found(&mut pipeline, &options), expected);
     }
 }
 
@@ -196,6 +248,46 @@ fn a_structure_is_compiled_once_whatever_its_numbers() {
     assert!(Program::of(&sum_of_squares(2)).is_none());
 }
 
+/// Which of the operations on elements of a type are compiled, beside one that is.
+#[test]
+fn chains_of_all_types_are_compiled() {
+    let wide = crate::kernels::has_wide_vectors();
+    let widest = crate::kernels::has_widest_vectors();
+    let word = [3_u64; 4];
+    let is_compiled = |cell, instruction| {
+        let place = Operand::Memory(word.as_ptr().cast());
+        let inputs = vec![Input { cell, class: Class::Full, place }];
+        let instructions = vec![Instruction::Unary(Unary::Minus, cell, 0), instruction];
+        let outputs = vec![Output::Store(2, std::ptr::null_mut())];
+        let pipeline =
+            Pipeline { rows: 1, columns: 2, inputs, structure: None, instructions, outputs };
+        Program::of(&pipeline).is_some()
+    };
+    for cell in CELLS {
+        let long = cell.is_whole() && cell.size() == 8;
+        for name in BINARY {
+            let expected = match name {
+                Binary::Div if cell.is_whole() => false,
+                Binary::Pow => false,
+                Binary::Mul | Binary::Min | Binary::Max if long => widest,
+                _ => wide,
+            };
+            assert_eq!(is_compiled(cell, Instruction::Binary(name, cell, 0, 1)), expected);
+        }
+        assert_eq!(is_compiled(cell, Instruction::Select(cell, [0, 1, 0])), wide);
+        for to in CELLS {
+            let expected = match (cell, to) {
+                _ if cell == to => wide,
+                (_, Cell::F32 | Cell::F64) if long || cell == Cell::U32 => widest,
+                (Cell::F32 | Cell::F64, _) if to.is_whole() => widest,
+                _ if to.is_whole() && to.size() < cell.size() => widest,
+                _ => wide,
+            };
+            assert_eq!(is_compiled(cell, Instruction::Cast(to, 1)), expected, "{cell:?} {to:?}");
+        }
+    }
+}
+
 #[test]
 fn what_needs_more_registers_than_there_are_is_not_compiled() {
     let each = |at: usize| Instruction::Binary(Binary::Add, Cell::F64, at, 0);
@@ -208,6 +300,6 @@ fn what_needs_more_registers_than_there_are_is_not_compiled() {
     let mut pipeline = chain(instructions, vec![Output::Reduce(Reduce::Sum, last)]);
     assert!(Program::of(&pipeline).is_none());
     let options = |compiled_from| Options { compiled_from, ..Options::default() };
-    let expected = found(&mut pipeline, Cell::F64, &options(usize::MAX));
-    assert_eq!(found(&mut pipeline, Cell::F64, &options(0)), expected);
+    let expected = found(&mut pipeline, &options(usize::MAX));
+    assert_eq!(found(&mut pipeline, &options(0)), expected);
 }

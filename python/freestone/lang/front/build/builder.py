@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import time
 from collections.abc import Callable, Iterable
 from dataclasses import replace
 from pathlib import Path
@@ -56,7 +57,9 @@ class Builder(Functions):
         return self.program
 
     def _script(self, source: Source) -> None:
+        begin = time.perf_counter()
         statements = parse(source)
+        self.program.parse_seconds += time.perf_counter() - begin
         defines = [each for each in statements if isinstance(each, tree.Define)]
         made = [self._define(define) for define in defines]
         for statement in statements:

@@ -20,6 +20,7 @@ from freestone.lang.front.builtins import (
     lower,
 )
 from freestone.lang.front.builtins.reorganisation import indexed_type, position
+from freestone.lang.front.extensions.kernel import Kernel, choose
 from freestone.lang.front.graph.emitter import Emitter
 from freestone.lang.front.graph.graph import Block, Value
 from freestone.lang.front.parse import tree
@@ -45,6 +46,8 @@ class Expressions(Emitter):
         super().__init__()
         self.arguments = arguments
         self.scope = Scope()
+        self.kernels: dict[str, list[Kernel]] = {}
+        self.choose = lambda op, asked: choose(self.kernels, op, asked)
 
     def value(self, node: Expression) -> Value:
         """Build an expression that has one result."""
@@ -106,8 +109,11 @@ class Expressions(Emitter):
         self.place = node.place
         self.choose_kernel(node.kernel, node.sign, [left, right])
         if node.sign == "@":
-            return algebra.product(self, left, right)
-        return elementwise.binary(self, elementwise.SIGNS[node.sign], left, right)
+            made = algebra.product(self, left, right)
+        else:
+            made = elementwise.binary(self, elementwise.SIGNS[node.sign], left, right)
+        self._check_kernel_taken(node.sign)
+        return made
 
     def _choice(self, node: tree.Choice) -> Value:
         condition = self.value(node.condition)
@@ -159,7 +165,15 @@ class Expressions(Emitter):
             known = did_you_mean(node.name, [*all_names(), *self.function_names()])
             self.refuse(f"there is no function {node.name!r}{known}")
         self.choose_kernel(node.kernel, node.name, [*arguments, *keywords.values()])
-        return lower(self, node.name, arguments, keywords)
+        made = lower(self, node.name, arguments, keywords)
+        self._check_kernel_taken(node.name)
+        return made
+
+    def _check_kernel_taken(self, operation: str) -> None:
+        """Refuse a kernel of another operation than those that a function is made of."""
+        if self.kernel in self.kernels:
+            wanted = self.kernels[self.kernel][0].operation
+            self.fail(f"the kernel {self.kernel!r} is for {wanted}, not for {operation}")
 
     def choose_kernel(self, name: str | None, operation: str, operands: list[Value]) -> None:
         """Run the next operation by itself, with the kernel of this name, where one is given."""

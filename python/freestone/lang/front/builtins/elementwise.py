@@ -48,12 +48,28 @@ def result_cell(emitter: Emitter, name: str, left: str, right: str) -> tuple[str
 
 def binary(emitter: Emitter, name: str, left: Value, right: Value) -> Value:
     """Append a binary operation, scalars and rows and columns on the right broadcast."""
+    key = name, left.type, right.type
+    known = _inferred.get(key)
+    if known is None:
+        known = _infer(emitter, name, left, right)
+        if len(_inferred) >= MAX_INFERRED:
+            _inferred.clear()
+        _inferred[key] = known
+    type, cell = known
+    return emitter.emit("binary", [left, right], type, name=name, cell=cell)
+
+
+MAX_INFERRED = 4096
+_inferred: dict[tuple[str, Type, Type], tuple[Type, str]] = {}
+"""What is known of results, and the elements that both sides become; steps of loops repeat."""
+
+
+def _infer(emitter: Emitter, name: str, left: Value, right: Value) -> tuple[Type, str]:
     for value in (left, right):
         if value.type.data not in ("scalar", "matrix"):
             emitter.fail(f"{name} takes scalars and matrices, not a {value.type}")
     cell, result = result_cell(emitter, name, left.type.cell, right.type.cell)
-    type = _broadcast(emitter, name, left.type, right.type, result)
-    return emitter.emit("binary", [left, right], type, name=name, cell=cell)
+    return _broadcast(emitter, name, left.type, right.type, result), cell
 
 
 def _broadcast(emitter: Emitter, name: str, left: Type, right: Type, cell: str) -> Type:

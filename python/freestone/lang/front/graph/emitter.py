@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, NoReturn
 
 from freestone.errors.lang import ScriptCompileError, ScriptSyntaxError
@@ -27,8 +27,8 @@ class Emitter:
         Where in the script it comes from.
     kernel : str or None
         The kernel that the script asks for.
-    kernels : frozenset of str
-        The names of the user's kernels.
+    choose : callable
+        Returns the name of the kernel for an operation, given the one that the script asks for.
     propagate : bool
         Whether constants reach functions.
     views : dict
@@ -41,7 +41,7 @@ class Emitter:
         self.block: Block = Block() if block is None else block
         self.place: Location | None = None
         self.kernel: str | None = None
-        self.kernels: frozenset[str] = frozenset()
+        self.choose: Callable[[Op, str | None], str | None] = lambda op, asked: asked
         self.propagate = True
         self.views: dict[str, Type] = {}
         self.files: Files = Files()
@@ -66,9 +66,9 @@ class Emitter:
         self, kind: str, operands: Sequence[Value], types: Sequence[Type], **attrs: Any
     ) -> list[Value]:
         """Append an operation."""
-        op = Op(kind, list(operands), [], attrs, self.place, kernel=self.kernel)
-        self.kernel = None
+        op = Op(kind, list(operands), [], attrs, self.place)
         op.results = [Value(type, op) for type in types]
+        op.kernel = self._kernel_for(op)
         folded = _folded(op)
         if folded is not None:
             op.results[0].const = folded
@@ -76,6 +76,16 @@ class Emitter:
             return op.results
         self.block.ops.append(op)
         return op.results
+
+    def _kernel_for(self, op: Op) -> str | None:
+        """Return the kernel that the script asks for, or the one that comes before our own."""
+        try:
+            name = self.choose(op, self.kernel)
+        except ValueError as error:
+            self.fail(str(error))
+        if name == self.kernel:
+            self.kernel = None
+        return name
 
     def scalar(self, value: Value, what: str) -> Type:
         """Check that a value is a scalar."""
@@ -141,8 +151,15 @@ class Emitter:
             self.fail(f"{problem}: {one} and {other}")
 
 
+_FOLDED = frozenset({"binary", "unary", "cast"})
+
+
 def _folded(op: Op) -> Scalar | None:
-    if not op.operands or any(value.const is None for value in op.operands):
+    if (
+        op.kind not in _FOLDED
+        or not op.operands
+        or any(value.const is None for value in op.operands)
+    ):
         return None
     values = [value.const for value in op.operands if value.const is not None]
     result = op.results[0].type

@@ -123,11 +123,16 @@ class Function:
 
 @dataclass(eq=False, slots=True)
 class Program:
-    """A whole script; `peak` are the most bytes that it needs at once, and where."""
+    """A whole script.
+
+    `peak` are the most bytes that it needs at once, and where; `parse_seconds` is how long its text
+    and those that it imports took to parse.
+    """
 
     main: Block
     functions: list[Function] = field(default_factory=list)
     peak: tuple[int, Op | None] | None = None
+    parse_seconds: float = 0.0
 
     def blocks(self) -> Iterator[Block]:
         """Yield all blocks, inner ones first."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
+from functools import lru_cache
 
 from freestone.enumerations import ENGINE_CELLS
 
@@ -152,11 +153,13 @@ def _side(count: int | None) -> str:
 NOTHING = Type("nothing")
 
 
+@lru_cache(maxsize=64)
 def scalar(cell: str) -> Type:
     """Make the type of a scalar."""
     return Type("scalar", cell)
 
 
+@lru_cache(maxsize=4096)
 def matrix(cell: str, rows: int | None = None, columns: int | None = None) -> Type:
     """Make the type of a dense matrix."""
     return Type("matrix", cell, rows, columns)

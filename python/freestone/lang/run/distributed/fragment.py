@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from typing import Any
 
+import cloudpickle
 import numpy as np
 
 from freestone import _native
@@ -45,7 +46,11 @@ class Fragment:
         """Return what a worker decodes and runs."""
         rows = tuple(role.result == ROWS for role in self.roles)
         alone = replace(settings, num_threads=1, pin_workers=False, statistics=False, explain=())
-        return pickle.dumps((self.block, rows, alone), protocol=5)
+        encode = pickle.dumps
+        if any(not isinstance(item, tuple) for item in settings.kernels):
+            # Functions of the program's main module are sent by value.
+            encode = cloudpickle.dumps
+        return encode((self.block, rows, alone), protocol=5)
 
 
 def fragment_of(op: Op, shapes: Sequence[Shape], rows: int) -> Fragment | None:
@@ -68,7 +73,7 @@ def fragment_of(op: Op, shapes: Sequence[Shape], rows: int) -> Fragment | None:
             for operand, role in zip(inner.operands, roles.operands, strict=True)
         ]
         clone = replace(inner, operands=operands, results=[], regions=[])
-        clone.results = [Value(_in_rows(value.type), clone) for value in inner.results]
+        clone.results = [Value(_in_rows(value.type, inner), clone) for value in inner.results]
         made.block.ops.append(clone)
         for value, copy in zip(inner.results, clone.results, strict=True):
             values[value, ROWS] = copy
@@ -82,8 +87,11 @@ def fragment_of(op: Op, shapes: Sequence[Shape], rows: int) -> Fragment | None:
     return made
 
 
-def _in_rows(type: Type) -> Type:
+def _in_rows(type: Type, op: Op) -> Type:
     """Return the type of a matrix in blocks: COO are there CSR."""
+    if op.kernel is not None:
+        # What kernels of others' return is compared with it, and has a block's rows.
+        type = type.shaped(None, type.columns)
     return replace(type, csr=True, coo=False) if type.coo else type
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import weakref
 from collections.abc import Iterable, Sequence
+from itertools import count
 from typing import Any, TextIO
 
 from freestone.client import Client
@@ -54,7 +55,17 @@ class DistributedRun(Run):
         self.sent: Sent = Sent(client)
         self.derived: dict[Any, Op] = {}
         self._fragments: dict[Any, tuple[Fragment, bytes] | None] = {}
-        self._pending: weakref.WeakSet[Split] = weakref.WeakSet()
+        # By when they were begun: of several that fail, the first is reported, as in one process.
+        self._pending: weakref.WeakValueDictionary[int, Split] = weakref.WeakValueDictionary()
+        self._begun = count()
+
+    def checked(self, op: Op, operands: list[Any]) -> tuple[Any, ...]:
+        """Run an operation; if it fails, what blocks failed at before it is reported instead."""
+        try:
+            return super().checked(op, operands)
+        except ScriptError:
+            self._release_at(op)
+            raise
 
     def kernel(self, op: Op, operands: list[Any]) -> tuple[Any, ...]:
         """Run an operation on blocks, or else here."""
@@ -85,17 +96,20 @@ class DistributedRun(Run):
     def _forget(self, op: Op, values: Environment, dying: Sequence[Value]) -> None:
         # An operation whose result nobody reads runs because it may fail.
         if op.kind not in _CONTROL and any(value in dying for value in op.results):
-            try:
-                self.release()
-            except ScriptError:
-                raise
-            except FreestoneError as error:
-                raise failure(ScriptRunError, str(error), op.place) from error
+            self._release_at(op)
         super()._forget(op, values, dying)
+
+    def _release_at(self, op: Op) -> None:
+        try:
+            self.release()
+        except ScriptError:
+            raise
+        except FreestoneError as error:
+            raise failure(ScriptRunError, str(error), op.place) from error
 
     def release(self) -> None:
         """Wait for all blocks, so that what went wrong is told before anything else happens."""
-        for split in list(self._pending):
+        for split in list(self._pending.values()):
             for block in split.blocks:
                 error = block.exception()
                 if error is not None:
@@ -128,12 +142,13 @@ class DistributedRun(Run):
             step = STEPS.get(op.kind)
             made = None if step is None else step(self, op, operands)
             return None if made is None else tuple(made)
-        special = SPECIAL.get(op.kind)
+        # A kernel of others' is called on blocks, and not put together of other operations.
+        special = None if op.kernel in self.kernels else SPECIAL.get(op.kind)
         if special is not None:
             found = special(self, op, operands)
             if found is not None:
                 return tuple(found)
-        if any(isinstance(value, Transposed) for value in operands):
+        if op.kernel not in self.kernels and any(isinstance(v, Transposed) for v in operands):
             found = on_transposed(self, op, operands)
             if found is not None:
                 return tuple(found)
@@ -210,7 +225,7 @@ class DistributedRun(Run):
         """Make a matrix of blocks that are being made."""
         assert columns is not None
         found = Split(futures, offsets, columns, cell, csr=csr)
-        self._pending.add(found)
+        self._pending[next(self._begun)] = found
         return found
 
     def _combined(self, name: str, type: Type, futures: list[Future]) -> Any:

@@ -6,9 +6,11 @@ from typing import Any
 
 import numpy as np
 
+from freestone.errors import ExplodingJoinError
 from freestone.lang.front.graph.graph import Op
 from freestone.lang.run.kernels.elementwise import converted
 from freestone.lang.run.kernels.frames import Frame
+from freestone.units import machine_nbytes
 
 Array = np.ndarray[Any, Any]
 
@@ -24,6 +26,7 @@ def _made(op: Op, columns: list[Array], at: int = 0) -> Frame:
 def cartesian(run: Any, op: Op, left: Frame, right: Frame) -> Frame:
     """Pair every row with every row."""
     rows, others = left.shape[0], right.shape[0]
+    _refuse_explosion(rows, others, rows * others, how="cross")
     one, two = np.repeat(np.arange(rows), others), np.tile(np.arange(others), rows)
     return _paired(op, left, right, one, two)
 
@@ -49,9 +52,19 @@ def _partners(left: Array, right: Array) -> tuple[Array, Array]:
         ordered = right[order]
         first = np.searchsorted(ordered, left, "left")
         counts = np.searchsorted(ordered, left, "right") - first
+    _refuse_explosion(len(left), len(right), int(counts.sum()))
     one = np.repeat(np.arange(len(left)), counts)
     before = np.cumsum(counts) - counts
     return one, order[np.repeat(first - before, counts) + np.arange(len(one))]
+
+
+def _refuse_explosion(left: int, right: int, pairs: int, how: str = "inner") -> None:
+    """Refuse pairs of rows whose positions alone take more memory than there is."""
+    nbytes = 4 * np.dtype(np.intp).itemsize * pairs
+    if nbytes > machine_nbytes():
+        raise ExplodingJoinError(
+            left_rows=left, right_rows=right, rows=pairs, nbytes=nbytes, how=how
+        )
 
 
 def _span(left: Array, right: Array) -> tuple[int, int]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import re
 from typing import Any
 
@@ -36,10 +37,13 @@ def sql(run: Any, op: Op, *frames: Any) -> Any:
     views = run.views | dict(zip(op.attrs.get("given", ()), frames, strict=True))
     query = translated(op.attrs["query"])
     ordered = in_input_order(query)
+    tables: dict[str, Any] = {}
     for name, frame in views.items():
-        connection.register(name, arrow_of(frame))
+        tables[name] = arrow_of(frame)
+        connection.register(name, tables[name])
         if ordered != query and re.search(rf"\b{re.escape(name)}\b", query):
             _with_row_ids(connection, name)
+    _refuse_explosions(connection, query, tables)
     found = _fetched(executed(connection, ordered))
     schema = op.results[0].type.schema or ()
     # A number beyond the type of its column becomes what compiled code makes of it.
@@ -49,6 +53,19 @@ def sql(run: Any, op: Op, *frames: Any) -> Any:
             for column, (_, cell) in zip(found.values(), schema, strict=True)
         ]
     return Frame(columns, [label for label, _ in schema], [cell for _, cell in schema])
+
+
+def _refuse_explosions(connection: Any, query: str, tables: dict[str, Any]) -> None:
+    """Refuse joins that would make far too many rows, where polars is there to draw samples."""
+    if importlib.util.find_spec("polars") is None:
+        return
+    import polars as pl
+
+    from freestone.collections.tables.sql_guarding import check_query, may_explode
+
+    if may_explode(table.num_rows for table in tables.values()):
+        frames: dict[str, Any] = {name: pl.from_arrow(table) for name, table in tables.items()}
+        check_query(connection, query, frames)
 
 
 def _with_row_ids(connection: Any, name: str) -> None:

@@ -1,0 +1,7 @@
+"""Runs kernels that others write: functions of Python's, and compiled ones.
+
+- `calling`: converts what an operation is given, and checks what comes back.
+- `objects`: matrices and frames as compiled kernels see them (``freestone_kernel.h``).
+- `libraries`: shared libraries and calls of their functions.
+- `isolated`, `guarding`: the same in a process of its own, beside memory that nobody may touch.
+"""

@@ -1,0 +1,122 @@
+"""Small lazy values are computed without a plan, to the same digits."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import freestone as fs
+from freestone.errors.lang import ScriptRunError
+from freestone.lang.arrays import lazily
+from freestone.lang.arrays import small as expressions
+from freestone.lang.daphnelib import DaphneContext, small
+from freestone.lang.run import local
+from freestone.lang.settings import Settings
+
+CONTEXT = DaphneContext()
+FUSED = Settings(vec=True)
+
+
+def drawn(dtype: str, rows: int = 7, columns: int = 5) -> Any:
+    random = np.random.default_rng(3)
+    if dtype[0] == "f":
+        return (random.standard_normal((rows, columns)) * 100).astype(dtype)
+    return random.integers(1, 100, (rows, columns)).astype(dtype)
+
+
+def planned(value: Any, monkeypatch: pytest.MonkeyPatch) -> Any:
+    with monkeypatch.context() as patch:
+        patch.setattr(small, "MAX_BYTES", 0)
+        return value.compute(FUSED)
+
+
+@pytest.mark.parametrize("one", ["f8", "f4", "i8", "i4", "i1", "u8", "?"])
+@pytest.mark.parametrize("other", ["f8", "f4", "i4"])
+def test_the_digits_are_those_of_a_plan(
+    one: str, other: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    x, y = CONTEXT.from_numpy(drawn(one)), CONTEXT.from_numpy(drawn(other))
+    row, column = CONTEXT.from_numpy(drawn(other, 1)), CONTEXT.from_numpy(drawn(other, 7, 1))
+    for value in (
+        x + y,
+        (x - row) * column / 3,
+        2.5 - x,
+        x * 7 + y,
+        (x > y) * x,
+        x.min(y).sqrt(),
+        (x * y).aggMax(),
+        x.t(),
+        -x,
+    ):
+        found = value.compute(FUSED)
+        wanted = planned(value, monkeypatch)
+        np.testing.assert_array_equal(found, wanted, strict=isinstance(found, np.ndarray))
+    # Sums are added in another order.
+    found = (x + y).sum(0).compute(FUSED)
+    np.testing.assert_allclose(found, planned((x + y).sum(0), monkeypatch), rtol=1e-4)
+
+
+def test_small_values_have_no_program(monkeypatch: pytest.MonkeyPatch) -> None:
+    def planning(self: Any, *given: Any) -> Any:
+        raise AssertionError("a small value was planned")
+
+    monkeypatch.setattr(local.Run, "block", planning)
+    x = CONTEXT.from_numpy(drawn("f8"))
+    np.testing.assert_array_equal((x + x).compute(), drawn("f8") * 2)
+    assert (x * 2.0).sum().compute() == pytest.approx(drawn("f8").sum() * 2)
+    large = CONTEXT.from_numpy(np.zeros((1000, 1000)))
+    for other, settings in ((large + 1.0, FUSED), (x + x, Settings())):
+        with pytest.raises(AssertionError, match="was planned"):
+            other.compute(settings)
+
+
+def test_results_share_no_memory_with_inputs() -> None:
+    array = drawn("f8")
+    turned = CONTEXT.from_numpy(array).t().compute()
+    with pytest.raises(ValueError, match="read-only"):
+        turned[0, 0] = 1.0
+    made = (CONTEXT.from_numpy(array) + 0.0).compute()
+    made[0, 0] = 1e9
+    assert array[0, 0] != 1e9
+
+
+def test_what_fails_says_so() -> None:
+    whole = CONTEXT.from_numpy(drawn("i8"))
+    with pytest.raises(ScriptRunError, match="divided by zero"):
+        (whole / (whole - whole)).compute()
+
+
+@pytest.mark.parametrize("dtype", ["f8", "f4", "i4", "c16", "?"])
+def test_expressions_of_one_small_block_are_numpys(
+    dtype: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    array, other = drawn(dtype) if dtype != "c16" else drawn("f8") * 1j, drawn("f8")
+    x, y = fs.Array.from_numpy(array, 7), fs.Array.from_numpy(other, 7)
+    cases = [
+        (x + y, array + other),
+        ((x - y.mean(axis=0)) * 2, (array - other.mean(axis=0)) * 2),
+        (np.exp(y) > x.real, np.exp(other) > array.real),
+        (y.var(), other.var()),
+        (y.max(axis=1), other.max(axis=1)),
+        ((x * y).sum(axis=0), (array * other).sum(axis=0)),
+        (x.astype("c16"), array.astype("c16")),
+    ]
+    found = [lazy.compute() for lazy, _ in cases]
+    monkeypatch.setattr(expressions, "MAX_BYTES", 0)
+    for made, (lazy, wanted) in zip(found, cases, strict=True):
+        np.testing.assert_allclose(made, wanted, rtol=1e-6)
+        plan = lazy.compute()
+        assert made.dtype == plan.dtype
+        np.testing.assert_allclose(made, plan, rtol=1e-6)
+
+
+def test_a_result_is_not_the_block_that_it_is_made_of() -> None:
+    x = fs.Array.from_numpy(drawn("f8"), 7)
+    for made in (x.real.compute(), x.astype("f8").compute(), (+x).compute(), lazily(x).compute()):
+        made[0, 0] = 1e9
+    assert x.compute()[0, 0] != 1e9
+
+
+def test_blocks_that_are_not_as_announced_are_found() -> None:
+    x = fs.Array.from_numpy(drawn("f8"), 7).map_blocks(lambda block: block[:, :2])
+    np.testing.assert_array_equal((x + 1).compute(), drawn("f8")[:, :2] + 1)
