@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import operator
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -25,6 +25,71 @@ def where(request: pytest.FixtureRequest) -> Iterator[Any]:
         return
     with fs.Cluster(workers=2, executors=1, memory="128MiB") as cluster:
         yield cluster
+
+
+class Mesh:
+    """Values that know their bytes, and how they are put below each other."""
+
+    def __init__(self, values: Any) -> None:
+        self.values = np.asarray(values)
+
+    def __len__(self) -> int:
+        return len(self.values)
+
+    def __getitem__(self, rows: slice) -> Mesh:
+        return Mesh(self.values[rows])
+
+    @property
+    def nbytes(self) -> int:
+        return int(self.values.nbytes)
+
+    @staticmethod
+    def concatenate(blocks: Sequence[Mesh]) -> Mesh:
+        return Mesh(np.concatenate([block.values for block in blocks]))
+
+
+class Listed:
+    """Values whose size is what Python says."""
+
+    def __init__(self, values: Any) -> None:
+        self.values = list(values)
+
+    def __len__(self) -> int:
+        return len(self.values)
+
+    def __getitem__(self, rows: slice) -> Listed:
+        return Listed(self.values[rows])
+
+    def __sizeof__(self) -> int:
+        return 1000 * len(self.values)
+
+    @staticmethod
+    def concatenate(blocks: Sequence[Listed]) -> Listed:
+        return Listed([value for block in blocks for value in block.values])
+
+
+@pytest.mark.parametrize(("kind", "nbytes"), [(Mesh, 800), (Listed, 100_000)])
+def test_blocks_of_a_class_of_the_users_own(kind: Any, nbytes: int, where: Any) -> None:
+    bag = fs.Bag.from_function(100, 30, lambda start, stop: kind(range(start, stop)))
+    assert list(bag.compute().values) == list(range(100))
+    # A cluster counts the bytes that blocks take in its cache.
+    assert where is not None or nbytes <= bag.nbytes <= nbytes * 1.1
+    assert list(bag[25:35].compute().values) == list(range(25, 35))
+    wholes = [fs.task(_sum_of_whole)(partition) for partition in fs.split(bag)]
+    assert sum(getattr(one, "result", lambda one=one: one)() for one in wholes) == 4950
+    with pytest.raises(TypeError, match="map_blocks"):
+        bag.map(str).compute()
+
+
+def _sum_of_whole(partition: Any) -> int:
+    return int(sum(partition.materialize().values))
+
+
+def test_frames_as_blocks_make_a_frame() -> None:
+    for kind in (pl.DataFrame, pd.DataFrame):
+        bag = fs.Bag.from_function(9, 4, lambda a, b, kind=kind: kind({"n": range(a, b), "s": "x"}))
+        table = bag.to_frame().compute()
+        assert table.to_pydict() == {"n": list(range(9)), "s": ["x"] * 9}
 
 
 def test_map_and_filter() -> None:

@@ -107,3 +107,23 @@ def test_bags(cluster: fs.Cluster, fetched: list[int]) -> None:
     assert bag.to_dask().sum().compute(scheduler=cluster.get) == 3999 * 2000
     assert sum(fetched) < 5000
     assert len(bag) == 4000
+
+
+NOT_OF_THIS_KIND = [
+    (fs.Array, lambda: dd.from_pandas(pd.DataFrame({"a": [1]})), "a dask.array, not .* DataFrame$"),
+    (fs.Array, lambda: WHOLE, "a dask.array, not what is of type ndarray$"),
+    (fs.Frame, lambda: da.ones(4, chunks=2), "of type Array; Array.from_dask\\(\\) takes that"),
+    (fs.Bag, lambda: [1, 2], "takes a collection of Dask's, not what is of type list"),
+]
+
+
+@pytest.mark.parametrize(("collection", "make", "reason"), NOT_OF_THIS_KIND)
+def test_collections_of_another_kind_are_refused(collection: Any, make: Any, reason: str) -> None:
+    with pytest.raises(TypeError, match=reason):
+        collection.from_dask(make())
+
+
+def test_an_array_of_xarray_is_refused_with_the_way_to_its_data() -> None:
+    xr = pytest.importorskip("xarray")
+    with pytest.raises(TypeError, match=r"of type DataArray; its data is a dask\.array"):
+        fs.Array.from_dask(xr.DataArray(da.ones(4, chunks=2)))

@@ -63,22 +63,43 @@ def shapes(draw: st.DrawFn) -> list[list[int]]:
     total=st.floats(1e-3, 100.0),
     chains_only=st.booleans(),
     apart=st.integers(0, 5),
+    free=st.integers(0, 5),
 )
 def test_groups_can_run_in_their_order(
-    needs: list[list[int]], seconds: float, total: float, chains_only: bool, apart: int
+    needs: list[list[int]], seconds: float, total: float, chains_only: bool, apart: int, free: int
 ) -> None:
     users = [1] * len(needs)
     for found in needs:
         for need in found:
             users[need] += 1
     limits = Limits.of(total, slots=2, chains_only=chains_only)
-    groups = group(needs, users, [seconds] * len(needs), limits, apart)
+    groups = group(needs, users, [seconds] * len(needs), limits, apart, free=free)
     order = [task for one in groups for task in one.tasks]
     assert sorted(order) == list(range(len(needs)))
-    done: set[int] = set()
+    done = set(range(free))
     for one in groups:
         for task in one.tasks:
             assert set(needs[task]) <= done | set(one.tasks[: one.tasks.index(task)])
         done |= set(one.tasks)
-        if chains_only:
+        if chains_only and not free:
             assert all(needs[task] == [before] for before, task in pairwise(one.tasks))
+
+
+def test_tasks_that_wait_for_the_same_share_a_call() -> None:
+    """Two long tasks, and tasks that need both and a block: as anomalies from monthly means."""
+    needs = [[], [], *([0, 1] for _ in range(30))]
+    users = [30, 30] + [1] * 30
+    seconds = [1.0, 1.0] + [1 / 1024] * 30
+    groups = group(needs, users, seconds, Limits(20 / 1024, 20 / 1024))
+    assert sorted(len(one.tasks) for one in groups) == [1, 1, 10, 20]
+
+
+def test_what_waits_for_one_group_and_for_its_needs_joins_it() -> None:
+    """A mean, and for each block a difference, a mask of the two, the sum of the three."""
+    needs: list[list[int]] = [[], [], [], [0, 1]]
+    for block in (0, 1):
+        first = len(needs)
+        needs += [[block, 3], [first, 3], [first, first + 1, block]]
+    users = [sum(node in found for found in needs) for node in range(len(needs))]
+    groups = group(needs, users, [0.001] * len(needs), Limits(0.02, 0.02), apart=3, free=3)
+    assert [one.tasks for one in groups if one.tasks[0] >= 3] == [[*range(3, len(needs))]]

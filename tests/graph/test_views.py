@@ -8,7 +8,7 @@ import dask
 import dask.array as da
 import numpy as np
 import pytest
-from dask._task_spec import Task, TaskRef
+from dask._task_spec import DataNode, Task, TaskRef
 from dask.array.chunk import getitem
 from dask.array.core import concatenate_shaped
 from dask.core import flatten
@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 
 import freestone as fs
 from freestone.collections.held import held_in
-from freestone.errors import MissingKeyError
+from freestone.errors import CycleError, MissingKeyError
 from freestone.graph.reading import Graph, read, specs_of
 from freestone.graph.views import part_of_whole
 from tests.collections.cut_arrays import PROPERTY
@@ -84,6 +84,58 @@ def test_what_is_asked_for_and_wholes_that_others_need_are_made(cluster: fs.Clus
     assert len(joins) == 1
     made = da.stack([whole[:, :2].sum(), whole.sum()]).compute(scheduler=cluster.get)
     np.testing.assert_array_equal(made, [CUBE[:, :2].sum(), CUBE.sum()])
+
+
+def test_a_value_that_several_tasks_cut_is_made_once_and_cut_by_them(cluster: fs.Cluster) -> None:
+    x = held(cluster) + 1
+    parts = [x[:, at : at + 3] for at in range(0, 9, 3)]
+    made = da.stack([part.sum(axis=(0, 1)) * part.sum(axis=(0, 1)).max() for part in parts])
+    graph = nodes_of(made)
+    assert not any(getattr(n, "func", None) is getitem for n in graph.nodes)
+    expected = [(CUBE[:, a : a + 3] + 1).sum(axis=(0, 1)) for a in range(0, 9, 3)]
+    found = made.compute(scheduler=cluster.get)
+    np.testing.assert_array_equal(found, [one * one.max() for one in expected])
+
+
+def test_a_slice_that_alone_needs_a_value_is_cut_where_the_value_is_made(
+    cluster: fs.Cluster,
+) -> None:
+    graph = {
+        "value": Task("value", np.ones, (4, 3)),
+        "part": Task("part", getitem, TaskRef("value"), (slice(0, 1),)),
+        "sum": Task("sum", np.sum, TaskRef("part")),
+    }
+    assert not read(graph, ["sum"], client=cluster, has_views=True).views
+    assert cluster.get(graph, "sum") == 3
+
+
+def take_sum(rows: Any, many: Any) -> Any:
+    return many[rows[1]].sum()
+
+
+def test_small_constants_are_no_tasks(cluster: fs.Cluster) -> None:
+    graph = {
+        "rows": DataNode("rows", (1, np.array([0, 2]))),
+        "many": DataNode("many", np.arange(1000)),
+        "sum": Task(
+            "sum", lambda rows, many: many[rows[1]].sum(), TaskRef("rows"), TaskRef("many")
+        ),
+    }
+    found = read(graph, ["sum"], client=cluster, has_views=True)
+    assert [*found.views] == ["rows"]
+    assert cluster.get(graph, ["sum", "rows"])[0] == 2
+
+
+def test_slices_of_each_other_are_reported_and_long_chains_of_them_run(cluster: fs.Cluster) -> None:
+    part = (slice(0, None),)
+    chain: dict[Any, Any] = {0: Task(0, np.arange, 5)}
+    for at in range(1, 2000):
+        chain[at] = Task(at, getitem, TaskRef(at - 1), part)
+        chain["sum", at] = Task(("sum", at), np.sum, TaskRef(at))
+    assert cluster.get(chain, [("sum", 1), ("sum", 1999)]) == (10, 10)
+    chain[0] = Task(0, getitem, TaskRef(1), part)
+    with pytest.raises(CycleError):
+        cluster.get(chain, [("sum", 1), ("sum", 2)])
 
 
 @pytest.mark.parametrize("steps", [1, 2])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import datetime
 import json
 import os
 from pathlib import Path
@@ -113,10 +114,33 @@ def test_frames_of_pandas_are_read_and_ours_are_read_by_pandas(tmp_path: Path) -
 
 
 def test_a_column_that_csv_has_no_form_for_is_named(tmp_path: Path) -> None:
-    for kind, values in (("date", [np.datetime64("2026-01-01", "s")]), ("list", [[1]])):
+    for kind, values in (("span", [np.timedelta64(5, "s")]), ("list", [[1]])):
         with pytest.raises(UsageError, match=f"column '{kind}' of type .* can't be written as CSV"):
             fs.write(pa.table({"n": [1], kind: values}), tmp_path / "x.csv")
     assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize("meta", [True, False])
+def test_dates_and_times_are_written_as_iso_8601(tmp_path: Path, meta: bool) -> None:
+    when = datetime.datetime(2024, 2, 29, 13, 5, 7, 250)
+    zone = datetime.timezone(datetime.timedelta(hours=2))
+    table = pa.table(
+        {
+            "day": pa.array([when.date(), None]),
+            "at": pa.array([when, None], pa.timestamp("us")),
+            "there": pa.array([when.replace(tzinfo=zone), None], pa.timestamp("us", "+02:00")),
+        }
+    )
+    fs.write(table, tmp_path / "t.csv", meta=meta)
+    texts = fs.read(tmp_path / "t.csv", header=not meta).compute().to_pylist()
+    assert texts[0] == {
+        "day": "2024-02-29",
+        "at": "2024-02-29T13:05:07.000250",
+        "there": "2024-02-29T11:05:07.000250Z",
+    }
+    found = fs.read(tmp_path / "t.csv", header=not meta, dates=["day", "at", "there"]).compute()
+    assert found.column("day").equals(table.column("day"))
+    assert found.to_pylist() == table.to_pylist()
 
 
 @QUICK

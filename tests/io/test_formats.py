@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import pandas as pd
@@ -20,7 +20,7 @@ from hypothesis.extra import numpy as hnp
 
 import freestone as fs
 from freestone.cli.main import main
-from freestone.errors import FormatError, UsageError
+from freestone.errors import FileMissingError, FormatError, UsageError
 
 QUICK = settings(max_examples=25, deadline=None)
 TABLE = pa.table(
@@ -279,6 +279,34 @@ def test_zarr_both_ways(two_workers: fs.Cluster, tmp_path: Path) -> None:
     (tmp_path / "empty.zarr").mkdir()
     with pytest.raises(FormatError, match="no Zarr array"):
         fs.read(tmp_path / "empty.zarr")
+
+
+@pytest.mark.parametrize("version", [2, 3])
+def test_an_array_of_a_zarr_group_is_read_by_its_name(
+    two_workers: fs.Cluster, tmp_path: Path, version: Literal[2, 3]
+) -> None:
+    zarr = pytest.importorskip("zarr")
+    x = np.arange(60.0).reshape(10, 3, 2)
+    for month in (1, 2):
+        group = zarr.open_group(tmp_path / f"{month}.zarr", mode="w", zarr_format=version)
+        group.create_array("t2m", data=x * month, chunks=(4, 3, 2))
+        group.create_array("deep/t2m", data=-x, chunks=(4, 3, 2))
+    path = tmp_path / "1.zarr"
+    np.testing.assert_array_equal(fs.read(path, array="t2m").compute(), x)
+    np.testing.assert_array_equal(fs.read(path, array="deep/t2m").compute(), -x)
+    both = fs.read(tmp_path / "*.zarr", array="t2m")
+    np.testing.assert_array_equal(both.compute(), np.concatenate([x, 2 * x]))
+    np.testing.assert_array_equal(fs.read(path / "t2m", format="zarr").compute(), x)
+    with pytest.raises(UsageError, match=r"has no array 3; there are 'deep/t2m', 't2m'"):
+        fs.read(path, array=3)
+    with pytest.raises(UsageError, match=r"has the arrays 'deep/t2m', 't2m'; say array="):
+        fs.read(path)
+    with pytest.raises(UsageError, match=r"has no array 't2'; did you mean 't2m'\?"):
+        fs.read(path, array="t2")
+    with pytest.raises(FileMissingError, match=r"read the group .*1\.zarr with array='t2m'"):
+        fs.read(path / "t2m")
+    with pytest.raises(FileMissingError):
+        fs.read(tmp_path / "none.zarr", array="t2m")
 
 
 # -- convert ----------------------------------------------------------------------------------

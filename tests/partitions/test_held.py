@@ -112,6 +112,8 @@ def test_what_is_not_persisted_is_refused(cluster: fs.Cluster) -> None:
     unknown = cluster.persist(ones[ones[:, 0] > 0])
     with pytest.raises(ValueError, match="compute_chunk_sizes"):
         fs.split(unknown)
+    with pytest.raises(ValueError, match=r"is one value.*compute\(\)"):
+        fs.split(cluster.persist(da.from_array(np.array(3.0), chunks=())))
 
 
 def test_a_reduction_over_partitions(cluster: fs.Cluster) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Sequence
-from typing import Any, Self
+from typing import Any, NoReturn, Self
 
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
@@ -150,14 +150,17 @@ class Array(Expressions, Collection):
         BlockTypeError
             For blocks that hold Python objects, and for masked arrays; when it is computed or
             written, for blocks of another dtype than ``x.dtype``, which Dask does not check.
+        TypeError
+            For what is no array of Dask's.
 
         Notes
         -----
         No block goes through this program. An Array is cut by rows only, so that blocks side by
         side are joined on the workers. Without a cluster Dask's own scheduler computes it.
         """
-        from freestone.collections.dask import are_held, array_blocks
+        from freestone.collections.dask import are_held, array_blocks, check_kind
 
+        check_kind(x, cls)
         blocks, rows = array_blocks(x, name)
         if not are_held(blocks):
             return cls._from_own(blocks, name=name)
@@ -280,6 +283,12 @@ class Array(Expressions, Collection):
     def ndim(self) -> int:
         """How many dimensions it has."""
         return len(self.shape)
+
+    def __setitem__(self, rows: Any, value: Any) -> NoReturn:
+        raise TypeError(
+            "the blocks of an Array do not change; make another array, such as "
+            "np.where(mask, value, array), or change a copy of its values, array.compute()"
+        )
 
     def __getitem__(self, rows: Any) -> Any:
         """Take rows without copying them: views of the blocks, cut out where they are used.

@@ -18,6 +18,7 @@ from freestone.collections.opaque import is_opaque
 from freestone.collections.rows import describe_type
 from freestone.collections.sources import name_of, put_all
 from freestone.errors import EmptyCollectionError
+from freestone.errors.keywords import suggest_keywords
 
 __all__ = ["Bag"]
 
@@ -29,6 +30,7 @@ class _Nothing:
     """Stands for no initial value; a class, which is the same in every process."""
 
 
+@suggest_keywords
 class Bag(Collection):
     """Any values that can be pickled, in blocks that are lists of them.
 
@@ -157,6 +159,8 @@ class Bag(Collection):
     def to_frame(self) -> Frame:
         """Make a frame: each item is a dict of columns, or an item of one column, ``value``.
 
+        Blocks that are frames of polars or pandas are those of the frame.
+
         The columns are those of all items, in the order of the first that has them; what an item
         lacks is missing. Types are those that Arrow finds; whole and real numbers of a column
         become real.
@@ -245,8 +249,9 @@ class Bag(Collection):
         -----
         No block goes through this program. Without a cluster Dask's own scheduler computes it.
         """
-        from freestone.collections.dask import blocks_of, collection_of
+        from freestone.collections.dask import blocks_of, check_kind, collection_of
 
+        check_kind(bag, cls)
         return collection_of(cls, blocks_of(bag), name)
 
     def to_dask(self) -> Any:
@@ -340,11 +345,22 @@ def _grouped(key: Callable[[Any], Hashable], *parts: Sequence[Any]) -> list[Any]
 def _table_of(block: Sequence[Any]) -> Any:
     import pyarrow as pa
 
+    if is_opaque(block) and hasattr(block, "columns"):
+        return _as_table(block)
     rows = [item if isinstance(item, dict) else {"value": item} for item in _items(block)]
     names = dict.fromkeys(name for row in rows for name in row)
     if rows and not names:
         raise ValueError(f"{len(rows):,} items are dicts without keys, and make no columns")
     return pa.table({name: [row.get(name) for row in rows] for name in names})
+
+
+def _as_table(block: Any) -> Any:
+    """Return a frame of polars as Arrow's; pandas' are taken as they are."""
+    if type(block).__module__.partition(".")[0] != "polars":
+        return block
+    from freestone.collections.tables import to_arrow
+
+    return to_arrow(block)
 
 
 def _schema_of(table: Any) -> Any:

@@ -23,6 +23,7 @@ __all__ = [
     "are_held",
     "array_blocks",
     "blocks_of",
+    "check_kind",
     "collection_of",
     "converted",
     "cut_by_rows",
@@ -70,6 +71,29 @@ def _is_key(thing: Any) -> bool:
     """Tell whether what stands in a graph is a key, and not an old-style task."""
     is_task = isinstance(thing, tuple) and bool(thing) and callable(thing[0])
     return isinstance(thing, tuple | str) and not is_task
+
+
+def check_kind(x: Any, cls: type[Collection]) -> None:
+    """Raise `TypeError` for what is no collection of Dask's, or of another kind than ours.
+
+    Arrays have chunks, and a `_meta`, which the arrays of xarray lack; frames have no chunks.
+    """
+    wanted = {"array": "dask.array", "frame": "dask.dataframe"}.get(
+        cls.kind, "collection of Dask's"
+    )
+    is_array = hasattr(x, "chunks") and hasattr(x, "_meta")
+    if hasattr(x, "__dask_graph__") and (cls.kind == "bag" or is_array == (cls.kind == "array")):
+        return
+    found = f"{cls.__name__}.from_dask() takes a {wanted}, not what is of type {type(x).__name__}"
+    raise TypeError(f"{found}{_instead(x, is_array)}")
+
+
+def _instead(x: Any, is_array: bool) -> str:
+    if is_array:
+        return "; Array.from_dask() takes that"
+    if hasattr(x, "__dask_graph__") and hasattr(getattr(x, "data", None), "_meta"):
+        return "; its data is a dask.array"
+    return ""
 
 
 def blocks_of(collection: Any) -> list[Any]:

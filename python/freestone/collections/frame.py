@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from html import escape
 from typing import TYPE_CHECKING, Any, Protocol, Self
 
@@ -18,7 +18,8 @@ from freestone.collections.pieces import value_of
 from freestone.collections.relational import Relational
 from freestone.collections.rows import describe_type, one_schema, take_rows
 from freestone.collections.sources import put_all
-from freestone.errors import EmptyCollectionError
+from freestone.errors import EmptyCollectionError, UsageError
+from freestone.errors.keywords import suggest_keywords
 
 if TYPE_CHECKING:
     import polars as pl
@@ -27,6 +28,9 @@ if TYPE_CHECKING:
     from freestone.collections.tables import Node
 
 __all__ = ["Frame", "Scan"]
+
+
+_CONCATENATED = ("vertical", "vertical_relaxed", "diagonal", "diagonal_relaxed")
 
 
 class Scan(Protocol):
@@ -46,6 +50,7 @@ class Scan(Protocol):
         ...
 
 
+@suggest_keywords
 class Frame(Collection, Relational):
     """A table cut into blocks of rows: Arrow tables of the same columns.
 
@@ -188,6 +193,31 @@ class Frame(Collection, Relational):
         return cls._made(cuts_of(rows, block_rows), function, name, options)
 
     @classmethod
+    def concat(cls, frames: Iterable[Self], *, how: str = "vertical") -> Self:
+        """Put frames below each other, lazily, as ``polars.concat``; no block moves.
+
+        Parameters
+        ----------
+        frames
+            At least one.
+        how
+            ``"vertical"``: all have the same columns of the same types; ``"vertical_relaxed"``:
+            types become those that hold all; ``"diagonal"`` and ``"diagonal_relaxed"``: columns
+            that some lack are null there.
+        """
+        if how not in _CONCATENATED:
+            raise UsageError(
+                f"concat(how={how!r}): it is one of {', '.join(map(repr, _CONCATENATED))}; columns "
+                "beside each other are a join"
+            )
+        found = list(frames)
+        if not found:
+            raise ValueError("concat([]): there is nothing to put together; give a frame or more")
+        first, *others = found
+        _require_frame(first, "concat")
+        return first._then("concat", others=others, how=how)
+
+    @classmethod
     def from_dask(cls, frame: Any, *, name: str = "frame") -> Self:
         """Make a frame of the blocks of a ``dask.dataframe``, where they are.
 
@@ -203,8 +233,9 @@ class Frame(Collection, Relational):
         No block goes through this program. Blocks become Arrow tables, each by a call where it is.
         Without a cluster Dask's own scheduler computes it.
         """
-        from freestone.collections.dask import blocks_of, collection_of, converted
+        from freestone.collections.dask import blocks_of, check_kind, collection_of, converted
 
+        check_kind(frame, cls)
         blocks = converted(blocks_of(frame), Spec(collection=name, kind=cls.kind))
         return collection_of(cls, blocks, name)
 
@@ -346,10 +377,10 @@ class Frame(Collection, Relational):
 
     def _carry_out(self, node: Node) -> None:
         """Compute the blocks; from now on it is a frame like others."""
-        from freestone.collections.tables import lower
+        from freestone.collections.tables import lower, with_shared_steps_done
 
         _ = self.schema
-        stage = lower(node, None)
+        stage = lower(with_shared_steps_done(node), None)
         if self.columns != tuple(stage.columns):
             stage = stage.then("select", list(self.columns))
         self._pieces = [block for (block,) in stage.blocks()]

@@ -8,20 +8,14 @@ from freestone.errors import did_you_mean
 
 __all__ = ["INSTEAD", "OF_GROUPS", "missing", "missing_of_groups"]
 
-OF_GROUPS = (
-    *("all", "any", "count", "first", "head", "last", "max", "mean", "median", "min", "n_unique"),
-    *("product", "std", "sum", "tail", "var"),
-)
+OF_GROUPS = ("any", "arg_max", "arg_min", "count", "implode", "mode", "product", "std", "var")
 """Aggregates of groups that are methods of polars' expressions."""
 
 INSTEAD = {
     **dict.fromkeys(("agg", "aggregate"), 'x.select(pl.col("a").sum(), pl.col("b").max())'),
+    **dict.fromkeys(("append", "extend", "vstack"), "fs.Frame.concat([x, x])"),
     **dict.fromkeys(
-        ("append", "concat", "vstack"),
-        "fs.Frame.from_polars(pl.concat([x.to_polars(), x.to_polars()]))",
-    ),
-    **dict.fromkeys(
-        ("apply", "map_batches", "map_partitions", "map_rows", "pipe", "transform"),
+        ("apply", "map_batches", "map_partitions", "map_rows", "transform"),
         "x.map_blocks(lambda table: table)",
     ),
     **dict.fromkeys(
@@ -40,7 +34,7 @@ INSTEAD = {
     **dict.fromkeys(("height", "shape", "width"), "len(x), len(x.columns)"),
     **dict.fromkeys(("index", "reset_index", "set_index"), 'x.with_row_index("n")'),
     **dict.fromkeys(("isin", "query"), 'x.filter(pl.col("a").is_in([1, 2]))'),
-    **dict.fromkeys(("isna", "isnull", "null_count"), "x.select(pl.all().null_count())"),
+    **dict.fromkeys(("isna", "isnull"), "x.null_count()"),
     **dict.fromkeys(
         ("items", "iter_rows", "iterrows", "itertuples", "rows"), "x.to_polars().rows()"
     ),
@@ -48,11 +42,16 @@ INSTEAD = {
     **dict.fromkeys(
         ("max", "mean", "median", "min", "std", "sum", "var"), "x.select(pl.all().{name}())"
     ),
-    **dict.fromkeys(("merge", "join_asof"), 'x.join(x, on="a", how="left")'),
+    "group_by_dynamic": 'x.group_by(pl.col("a") // 10).agg(pl.len())',
+    "join_asof": 'fs.sql("select l.a from x l asof join x r on l.a >= r.a", x=x)',
+    "melt": 'x.unpivot(["a", "b"])',
+    "merge": 'x.join(x, on="a", how="left")',
     **dict.fromkeys(("n_unique", "nunique"), "x.select(pl.all().n_unique())"),
-    **dict.fromkeys(("nlargest", "top_k"), 'x.sort("a", descending=True).head(2)'),
+    "nlargest": 'x.top_k(2, by="a")',
+    "nsmallest": 'x.bottom_k(2, by="a")',
     "npartitions": "len(x.blocks)",
-    **dict.fromkeys(("melt", "pivot", "pivot_table", "plot", "sample"), "x.to_polars()"),
+    **dict.fromkeys(("plot", "sample"), "x.to_polars()"),
+    "pivot_table": 'x.pivot("a", index="b", aggregate_function="len", values="a")',
     "quantile": "x.select(pl.all().quantile(0.5))",
     "repartition": "x.rechunk(2)",
     **dict.fromkeys(("sort_index", "sort_values"), 'x.sort("a")'),

@@ -156,15 +156,18 @@ def _columns(spec: Spec, columns: dict[str, Any], index: int) -> Any:
 
 
 def _bag(spec: Spec, block: Any, index: int) -> Any:
+    if is_opaque(block):
+        return block
     if isinstance(block, str | bytes | dict) or not hasattr(block, "__iter__"):
         raise BlockTypeError(
             spec.collection,
             index,
             wanted="a list of items",
             found=describe_type(block),
-            advice=f"put it into one, as [{type(block).__name__}]",
+            advice=f"put it into one, as [{type(block).__name__}], or give its class __len__ and a "
+            "static method concatenate(blocks)",
         )
-    return block if isinstance(block, list) or is_opaque(block) else list(block)
+    return block if isinstance(block, list) else list(block)
 
 
 _FORMS: dict[str, Callable[[Spec, Any, int], Any]] = {

@@ -1,7 +1,8 @@
-"""Blocks of libraries that have rows, bytes and a concatenation of their own."""
+"""Blocks of libraries, and classes, that have rows, bytes and a concatenation of their own."""
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Sequence
 from importlib import import_module
 from typing import Any
@@ -22,8 +23,15 @@ def _library_of(block: Any) -> str:
 
 
 def is_opaque(block: Any) -> bool:
-    """Tell whether a block is of such a library: an array, a table, a series or a dataset."""
-    return _library_of(block) in _CONCATENATE and hasattr(block, "__len__")
+    """Tell whether a block is an array, a table or a series of such a library, or joins itself."""
+    is_known = _library_of(block) in _CONCATENATE or _own_function(block) is not None
+    return is_known and hasattr(block, "__len__")
+
+
+def _own_function(block: Any) -> Any:
+    """Return what puts blocks of a class of the user's below each other; None if it has none."""
+    found = getattr(type(block), "concatenate", None)
+    return found if callable(found) else None
 
 
 def concatenated(blocks: Sequence[Any]) -> Any:
@@ -35,6 +43,9 @@ def concatenated(blocks: Sequence[Any]) -> Any:
     """
     library = _library_of(blocks[0])
     _require_one_library(blocks)
+    own = _own_function(blocks[0])
+    if library not in _CONCATENATE and own is not None:
+        return own(list(blocks))
     function = getattr(import_module(library), _CONCATENATE[library])
     options = {"dim": _dimension(blocks[0])} if library == "xarray" else {}
     return function(list(blocks), **options)
@@ -73,7 +84,7 @@ def nbytes_of_opaque(block: Any) -> int:
         return int(usage.sum() if hasattr(usage, "sum") else usage)
     if hasattr(block, "estimated_size"):
         return int(block.estimated_size())
-    return int(block.nbytes)
+    return int(block.nbytes) if hasattr(block, "nbytes") else sys.getsizeof(block)
 
 
 def _dimension(block: Any) -> Any:

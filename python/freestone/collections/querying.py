@@ -34,6 +34,8 @@ def sql(query: str, **frames: Any) -> Frame:
     ------
     QueryError
         When the query is wrong, or names what is no frame.
+    ExplodingJoinError
+        When its rows are asked for, and a join would make far too many.
     TypeError
         When what is given is no table.
     ImportError
@@ -45,11 +47,14 @@ def sql(query: str, **frames: Any) -> Frame:
     ``min`` and ``max``, a call for each part of the largest table does the joins and aggregates,
     with all rows of the other tables; one more call puts together what those give. If the others
     have more than 256 MiB, rows of the largest two are moved by the hash of the columns by which
-    they are joined. Rows are moved, too, so that those of a group are together, for aggregates of
-    distinct values, for such as a median, and for windows with ``PARTITION BY``. Queries in
-    ``WITH`` are answered one by one. Of any other query one call, on one worker, gets all rows of
-    the columns that DuckDB's plan reads, and needs memory for them. What a frame does before, such
-    as a filter, is done by its parts in either case.
+    they are joined; of more than two such tables, two are joined before the others. Rows are moved,
+    too, so that those of a group are together, for aggregates of distinct values, for such as a
+    median, and for windows with ``PARTITION BY``. Queries in ``WITH``, and those in expressions
+    that name nothing outside of them, are answered one by one, and so are those of a ``UNION``.
+    A table that is named twice is taken for two. Of any other query one call, on one
+    worker, gets all rows of the columns that DuckDB's plan reads, and needs memory for them; a
+    ``RuntimeWarning`` says so above 256 MiB. What a frame does before, such as a filter, is done by
+    its parts in either case.
 
     Examples
     --------

@@ -2,20 +2,45 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Generic, Self, TypeVar
 
 from freestone.collections.hints import missing_of_groups
+from freestone.errors.keywords import suggest_keywords
+
+if TYPE_CHECKING:
+    import polars as pl
+
+    from freestone.collections.tables import Node
 
 __all__ = ["GroupBy", "Relational"]
 
 F = TypeVar("F", bound="Relational")
+T = TypeVar("T")
 
 
+@suggest_keywords
 class Relational:
     """The methods of a frame that make another, lazily, by polars' expressions."""
 
     name: str
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """The names of the columns."""
+        raise NotImplementedError
+
+    def to_polars(self) -> pl.DataFrame:
+        """Return the whole as a frame of polars."""
+        raise NotImplementedError
+
+    def _as_node(self) -> Node:
+        """Return the frame as a step of a plan."""
+        raise NotImplementedError
+
+    def _names(self, columns: Any) -> list[str]:
+        """Return the names of columns that are given by names or selectors."""
+        return [] if columns is None else list(self.select(*_items(columns)).columns)
 
     def _then(self, method: str, /, *args: Any, others: Sequence[Any] = (), **options: Any) -> Self:
         """Return the frame that a method of polars' makes of this one and others."""
@@ -100,7 +125,105 @@ class Relational:
         """Leave out rows with a NaN, as ``LazyFrame.drop_nans``."""
         return self._then("drop_nans", subset)
 
+    def null_count(self) -> Self:
+        """Count the nulls of each column, as ``LazyFrame.null_count``."""
+        import polars as pl
+
+        return self.select(pl.all().null_count())
+
+    def pipe(self, function: Callable[..., T], *args: Any, **options: Any) -> T:
+        """Return what a function makes of this frame, given first, as ``LazyFrame.pipe``."""
+        return function(self, *args, **options)
+
+    def unpivot(
+        self,
+        on: Any = None,
+        *,
+        index: Any = None,
+        variable_name: str | None = None,
+        value_name: str | None = None,
+    ) -> Self:
+        """Make a row of each value of some columns, as ``LazyFrame.unpivot``.
+
+        Parameters
+        ----------
+        on
+            The columns of values; by default all that are not in `index`.
+        index
+            Columns that each of the new rows has.
+        variable_name, value_name
+            What the columns of names and values are called: ``variable`` and ``value``.
+
+        Notes
+        -----
+        Rows come in any order.
+        """
+        kept = self._names(index)
+        chosen = self._names(on) if on is not None else [n for n in self.columns if n not in kept]
+        return self._then(
+            "unpivot", chosen, index=kept, variable_name=variable_name, value_name=value_name
+        )
+
     # -- rows together ------------------------------------------------------------------------
+
+    def pivot(
+        self,
+        on: Any,
+        on_columns: Any = None,
+        *,
+        index: Any = None,
+        values: Any = None,
+        aggregate_function: str | None = None,
+        maintain_order: bool = False,
+    ) -> Self:
+        """Make a column of each value of some columns, as ``LazyFrame.pivot``.
+
+        Parameters
+        ----------
+        on
+            The columns whose values become columns.
+        on_columns
+            Those values, as a list, or as a frame of polars if there are several columns. By
+            default all that there are, sorted: then the frame is computed for them at once.
+        index
+            Columns by whose values rows are made; by default all others.
+        values
+            The columns whose values fill the new ones; by default all others.
+        aggregate_function
+            What is made of several values: ``"first"``, ``"last"``, ``"len"``, ``"max"``,
+            ``"mean"``, ``"median"``, ``"min"`` or ``"sum"``; by default there may be one alone.
+        maintain_order
+            Whether rows come in the order in which their index is first seen; else in any.
+
+        Notes
+        -----
+        Computed as `group_by` of the index is.
+        """
+        import polars as pl
+
+        from freestone.collections.tables import aggregates_of_pivot
+
+        columns = self._names(on)
+        if index is None and values is None:
+            raise ValueError("pivot() without index= and values=: say one of them, or both")
+        by = None if index is None else self._names(index)
+        filled = None if values is None else self._names(values)
+        if by is None:
+            by = [name for name in self.columns if name not in [*columns, *(filled or [])]]
+        if filled is None:
+            filled = [name for name in self.columns if name not in [*columns, *by]]
+        empty = self._as_node().empty
+        if on_columns is None:
+            found = self.select(columns).unique().sort(columns).to_polars()
+        elif isinstance(on_columns, pl.DataFrame):
+            found = on_columns.select(columns)
+        else:
+            found = pl.DataFrame({columns[0]: on_columns}, schema=empty.select(columns[:1]).schema)
+        aggregate = aggregate_function or "item"
+        made = aggregates_of_pivot(empty, columns, filled, found, aggregate)
+        return (
+            self.group_by(by, maintain_order=maintain_order).agg(made) if by else self.select(made)
+        )
 
     def group_by(self, *by: Any, maintain_order: bool = False, **named_by: Any) -> GroupBy[Self]:
         """Group rows, for ``agg``, as ``LazyFrame.group_by``.
@@ -212,7 +335,7 @@ class Relational:
 
         Without `maintain_order` rows come in any order.
         """
-        names = None if subset is None else list(self.select(*_items(subset)).columns)  # type: ignore[attr-defined]
+        names = None if subset is None else self._names(subset)
         return self._then("unique", names, keep=keep, maintain_order=maintain_order)
 
     def head(self, n: int = 5) -> Self:
@@ -222,6 +345,20 @@ class Relational:
     def limit(self, n: int = 5) -> Self:
         """Take the first rows; the same as `head`."""
         return self.head(n)
+
+    def top_k(self, k: int, *, by: Any, reverse: bool | Sequence[bool] = False) -> Self:
+        """Take the `k` largest rows, in any order, as ``LazyFrame.top_k``."""
+        return self._largest(k, by, reverse, largest=True)
+
+    def bottom_k(self, k: int, *, by: Any, reverse: bool | Sequence[bool] = False) -> Self:
+        """Take the `k` smallest rows, in any order, as ``LazyFrame.bottom_k``."""
+        return self._largest(k, by, reverse, largest=False)
+
+    def _largest(self, k: int, by: Any, reverse: bool | Sequence[bool], *, largest: bool) -> Self:
+        keys = _items(by)
+        reversed_ = [reverse] * len(keys) if isinstance(reverse, bool) else list(reverse)
+        descending = [each != largest for each in reversed_]
+        return self.sort(keys, descending=descending, nulls_last=True).head(k)
 
     def tail(self, n: int = 5) -> Self:
         """Take the last rows."""
@@ -273,6 +410,62 @@ class GroupBy(Generic[F]):
         import polars as pl
 
         return self.agg(pl.len().alias(name))
+
+    def _of_each(self, method: str, *args: Any) -> F:
+        """Make of each column that is no key what a method of expressions makes of it."""
+        import polars as pl
+
+        return self.agg(getattr(pl.all(), method)(*args))
+
+    def first(self) -> F:
+        """Take the first value of each column in each group, as ``LazyGroupBy.first``."""
+        return self._of_each("first")
+
+    def last(self) -> F:
+        """Take the last value of each column in each group, as ``LazyGroupBy.last``."""
+        return self._of_each("last")
+
+    def max(self) -> F:
+        """Return the largest value of each column in each group, as ``LazyGroupBy.max``."""
+        return self._of_each("max")
+
+    def mean(self) -> F:
+        """Return the mean of each column in each group, as ``LazyGroupBy.mean``."""
+        return self._of_each("mean")
+
+    def median(self) -> F:
+        """Return the median of each column in each group, as ``LazyGroupBy.median``."""
+        return self._of_each("median")
+
+    def min(self) -> F:
+        """Return the smallest value of each column in each group, as ``LazyGroupBy.min``."""
+        return self._of_each("min")
+
+    def n_unique(self) -> F:
+        """Count the distinct values of each column in each group, as ``LazyGroupBy.n_unique``."""
+        return self._of_each("n_unique")
+
+    def quantile(self, quantile: float, interpolation: str = "nearest") -> F:
+        """Return a quantile of each column in each group, as ``LazyGroupBy.quantile``."""
+        return self._of_each("quantile", quantile, interpolation)
+
+    def sum(self) -> F:
+        """Add up each column in each group, as ``LazyGroupBy.sum``."""
+        return self._of_each("sum")
+
+    def head(self, n: int = 5) -> F:
+        """Take the first rows of each group, as ``LazyGroupBy.head``."""
+        return self._some_of_each("head", n)
+
+    def tail(self, n: int = 5) -> F:
+        """Take the last rows of each group, as ``LazyGroupBy.tail``."""
+        return self._some_of_each("tail", n)
+
+    def _some_of_each(self, method: str, n: int) -> F:
+        lists = self._of_each(method, n)
+        by, named_by = self._by
+        keys = self._frame.select(*by, **named_by).columns
+        return lists.explode([name for name in lists.columns if name not in keys])
 
     if not TYPE_CHECKING:  # else a checker would find no mistake in names
 

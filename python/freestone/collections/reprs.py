@@ -25,11 +25,13 @@ __all__ = ["card", "collection_html", "collection_text", "stripes"]
 
 _CARD = (
     "font: 13px/1.5 system-ui, sans-serif; display: inline-block; padding: 8px 12px; "
-    "border: 1px solid color-mix(in srgb, currentColor 25%, transparent); border-radius: 6px"
+    "border: 1px solid color-mix(in srgb, currentColor 25%, transparent); border-radius: 6px; "
+    "max-width: 100%; box-sizing: border-box; overflow-x: auto"
 )
 _BAR = (
-    "display: flex; width: 420px; height: 22px; margin: 6px 0; border-radius: 4px; "
-    "overflow: hidden; background: color-mix(in srgb, currentColor 12%, transparent)"
+    "display: flex; width: min(420px, 100vw - 60px); height: 22px; margin: 6px 0; "
+    "border-radius: 4px; overflow: hidden; "
+    "background: color-mix(in srgb, currentColor 12%, transparent)"
 )
 # Apart from each other for most eyes, and from a white and a black page.
 _COLOURS = (

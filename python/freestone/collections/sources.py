@@ -13,10 +13,12 @@ from freestone.collections.blocking import Offsets, offsets_of, total_rows
 from freestone.collections.keeping import copied
 from freestone.collections.making import Spec, check_blocks, describe, make_block, map_block
 from freestone.collections.placing import dealt, drawn_to
+from freestone.errors.keywords import suggest_keywords
 
 __all__ = ["Sources", "made", "made_of", "name_of", "put_all"]
 
 
+@suggest_keywords
 class Sources:
     """The ways to make a collection that are alike for all kinds."""
 
@@ -165,8 +167,8 @@ def _mapped(
     options: dict[str, Any],
 ) -> dict[int | None, list[Any]]:
     """Submit as `Cluster.map` does what each worker is to have; the function is named once."""
-    called, first, plain, tag = adapt(function, options)
-    if tag is not None or "worker" in plain:
+    called, first, plain = adapt(function, options)
+    if plain.get("tag") is not None or "worker" in plain:
         mapped = {}
         for worker, columns in dealt_calls.items():
             near = {} if "worker" in plain else {"near": worker}

@@ -78,6 +78,7 @@ def group(
     limits: Limits,
     apart: int = 0,
     alone: Container[int] = frozenset(),
+    free: int = 0,
 ) -> list[Group]:
     """Put the nodes of a graph into groups.
 
@@ -95,6 +96,9 @@ def group(
         Nodes of smaller numbers have run, or run, by themselves.
     alone
         Nodes that share a group with no other.
+    free
+        Nodes of smaller numbers are blocks that every slot can map at no cost; whoever needs them
+        waits for nothing.
 
     Returns
     -------
@@ -103,16 +107,18 @@ def group(
 
     Notes
     -----
-    A node whose needs are all in one group joins it while there is room; a linear chain always,
-    for nothing else could run meanwhile. What needs several groups waits for all of them, so it
-    shares a group only with such as wait for short ones too: a value must not lie about until some
-    long task of another branch has ended. Linear in nodes and edges.
+    A node that waits for nothing but one group, or for what that group waited for, joins it while
+    there is room; a linear chain always, for nothing else could run meanwhile. What needs several
+    groups waits for all of them, so it shares a group only with such as wait for the same, or for
+    short ones too: a value must not lie about until some long task of another branch has ended.
+    Linear in nodes and edges.
     """
     groups: list[Group] = []
     home: list[int] = []
-    open_at: dict[int, int] = {}
-    for node, found in enumerate(needs):
-        feeding = {home[need] for need in found}
+    open_at: dict[int | frozenset[int], int] = {}
+    for node, all_needs in enumerate(needs):
+        found = [need for need in all_needs if need >= free] if free else all_needs
+        feeding = frozenset([home[need] for need in found])
         chosen = None
         may_share = node >= apart and node not in alone
         if may_share and all(need >= apart and need not in alone for need in found):
@@ -120,19 +126,21 @@ def group(
         if chosen is None:
             level = 1 + max((groups[index].level for index in feeding), default=-1)
             is_fed_fast = all(groups[index].seconds <= limits.seconds for index in feeding)
-            chosen = open_at.get(level) if is_fed_fast and may_share else None
-            if (
-                limits.chains_only
-                or chosen is None
-                or not _fits(groups[chosen], seconds[node], limits.seconds)
-            ):
+            waits_for: list[int | frozenset[int]] = [feeding, level] if is_fed_fast else [feeding]
+            fitting = (
+                open_at[one]
+                for one in waits_for
+                if one in open_at and _fits(groups[open_at[one]], seconds[node], limits.seconds)
+            )
+            chosen = next(fitting, None) if may_share and not limits.chains_only else None
+            if chosen is None:
                 chosen = len(groups)
                 groups.append(Group(level))
-                if is_fed_fast and may_share:
-                    open_at[level] = chosen
+            if may_share:
+                open_at.update(dict.fromkeys(waits_for, chosen))
         groups[chosen].tasks.append(node)
         groups[chosen].seconds += seconds[node]
-        groups[chosen].needs |= feeding - {chosen}
+        groups[chosen].needs.update(feeding - {chosen})
         home.append(chosen)
     return _in_order(groups)
 
@@ -158,16 +166,19 @@ def _in_order(groups: Sequence[Group]) -> list[Group]:
 
 def _joined(
     groups: Sequence[Group],
-    feeding: set[int],
+    feeding: frozenset[int],
     found: Sequence[int],
     users: Sequence[int],
     seconds: float,
     limits: Limits,
 ) -> int | None:
-    """Give the group that holds all that a node needs, if the node may join it."""
-    if len(feeding) != 1:
+    """Give the group that a node may join without waiting for anything more than it does."""
+    if not feeding:
         return None
-    (index,) = feeding
+    index = max(feeding, key=lambda one: groups[one].level)
+    waited_for = groups[index].needs
+    if any(one != index and one not in waited_for for one in feeding):
+        return None
     room = len(groups[index].tasks) < _MAX_TASKS
     if len(found) == 1 and users[found[0]] == 1 and groups[index].tasks[-1] == found[0]:
         return index if room else None

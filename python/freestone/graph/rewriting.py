@@ -7,7 +7,7 @@ from typing import Any
 
 from freestone.graph.reducers import Recipe, recipe_of, spread_recipe
 
-__all__ = ["WIDE", "Reduction", "rewrite", "unfused"]
+__all__ = ["WIDE", "Reduction", "key_of", "rewrite", "unfused"]
 
 WIDE = 16
 """Dask's own trees take up to 16 values at a time; what takes more was not meant to."""
@@ -72,7 +72,7 @@ def unfused(node: Any, specs: dict[Any, Any], is_apart: Callable[[Any], bool]) -
     names: dict[Any, Any] = {key: ("freestone-inner", node.key, str(key)) for key in inner}
     names[out] = node.key
     for key, given in zip(inside, outside, strict=True):
-        names[key] = _key_of(given)
+        names[key] = key_of(given)
         if names[key] is None:
             names[key] = ("freestone-inner", node.key, str(key))
             specs[names[key]] = _as_node(given, names[key])
@@ -120,7 +120,7 @@ def _arguments(task: Any) -> tuple[list[Any] | None, tuple[Any, ...], list[Any]]
 
     if getattr(task, "func", None) is None or task.kwargs:
         return None
-    keys = [_key_of(argument) for argument in task.args]
+    keys = [key_of(argument) for argument in task.args]
     if None not in keys:
         return None, tuple(keys), []
     wide = [place for place, one in enumerate(task.args) if getattr(one, "dependencies", ())]
@@ -146,7 +146,8 @@ def _plain(argument: Any) -> Any:
     return argument
 
 
-def _key_of(argument: Any) -> Any:
+def key_of(argument: Any) -> Any:
+    """Give the key of a reference; None for anything else."""
     from dask._task_spec import Alias, TaskRef
 
     if isinstance(argument, TaskRef):
@@ -165,7 +166,7 @@ def _keys_in(argument: Any) -> list[Any] | None:
         return None
     keys: list[Any] = []
     for one in argument.args:
-        key = _key_of(one)
+        key = key_of(one)
         inside = [key] if key is not None else _keys_in(one)
         if inside is None:
             return None

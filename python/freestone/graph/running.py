@@ -185,6 +185,7 @@ class _Run:
         self.labels: dict[Any, str] = {}
         # What is retained must be named by the graph alone, not by how long something took.
         self.is_measured = stack.keep == "task" and stack.fuse
+        self.is_one_worker = len(client.workers()) == 1
         self.reductions = {
             number: node for number, node in enumerate(graph.nodes) if isinstance(node, Reduction)
         }
@@ -222,7 +223,9 @@ class _Run:
         if not stack.fuse:
             return [Group(0, [node]) for node in range(piloted, len(graph.nodes))]
         limits = Limits.of(sum(seconds[piloted:]), slots, chains_only=not self.is_measured)
-        return group(graph.needs, graph.users, seconds, limits, piloted, self.reductions)
+        # All slots of one worker map its blocks; of several, calls go where their blocks are.
+        free = len(graph.held) if self.is_measured and self.is_one_worker else 0
+        return group(graph.needs, graph.users, seconds, limits, piloted, self.reductions, free)
 
     def _priorities(self, seconds: Sequence[float]) -> list[int]:
         """Rank nodes by the longest path through each; the cluster then goes depth first."""

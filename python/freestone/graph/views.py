@@ -1,22 +1,27 @@
-"""Slices of blocks that are cut out by the calls that need them, on a cluster of one worker.
+"""Tasks that the calls that need them run: slices of blocks on a cluster of one worker, constants.
 
 All its executors map its blocks, so that a slice costs no more than the copy that its user makes
 anyway. Of several workers whole blocks would travel for some of their rows: there, slices are
-results, cut where the block is.
+results, cut where the block is. A small constant is shorter than the name of a block with it.
 
 See docs/decisions/089-slices-are-cut-by-the-calls-that-need-them.md
 """
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 import numpy as np
 
-from freestone.graph.rewriting import Reduction
+from freestone.graph.rewriting import Reduction, key_of
 
 __all__ = ["part_of_whole", "views_of"]
+
+_SMALL_NBYTES = 1024
+_SMALL_COUNT = 16
+_MAX_DEPTH = 8
 
 
 def views_of(
@@ -25,7 +30,7 @@ def views_of(
     resolve: Callable[[Any], Any],
     is_block: Callable[[Any], bool],
 ) -> dict[Any, Any]:
-    """Find tasks that cut slices out of blocks, or out of what joins blocks.
+    """Find small constants, and tasks that cut slices out of blocks or of what several tasks need.
 
     Parameters
     ----------
@@ -42,29 +47,93 @@ def views_of(
     -------
     dict
         The nodes to run in each call that needs them, by key. A slice of joined blocks joins the
-        slices of these, so that the whole is not made, unless something else needs it.
+        slices of these, so that the whole is not made, unless something else needs it. A slice of
+        what only that slice needs is a task, run in the call that makes the whole, so that the
+        whole is not written.
 
     Notes
     -----
     Linear in nodes and edges.
     """
-    slices = {key: node for key, node in specs.items() if _is_slice(node)}
-    if not slices:
-        return {}
+    specs = {key: _without_aliases(node) for key, node in specs.items()}
     needed = {resolve(key) for key in wanted}
     needed |= {part for node in specs.values() if type(node) is Reduction for part in node.parts}
+    found = {
+        key: node
+        for key, node in specs.items()
+        if _is_small_constant(node) and key not in needed and not is_block(key)
+    }
+    slices = {key: node for key, node in specs.items() if _is_slice(node)}
+    if not slices:
+        return found
     wholes = _wholes(specs, slices, resolve, is_block) - needed
-    found = {}
+    users = _users(specs, resolve)
+    sources = {}
     for key, node in slices.items():
         (need,) = node.dependencies
         source = resolve(need)
         if key in needed:
             continue
-        if is_block(source):
-            found[key] = node
-        elif source in wholes:
+        if source in wholes:
             found[key] = _of_whole(key, specs[source], node.args[1])
-    return found
+        elif is_block(source) or (source in specs and users[source] > 1):
+            sources[key] = source
+    return found | {key: slices[key] for key in sources if _is_near(key, sources)}
+
+
+def _users(specs: Mapping[Any, Any], resolve: Callable[[Any], Any]) -> Counter[Any]:
+    """Count the tasks that need each key."""
+    return Counter(
+        resolve(need)
+        for node in specs.values()
+        if not _is_alias(node)
+        for need in node.dependencies
+    )
+
+
+def _is_near(key: Any, sources: Mapping[Any, Any]) -> bool:
+    """Whether a slice is one of a few slices of each other; the first is of something else."""
+    for _ in range(_MAX_DEPTH):
+        key = sources[key]
+        if key not in sources:
+            return True
+    return False
+
+
+def _without_aliases(node: Any) -> Any:
+    """Give the only task of a fused one, if the others stand for it or for what it needs."""
+    from dask._task_spec import Task, _execute_subgraph
+
+    if getattr(node, "func", None) is not _execute_subgraph:
+        return node
+    inner, out, inside, *outside = node.args
+    tasks = [one for one in inner.values() if type(one) is Task]
+    if len(tasks) != 1 or len(tasks) + sum(map(_is_alias, inner.values())) < len(inner):
+        return node
+    while _is_alias(inner[out]):
+        out = inner[out].target
+        if out not in inner:
+            return node
+    if [*inside] != [*map(key_of, outside)] or not tasks[0].dependencies <= {*inside}:
+        return node
+    return tasks[0].substitute({}, key=node.key)
+
+
+def _is_small_constant(node: Any) -> bool:
+    from dask._task_spec import DataNode
+
+    return type(node) is DataNode and _is_small(node.value)
+
+
+def _is_small(value: Any) -> bool:
+    """Whether a value takes few bytes, as far as that can be seen at a glance."""
+    if isinstance(value, tuple | list):
+        return len(value) <= _SMALL_COUNT and all(map(_is_small, value))
+    if isinstance(value, np.ndarray | np.generic):
+        return value.nbytes <= _SMALL_NBYTES and not value.dtype.hasobject
+    if isinstance(value, str | bytes):
+        return len(value) <= _SMALL_NBYTES
+    return value is None or isinstance(value, bool | int | float | complex | slice)
 
 
 def _is_slice(node: Any) -> bool:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -27,6 +27,9 @@ if TYPE_CHECKING:
 __all__ = ["open_dataset", "open_writer"]
 
 KINDS = ("array", "frame")
+# Options of all formats, which an error has in mind, too.
+OF_READS = ("columns", "where", "missing_columns", "format", "block_rows", "progress")
+OF_WRITES = ("format", "progress", "stripe_count", "stripe_size", "pool")
 
 
 def open_dataset(
@@ -61,7 +64,7 @@ def open_dataset(
         if location.path is not None and not os.path.lexists(location.path):
             raise FileMissingError(location.url) from None
         raise
-    _check(found.open_dataset, options, f"read {location.url}")
+    _check(found.open_dataset, options, f"read {location.url}", OF_READS)
     kind = options.get("kind")
     if kind not in (None, *KINDS):
         raise UsageError(f"kind={kind!r}: a file is read as {' or as '.join(map(repr, KINDS))}")
@@ -142,7 +145,7 @@ def open_writer(
         )
     if found.open_writer is None:
         raise UsageError(f"{location.url} can't be written: its format, {found.name}, is only read")
-    _check(found.open_writer, options, f"write {location.url}")
+    _check(found.open_writer, options, f"write {location.url}", OF_WRITES)
     folder = _folder(location)
     if folder is not None or not found.any_dimensions:
         _check_dimensions(location, shape)
@@ -204,12 +207,14 @@ def _folder(location: FileLocation) -> HdfsLocation | None:
     return segments_of(location)
 
 
-def _check(function: Callable[..., Any], options: dict[str, Any], action: str) -> None:
-    """Say clearly which option a format does not have."""
+def _check(
+    function: Callable[..., Any], options: dict[str, Any], action: str, general: Sequence[str]
+) -> None:
+    """Say clearly which option a format does not have, nor all of them."""
     parameters = inspect.signature(function).parameters.values()
     known = [each.name for each in parameters if each.kind is each.KEYWORD_ONLY]
     for name in options:
         if name not in known:
-            hint = did_you_mean(name, known)
-            shown = ", ".join(known) or "none"
+            hint = did_you_mean(name, [*known, *general])
+            shown = ", ".join([*known, *general])
             raise UsageError(f"there is no option {name!r} to {action}{hint}; there are: {shown}")

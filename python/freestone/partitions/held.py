@@ -47,6 +47,8 @@ def made(collection: Any, blocks: list[Any]) -> Collection:
     """Return the blocks of a Dask collection as a collection that can be split."""
     chunks = getattr(collection, "chunks", None)
     name = name_of(collection)
+    if chunks == ():
+        raise ValueError(f"{name!r} is one value, and has no rows to split: call its compute()")
     if chunks is None or any(side != side for sides in chunks for side in sides):
         _refuse_unknown(chunks, name)
         return HeldBlocks(blocks, None, name=name)

@@ -193,6 +193,6 @@ def place(
         warnings.warn(
             f"{format_nbytes(moved)} of collections that are split together are not where their "
             "partners are, and will be sent there; blocks that one call makes are together",
-            stacklevel=3,
+            stacklevel=4,
         )
     return workers, total

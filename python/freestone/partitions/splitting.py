@@ -16,6 +16,7 @@ from freestone.collections.pieces import future_of
 from freestone.collections.placing import slots_of
 from freestone.collections.rows import describe_type
 from freestone.errors import EmptyCollectionError
+from freestone.errors.keywords import suggest_keywords
 from freestone.partitions.holders import Holders
 from freestone.partitions.partition import Partition
 from freestone.partitions.placement import Placement, placement_of
@@ -27,6 +28,7 @@ __all__ = ["gathered", "split"]
 Ints = NDArray[np.int64]
 
 
+@suggest_keywords
 def split(
     *collections: Any,
     per: str | int = "core",

@@ -52,6 +52,11 @@ def test_a_query_of_two_frames(cluster: fs.Cluster) -> None:
         ("select count(distinct name) from (from t)", 3),
         ("select sum(x.station + y.station)::int from t x, t y where x.name <> y.name", 12),
         ("select station from t where false", None),
+        (
+            "with recursive r(n) as (select 0 union all select n + 1 from r where n < 9) "
+            "select count(*) from r join t on t.station = r.n",
+            3,
+        ),
     ],
 )
 def test_columns_that_a_query_needs_are_there(query: str, expected: object) -> None:

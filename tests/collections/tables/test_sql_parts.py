@@ -15,6 +15,31 @@ from tests.collections.tables.drawing import CUT, limits
 
 duckdb = pytest.importorskip("duckdb")
 
+ALSO_BY_PARTS = [
+    "select a, b, sum(x), count(*) from t group by rollup (a, b) order by all",
+    "select s, b, avg(a) m, grouping(s, b) g, grouping(b) h from t "
+    "group by cube (s, b) order by all",
+    "select s, d, max(x) + 1 from t where a > 0 group by grouping sets ((s), (d), ()) "
+    "having count(*) > 1 order by all",
+    "select s, b, median(x) from t group by grouping sets ((s, b), (s)) order by all",
+    "select a, x from t where b union all select w, a from u, t where u.s = t.s order by all",
+    "select a from t union all select w from u order by 1 desc nulls last limit 7",
+    "select s, b from t union select s, null from u order by all",
+    "select x from t union select w from u order by 1",
+    "select s, count(*) from (select s from t union all select s from u) group by s order by all",
+    "with k as (select s, a from t union select n, w from u) "
+    "select k.s, sum(x) from k join t using (s) group by all order by all",
+    "select a from t where s in (select s from u union all select s from t where a > 2) order by a",
+    "select p.a, q.x from t p join t q on p.a = q.a and p.b order by all",
+    "select p.s, count(*) from t p, t q, u where p.s = q.s and q.s = u.s group by all order by all",
+    "select t.a, q.a as c from t left join t q on t.s = q.s and q.x > 0 order by all",
+    "select s, a from t p where x = (select max(x) from t q where q.s = p.s) order by all",
+    "select a from t where exists (select 1 from t q where q.a = t.a and q.x > t.x) order by a",
+    "pivot t on b in (true, false) using sum(a) group by s order by s",
+    "pivot t on s in ('a', 'b') using max(x) m, avg(a) group by b, d order by all",
+    "pivot (select s, b, a from t) on s in ('', 'é') using sum(a) order by all",
+    "select * from (pivot t on b in (true, false) using count(*) group by s) order by all",
+]
 BY_PARTS = [
     "select count(*) n, sum(a) s, sum(x) x, avg(a) m, avg(x) y, min(s), max(d), count(x) from t",
     "select s, sum(a) n, avg(f) f, max(x) - min(x) r from t group by s order by s",
@@ -68,6 +93,11 @@ BY_PARTS = [
     "order by b",
     "select string_agg(s, '') from (select s from t order by s)",
     "select x.n, y.n as m from (select count(*) n from t) x, (select count(distinct a) n from t) y",
+    "select a from t where x > (select avg(x) from t) order by a",
+    "select s, sum(a) c from t group by s having sum(x) > (select avg(x) from t) order by s",
+    "select a from t where s in (select s from t group by s having count(*) > 5) order by a",
+    "select a, (select count(distinct s) from t) c from t where b order by a",
+    *ALSO_BY_PARTS,
 ]
 AT_ONCE = [
     "select count(*) from u join u z using (s) where u.w in (select a from t)",
@@ -78,15 +108,16 @@ AT_ONCE = [
     "select a, sum(a) over (order by a, x) c from t order by all",
     "select sum(a) over (partition by s), max(a) over (partition by b) c from t order by all",
     "select count(*) over (partition by a % 2) c from t order by all",
-    "select a from t where x > (select avg(x) from t) order by a",
     "select a from t order by x * 2, a",
     "select s as a, a as s from t order by t.a, t.s",
     "select geomean(a + 3) from t",
-    "select a, b, sum(x) from t group by rollup (a, b) order by all",
-    "select a from t union all select w from u order by 1",
     "with recursive k as (select 1 a union all select k.a + 1 from k, u where k.a < 3) "
     "select count(*) from k, t",
-    "pivot t on b in (true, false) using sum(a) group by s order by s",
+    "select b, count(distinct a) from t group by rollup (b) order by all",
+    "select s, median(x) from t group by rollup (s) order by all",
+    "select a from t except select w from u order by 1",
+    "select 1 a union all select a from t order by 1",
+    "select d from t union all select s from u order by 1",
 ]
 
 
@@ -190,6 +221,51 @@ def test_drawn_queries(seed: int) -> None:
     assert_frame_equal(found, expected_of(query, given), check_exact=False)
 
 
+def drawn_of_others(dice: random.Random) -> str:
+    """Draw a union, a query of several sets of groups, a pivot or a table joined with itself."""
+    keys = dice.sample(["s", "b", "d", "a % 3"], dice.randint(1, 3))
+    aggregates = ["sum(a)", "count(*)", "avg(a)", "min(x)", "max(s)", "count(a)", "median(x)"]
+    shown = ", ".join(f"{one} c{n}" for n, one in enumerate(dice.sample(aggregates, 2)))
+    where = dice.choice(["", " where a > 0", " where b"])
+    kind = dice.choice(["union", "sets", "pivot", "itself", "value"])
+    if kind == "union":
+        sides = ["select s, a from t where x > 0", "select n s, w from u", "select s, x from t"]
+        sides += ["select s, sum(a) from t group by s", "select s, w + 0.5 from u"]
+        word = dice.choice(["union", "union all"])
+        text = f" {word} ".join(dice.sample(sides, dice.randint(2, 3)))
+        return dice.choice([f"{text} order by all", f"select count(*), max(s) from ({text})"])
+    if kind == "sets":
+        sets = dice.choice(["rollup", "cube"])
+        names = ", ".join(f"{key} k{n}" for n, key in enumerate(keys))
+        grouped = f"group by {sets} ({', '.join(keys)}) order by all"
+        return f"select {names}, {shown} from t{where} {grouped}"
+    if kind == "pivot":
+        column, values = dice.choice([("s", "'a', '', 'no'"), ("b", "true"), ("a", "-3, 2")])
+        by = [key for key in ("s", "b", "d") if key != column][: dice.randint(1, 2)]
+        shown = shown.replace("max(s)", "max(d)")
+        return (
+            f"pivot t on {column} in ({values}) using {shown} group by {', '.join(by)} order by all"
+        )
+    how = dice.choice(["join", "left join", "semi join", "anti join"])
+    on = dice.choice(["p.a = q.a", "p.s = q.s and q.b", "p.b = q.b and p.d = q.d and q.a > p.a"])
+    if kind == "itself":
+        joined = f"t p {how} t q on {on}"
+        return f"select p.s, p.b, sum(p.a), count(*) from {joined} group by all order by all"
+    return f"select s, a from t p where a >= (select max(a) from t q where {on}) order by all"
+
+
+@pytest.mark.filterwarnings("ignore:one call, on one worker")
+@pytest.mark.parametrize("seed", range(40))
+def test_drawn_queries_of_other_forms(seed: int) -> None:
+    dice = random.Random(seed)
+    given = tables(seed)
+    frames = {name: fs.Frame.from_polars(table, 13) for name, table in given.items()}
+    query = drawn_of_others(dice)
+    with limits(**CUT | dice.choice([{}, {"broadcast_nbytes": -1}])):
+        found = fs.sql(query, **frames).to_polars()
+    assert_frame_equal(found, expected_of(query, given), check_exact=False)
+
+
 def test_a_pivot_needs_its_columns() -> None:
     frame = fs.Frame.from_table({"k": [1, 2], "v": [1.0, 2.0]}, 1)
     with pytest.raises(fs.errors.QueryError, match="name the values, as in PIVOT t ON kind IN"):
@@ -224,6 +300,7 @@ NOT_MOVED = [
 ]
 
 
+@pytest.mark.filterwarnings("ignore:one call, on one worker:RuntimeWarning")
 @pytest.mark.parametrize("query", MOVED + NOT_MOVED)
 def test_two_tables_too_large_to_be_sent(query: str, ways: list[bool]) -> None:
     for seed in (1, 2, 3):

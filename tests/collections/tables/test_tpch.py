@@ -63,7 +63,8 @@ def test_queries(frames: dict[str, Any], database: Any, way: str) -> None:
         assert_frame_equal(as_floats(found), as_floats(expected), abs_tol=1e-6)
 
 
-@pytest.mark.parametrize("broadcast_nbytes", [1 << 30, 1 << 20])
+@pytest.mark.filterwarnings("ignore:one call, on one worker:RuntimeWarning")
+@pytest.mark.parametrize("broadcast_nbytes", [1 << 30, 1 << 20, 1 << 16])
 def test_queries_in_sql(frames: dict[str, Any], database: Any, broadcast_nbytes: int) -> None:
     tables = {name: frame for name, frame in frames.items() if name != "scale"}
     for text in SQL.values():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import date
 from pathlib import Path
 
 import pytest
@@ -22,3 +23,42 @@ def test_many_files_become_one(tmp_path: Path, capsys: pytest.CaptureFixture[str
     assert "2 x 2" in capsys.readouterr().out
     assert main(["convert", *two, str(out), "--columns", "z"]) != 0
     assert 'no column "z"' in capsys.readouterr().err
+
+
+WANTED = [
+    (["n >= 2"], [2, 3]),
+    (["n>1", "word == b"], [2]),
+    (["word in a,c"], [1, 3]),
+    (["word  not  in 'a', b"], [3]),
+    (["day < 2024-02-01"], [1]),
+    (["x != 0.5"], [2, 3]),
+    (["is set == true"], [1, 3]),
+]
+
+
+@pytest.mark.parametrize(("where", "expected"), WANTED)
+def test_rows_are_chosen(tmp_path: Path, where: list[str], expected: list[int]) -> None:
+    rows = {
+        "n": [1, 2, 3],
+        "word": ["a", "b", "c"],
+        "day": [date(2024, month, 1) for month in (1, 2, 3)],
+        "x": [0.5, 1.5, 2.5],
+        "is set": [True, False, True],
+    }
+    fs.write(fs.Frame.from_table(rows, 3), tmp_path / "a.parquet")
+    words = [word for each in where for word in ("--where", each)]
+    out = tmp_path / "b.parquet"
+    assert main(["convert", str(tmp_path / "a.parquet"), str(out), *words]) == 0
+    assert fs.read(out).compute()["n"].to_pylist() == expected
+
+
+def test_what_is_no_comparison_is_refused(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "a.csv").write_text("n\n1\n")
+    given, out = str(tmp_path / "a.csv"), str(tmp_path / "b.parquet")
+    assert main(["convert", given, out, "--where", "n ~ 3"]) != 0
+    assert "--where 'n ~ 3' is no comparison; write" in capsys.readouterr().err
+    assert main(["convert", given, out, "--where", "m > 3"]) != 0
+    assert 'no column "m"' in capsys.readouterr().err
+    assert not (tmp_path / "b.parquet").exists()

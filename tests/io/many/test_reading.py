@@ -128,7 +128,7 @@ PREDICATE_MISTAKES = [
     ([("x", "~", 3)], UsageError, "no predicate .*write "),
     ([("x", ">")], UsageError, "no predicate .*write "),
     (3, UsageError, "no predicate .*write "),
-    ([("s", ">", 3)], UsageError, "no kernel matching input types"),
+    ([("s", ">", 3)], UsageError, "no kernel matching input types.*; 's' is .*string: compare it"),
     ([("y", ">", 3)], MissingColumnError, "no column .y., which where= asks for"),
 ]
 
@@ -139,6 +139,11 @@ def test_what_is_no_predicate_is_refused(
 ) -> None:
     with pytest.raises(kind, match=reason):
         fs.read(folder, where=where)
+
+
+def test_a_misspelt_option_of_all_formats_is_recognised(folder: Path) -> None:
+    with pytest.raises(UsageError, match=r"no option 'colums' .*; did you mean 'columns'\?"):
+        fs.read(folder, colums=["x"])
 
 
 def test_a_file_that_changes_in_between_is_refused(folder: Path) -> None:

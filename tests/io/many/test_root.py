@@ -8,6 +8,7 @@ import re
 from pathlib import Path
 from typing import Any
 
+import awkward as ak
 import numpy as np
 import pytest
 import uproot
@@ -15,7 +16,7 @@ from skhep_testdata import data_path
 
 import freestone as fs
 from freestone.errors import FormatError, MissingColumnError, UsageError
-from freestone.io.formats import root
+from freestone.io.formats import root, root_baskets
 from freestone.io.formats.root import Entries
 from freestone.io.many import Piece, Request, as_expression, describe, find_files, join_parts
 from freestone.io.opening import open_dataset
@@ -38,7 +39,7 @@ def test_numbers_are_read_without_the_tree(
 ) -> None:
     whole = open_dataset(data_path(name), tree=tree)
     assert isinstance(whole, Entries)
-    assert {*whole.places} == {
+    assert {name for name, one in whole.places.items() if not one.is_list} == {
         column for column, kind in zip(whole.columns, whole.dtypes, strict=True) if kind
     }
     some = pickle.loads(pickle.dumps(whole.select(tuple(whole.places))))
@@ -85,6 +86,46 @@ def test_damaged_baskets_are_refused(tmp_path: Path) -> None:
         "N: basket N of 'x' says that its values end elsewhere (damaged)",
         "N: basket N of 'x' has N bytes of values, where N entries have N (damaged)",
     }
+
+
+def test_damaged_ends_of_lists_are_refused(tmp_path: Path) -> None:
+    path, lists = tmp_path / "a.root", [[1, 2], [], [3], [4, 5, 6], []]
+    with uproot.recreate(path, compression=None) as file:
+        file.mktree("t", {"x": "var * int32"})
+        file["t"].extend({"x": ak.values_astype(ak.Array(lists), np.int32)})
+    where = open_dataset(path).places["x"]
+    assert where.is_list
+    good, end, messages = path.read_bytes(), int(where.seeks[0] + where.sizes[0]), set()
+    # Behind the values: a count, five beginnings and one number more.
+    for at, flipped in itertools.product(range(end - 7 * 4, end), (1, 4, 64, 128)):
+        damaged = bytearray(good)
+        damaged[at] ^= flipped
+        path.write_bytes(damaged)
+        try:
+            found = open_dataset(path).select(("x",)).read(0, 5)["x"].to_pylist()
+        except FormatError as error:
+            messages.add(re.sub(r"\d[\d,]*", "N", str(error).partition("byte ")[2]))
+        else:
+            # Whatever the ends of some lists are taken to be, all values are there.
+            assert [*itertools.chain(*found)] == [1, 2, 3, 4, 5, 6]
+            assert found == lists or end - 6 * 4 <= at < end - 4
+    assert messages == {"N: basket N of 'x' says that its lists begin elsewhere (damaged)"}
+
+
+def test_lists_whose_ends_only_their_counter_says_are_read_with_the_tree(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    some = open_dataset(HZZ, tree="events").select(("Muon_Px",))
+    found, unpacked = some.read(0, 100), root_baskets._unpacked
+    monkeypatch.setattr(
+        root_baskets, "_unpacked", lambda *args: (unpacked(*args)[0], b"", unpacked(*args)[2])
+    )
+    assert some.read(0, 100).to_pylist() == found.to_pylist()
+
+
+def test_a_tree_that_is_not_there_is_refused() -> None:
+    with pytest.raises(UsageError, match=r"has no tree 'evens'; did you mean 'events'\?"):
+        open_dataset(HZZ, tree="evens")
 
 
 def test_branches_of_a_real_file(two_workers: fs.Cluster) -> None:

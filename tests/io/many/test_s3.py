@@ -47,6 +47,7 @@ def test_a_data_set_is_written_and_read(workers: fs.Cluster) -> None:
             fs.write(fs.Frame.from_table(rows, 4), url)
     found = fs.read("s3://bucket/data/", columns=["year", "x"], where=[("x", ">=", 23)])
     assert found.compute().to_pydict() == {"year": [2023, 2024], "x": [23.0, 23.0]}
+    assert len(fs.read("s3://bucket/data").compute()) == 24
     found = fs.read("s3://bucket/data/year=2024/*.parquet")
     assert found.compute()["n"].to_pylist() == [0] * 4 + [1] * 4 + [2] * 4
     assert found.columns == ("x", "n")

@@ -10,18 +10,27 @@ See docs/howto/tables.md
 
 from __future__ import annotations
 
-from freestone.collections.tables import grouping, joining, ordering, sql  # noqa: F401 (they add rules)
+from freestone.collections.tables import (  # noqa: F401 (they add rules)
+    concatenating,
+    grouping,
+    joining,
+    ordering,
+    sql,
+)
 from freestone.collections.tables.calls import to_arrow, to_polars
 from freestone.collections.tables.expressions import each_expr, names_of
 from freestone.collections.tables.lowering import LIMITS, Limits, lower
+from freestone.collections.tables.pivoting import aggregates_of_pivot
 from freestone.collections.tables.plan import Leaf, Node, leaves, op
 from freestone.collections.tables.problems import empty_of
+from freestone.collections.tables.sharing import with_shared_steps_done
 
 __all__ = [
     "LIMITS",
     "Leaf",
     "Limits",
     "Node",
+    "aggregates_of_pivot",
     "each_expr",
     "empty_of",
     "leaves",
@@ -30,4 +39,5 @@ __all__ = [
     "op",
     "to_arrow",
     "to_polars",
+    "with_shared_steps_done",
 ]

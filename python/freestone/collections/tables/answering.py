@@ -9,9 +9,11 @@ from typing import Any
 
 import polars as pl
 
+from freestone.collections.tables.sql_guarding import check_query
+from freestone.collections.tables.sql_trees import as_text
 from freestone.errors import QueryError
 
-__all__ = ["answer", "as_text", "connection_to_duckdb"]
+__all__ = ["answer", "connection_to_duckdb"]
 
 
 def answer(query: str, tables: Mapping[str, pl.DataFrame], frames: Sequence[Any]) -> pl.LazyFrame:
@@ -30,21 +32,27 @@ def answer(query: str, tables: Mapping[str, pl.DataFrame], frames: Sequence[Any]
     ------
     QueryError
         When DuckDB can't do it.
+    ExplodingJoinError
+        When a join would make too many rows.
     """
     import duckdb
 
     connection = connection_to_duckdb()
+    rows = {}
     for (name, empty), frame in zip(tables.items(), frames, strict=True):
         known = frame.collect_schema()
         columns = [
             pl.col(column) if column in known else pl.lit(None, dtype).alias(column)
             for column, dtype in empty.schema.items()
         ]
-        connection.register(name, as_text(frame.select(columns).collect()).to_arrow())
+        table = frame.collect()
+        rows[name] = table
+        connection.register(name, as_text(table.select(columns)).to_arrow())
     try:
         statements = [one.type for one in connection.extract_statements(query)]
         if statements != [duckdb.StatementType.SELECT]:
             raise QueryError(query, reason=_refusal(query))
+        check_query(connection, query, rows)
         table = connection.sql(query).to_arrow_table()
     except duckdb.Error as error:
         raise QueryError(query, reason=str(error).split("\n")[0]) from None
@@ -87,11 +95,3 @@ def connection_to_duckdb() -> Any:
     connection = duckdb.connect(config=options)
     connection.execute("SET python_enable_replacements = false")
     return connection
-
-
-def as_text(frame: pl.DataFrame) -> pl.DataFrame:
-    """Have categories be text: DuckDB's have to be known before there are rows."""
-    coded = {
-        n: pl.String for n, t in frame.schema.items() if isinstance(t, pl.Categorical | pl.Enum)
-    }
-    return frame.cast(coded)

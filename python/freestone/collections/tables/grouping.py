@@ -12,9 +12,9 @@ from freestone.collections.tables.lowering import (
     may_hash,
     rule,
     shuffled,
-    slots_of,
 )
 from freestone.collections.tables.needs import Columns
+from freestone.collections.tables.ordered import disjoint
 from freestone.collections.tables.plan import Op
 from freestone.collections.tables.rowwise import row_wise
 from freestone.collections.tables.stages import Stage
@@ -29,6 +29,9 @@ def _group_by(step: Op, needed: Columns) -> Stage:
     empty = step.input.empty
     if stage.is_one or not is_row_wise(empty, keys):
         return stage.one().then("group_by", keys, aggregates, **step.options)
+    apart = disjoint(stage, keys)
+    if apart is not None:
+        return apart.then("group_by", keys, aggregates, **step.options)
     found = decomposed(empty, aggregates, keyed=True) if aggregates else None
     if found is not None:
         return _in_two_steps(stage, keys, found, step)
@@ -52,7 +55,7 @@ def _by_keys(stage: Stage, keys: list[pl.Expr]) -> Stage:
     types = stage.plan.empty.lazy().select(keys).collect_schema().dtypes()
     if not all(map(may_hash, types)):
         return stage.one()
-    return shuffled(stage, keys, types, LIMITS.parts(stage.nbytes(), slots_of(stage)))
+    return shuffled(stage, keys, types, LIMITS.parts(stage.nbytes(), stage.client))
 
 
 @rule("select")

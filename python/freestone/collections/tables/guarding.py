@@ -1,34 +1,25 @@
-"""Joins that would make more rows than the machine has memory for, found by a sample.
+"""Joins that would make more rows than the machine has memory for, found by samples.
 
 polars takes the memory until the process is killed. So before a call joins two tables whose keys
-might all be equal, it joins some rows of both: of ``matches`` among ``s`` and ``t`` of ``n`` and
-``m`` rows there are about ``matches * n / s * m / t`` in all. What three samples agree on is
-refused.
-
-References
-----------
-Haas, Naughton, Seshadri and Swami, Selectivity and cost estimation for joins based on random
-sampling, J. Comput. Syst. Sci. 52 (1996), section 2.
+might all be equal, it joins some rows of both.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from functools import partial
 
 import polars as pl
 
+from freestone.collections.tables.expressions import each_expr
 from freestone.collections.tables.plan import Node, Op, Slot, build
 from freestone.collections.tables.rowwise import row_wise
-from freestone.errors import ExplodingJoinError
+from freestone.collections.tables.sampling import refuse_too_many_rows, width_of
 from freestone.units import machine_nbytes
 
 __all__ = ["check_joins"]
 
-SAMPLES = 2_000
-SEEDS = range(3)
-MIN_MATCHES = 16
-"""Fewer in a sample may be there by chance."""
 _BEFORE = {"cast", "drop", "drop_nans", "drop_nulls", "filter", "rename", "select", "with_columns"}
 """Steps of which a sample is one of the rows that they make, if they look at one row alone."""
 _GROWING = {"cross", "full", "inner", "left", "right"}
@@ -62,23 +53,27 @@ def check_joins(plan: Node, tables: Sequence[pl.DataFrame], limit_nbytes: int = 
         if join.options["how"] not in _GROWING or None in slots:
             continue
         sides = [tables[slot.index] for slot in slots if slot is not None]
-        left, right = map(len, sides)
-        width = max(sum(map(_width, join.schema.dtypes())), 1)
-        if left * right * width <= limit_nbytes or not _keeps_samples(join, top):
+        width = width_of(join.empty)
+        most = limit_nbytes // width
+        if len(sides[0]) * len(sides[1]) <= most or not _keeps_samples(join, top):
             continue
-        rows = left * right
-        for seed in SEEDS:
-            rows = min(rows, _estimate(join, top, sides, seed))
-            if rows * width <= limit_nbytes:
-                break
-        else:
-            raise ExplodingJoinError(
-                left_rows=left,
-                right_rows=right,
-                rows=rows,
-                nbytes=rows * width,
-                how=join.options["how"],
-            )
+        how, keys = join.options["how"], _keys(join)
+        refuse_too_many_rows(
+            sides, partial(_matches, join, top), most, width=width, keys=keys, how=how
+        )
+
+
+def _keys(join: Op) -> str:
+    """Return what rows are joined by, for a message."""
+    on = join.options.get("on")
+    sides = [on, on] if on is not None else [join.options.get(f"{s}_on") for s in ("left", "right")]
+    left, right = (list(map(_name, each_expr(side or []))) for side in sides)
+    pairs = zip(left, right, strict=False)
+    return ", ".join(one if one == other else f"{one} = {other}" for one, other in pairs)
+
+
+def _name(key: pl.Expr) -> str:
+    return key.meta.output_name(raise_if_undetermined=False) or str(key)
 
 
 def _joins(node: Node, top: Node | None) -> Iterator[tuple[Op, Node]]:
@@ -110,30 +105,18 @@ def _keeps_samples(join: Op, top: Node) -> bool:
     return True
 
 
-def _width(dtype: pl.DataType) -> int:
-    """Return how many bytes a value takes, at least."""
-    return 8 if dtype.is_numeric() or dtype.is_temporal() else 1 if dtype == pl.Boolean else 16
-
-
-def _estimate(join: Op, top: Node, sides: Sequence[pl.DataFrame], seed: int) -> int:
-    """Return about how many rows a join makes, with what comes after it; 0 if few."""
-    samples, scale = [], 1.0
-    for place, side in enumerate(sides):
-        taken = side
-        if len(side) > SAMPLES:
-            taken = side.sample(SAMPLES, with_replacement=True, seed=2 * seed + place)
-        scale *= len(side) / max(len(taken), 1)
-        samples.append(taken.lazy())
+def _matches(join: Op, top: Node, samples: Sequence[pl.DataFrame]) -> int:
+    """Return how many rows a join makes of samples, with what comes after it."""
     # What has no partner, or is there twice in a sample, is no reason to refuse or to add rows.
     inner = {"how": "inner", "validate": "m:m"} if join.options["how"] != "cross" else {}
     inputs = tuple(_numbered(side, place) for place, side in enumerate(join.inputs))
     trial = replace(join, inputs=inputs, options=join.options | inner)
+    plan = build(_with(top, join, trial), [sample.lazy() for sample in samples])
     try:
-        matches = build(_with(top, join, trial), samples).select(pl.len()).collect().item()
+        return int(plan.select(pl.len()).collect().item())
     except pl.exceptions.PolarsError:
         # The call itself says what is wrong.
         return 0
-    return int(matches * scale) if matches >= MIN_MATCHES else 0
 
 
 def _numbered(node: Node, index: int) -> Node:

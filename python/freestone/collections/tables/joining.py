@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import polars as pl
 
-from freestone.collections.tables.expressions import each_expr, is_row_wise
+from freestone.collections.tables.expressions import is_row_wise
 from freestone.collections.tables.lowering import LIMITS, lower, may_hash, rule, shuffled, slots_of
-from freestone.collections.tables.needs import Columns, join_needs
+from freestone.collections.tables.needs import Columns, join_keys, join_needs
+from freestone.collections.tables.ordered import aligned
 from freestone.collections.tables.plan import Op
 from freestone.collections.tables.stages import Stage
 
@@ -21,7 +20,7 @@ _Keys = tuple[list[pl.Expr], list[pl.Expr]]
 
 @rule("join")
 def _join(step: Op, needed: Columns) -> Stage:
-    keys = _keys(step.options)
+    keys = join_keys(step.options)
     wanted = join_needs(step, keys, needed)
     left, right = (
         lower(side, columns).trimmed(columns)
@@ -29,16 +28,18 @@ def _join(step: Op, needed: Columns) -> Stage:
     )
     if (left.is_one and right.is_one) or not _by_parts(step, keys):
         return left.one().joined(right.one(), "join", **step.options)
+    pair = None if left.is_one or right.is_one else aligned(left, right, keys)
+    if pair is not None:
+        left, right = pair
+        return left.joined(right, "join", **step.options)
+    if left.is_one and step.options["how"] in ("anti", "semi"):
+        left = left.done()
+        if _pays(left, right) and _are_alike(step, keys):
+            return _by_keys_found(left, right, keys, step)
     left, right, is_sent = _sent(left, right, step)
     if is_sent:
         return left.joined(right, "join", **step.options)
     return _both_moved(left, right, keys, step)
-
-
-def _keys(options: dict[str, Any]) -> _Keys:
-    on = options.get("on")
-    left, right = (on, on) if on is not None else (options["left_on"], options["right_on"])
-    return list(each_expr(left or [])), list(each_expr(right or []))
 
 
 def _may_send(step: Op) -> tuple[bool, bool]:
@@ -82,12 +83,28 @@ def _sent(left: Stage, right: Stage, step: Op) -> tuple[Stage, Stage, bool]:
     return sides[0], sides[1], is_sent
 
 
+def _by_keys_found(left: Stage, right: Stage, keys: _Keys, step: Op) -> Stage:
+    """Join a small left table with its keys that a large right one has.
+
+    Notes
+    -----
+    That is all that a semi-join or an anti-join needs of the right one, whose parts find them.
+    """
+    names = [f"{place}" for place in range(len(keys[0]))]
+    sides = zip((left, right), keys, strict=True)
+    ours, theirs = (side.then("select", _numbered(key)) for side, key in sides)
+    alike = {"how": "semi", "nulls_equal": step.options["nulls_equal"]}
+    found = theirs.joined(ours, "join", on=names, **alike).then("unique", names).done().one()
+    options = {**step.options, "on": None, "left_on": keys[0], "right_on": names}
+    return left.joined(found, "join", **options)
+
+
 def _pays(small: Stage, other: Stage) -> bool:
     """Tell whether less is moved, and hashed, by sending a table to all parts of another."""
     nbytes = small.nbytes()
     if nbytes <= LIMITS.small_nbytes:
         return True
-    takers = max(len(other.parts), slots_of(other))
+    takers = max(len(other.parts), slots_of(other.client))
     return nbytes <= LIMITS.broadcast_nbytes and nbytes * (takers - 1) <= other.nbytes()
 
 
@@ -96,11 +113,18 @@ def _both_moved(left: Stage, right: Stage, keys: _Keys, step: Op) -> Stage:
     types = _common_types(step, keys)
     if types is None or not all(map(may_hash, types)):
         return left.one().joined(right.one(), "join", **step.options)
-    parts = LIMITS.parts(left.nbytes() + right.nbytes(), max(slots_of(left), slots_of(right)))
+    parts = LIMITS.parts(left.nbytes() + right.nbytes(), left.client, right.client)
     left, right = (
         shuffled(side, key, types, parts) for side, key in zip((left, right), keys, strict=True)
     )
     return left.joined(right, "join", **step.options)
+
+
+def _are_alike(step: Op, keys: _Keys) -> bool:
+    """Tell whether the keys of both sides have the same types."""
+    pairs = zip(step.inputs, keys, strict=True)
+    left, right = (side.empty.select(_numbered(key)).schema for side, key in pairs)
+    return bool(left == right)
 
 
 def _common_types(step: Op, keys: _Keys) -> list[pl.DataType] | None:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import polars as pl
 
+from freestone.client import Client
 from freestone.collections.tables.calls import ByHash, Cutting
 from freestone.collections.tables.needs import Columns, needs
 from freestone.collections.tables.plan import Leaf, Node, Op
@@ -51,11 +52,11 @@ class Limits:
     part_nbytes: int = 256 << 20
     broadcast_nbytes: int = 256 << 20
 
-    def parts(self, nbytes: int, slots: int) -> int:
-        """Return into how many parts rows are to be cut."""
+    def parts(self, nbytes: int, *clients: Client | None) -> int:
+        """Return into how many parts rows are to be cut, which clusters hold."""
         if nbytes <= self.small_nbytes:
             return 1
-        return max(slots, -(-nbytes // self.part_nbytes))
+        return max(*map(slots_of, clients), -(-nbytes // self.part_nbytes))
 
 
 LIMITS = Limits()
@@ -134,7 +135,9 @@ def _of_blocks(leaf: Leaf, frame: Frame, needed: Columns) -> Stage:
     parts = _grouped(frame, share)
     whole = len(names) == len(leaf.schema) and all(len(part) == 1 for part in parts)
     is_done = whole and frame._is_planned
-    return Stage.of(parts, empty, frame.client, is_done=is_done, share=share)
+    return Stage.of(
+        parts, empty, frame.client, is_done=is_done, share=share, is_of_frame=not leaf.is_shared
+    )
 
 
 def _width(frame: pl.DataFrame) -> int:
@@ -146,9 +149,7 @@ def _grouped(frame: Frame, share: float) -> list[list[object]]:
     """Put blocks that follow one another together, so that there are no more calls than needed."""
     pieces = frame._live("compute it")
     nbytes = frame._block_nbytes()
-    client = frame.client
-    slots = max(client.slots, 1) if client is not None else 1
-    count = min(LIMITS.parts(int(share * nbytes.sum()), slots), len(pieces))
+    count = min(LIMITS.parts(int(share * nbytes.sum()), frame.client), len(pieces))
     if count == len(pieces):
         return [[piece] for piece in pieces]
     ends = np.cumsum(nbytes)
@@ -160,9 +161,9 @@ def _grouped(frame: Frame, share: float) -> list[list[object]]:
     return [part for part in parts if part]
 
 
-def slots_of(stage: Stage) -> int:
-    """Return how many calls run at once where a stage's rows are."""
-    return 1 if stage.client is None else max(stage.client.slots, 1)
+def slots_of(client: Client | None) -> int:
+    """Return how many calls run at once where rows are."""
+    return 1 if client is None else max(client.slots, 1)
 
 
 def shuffled(stage: Stage, keys: list[pl.Expr], types: list[pl.DataType], parts: int) -> Stage:

@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+import polars as pl
+
 from freestone.collections.tables.expressions import each_expr, roots
 from freestone.collections.tables.plan import Op
 
-__all__ = ["join_needs", "needs"]
+__all__ = ["Columns", "join_keys", "join_needs", "needs", "united"]
 
 Columns = set[str] | None
 """Names of columns; None are all."""
@@ -20,14 +22,15 @@ def needs(step: Op, needed: Columns) -> Columns:
     return None if rule is None else rule(step, needed)
 
 
-def _united(*columns: Columns) -> Columns:
+def united(*columns: Columns) -> Columns:
+    """Return all of some columns."""
     if any(each is None for each in columns):
         return None
     return set().union(*(each for each in columns if each is not None))
 
 
 def _filter(step: Op, needed: Columns) -> Columns:
-    return _united(needed, roots(each_expr(step.args)), set(step.options))
+    return united(needed, roots(each_expr(step.args)), set(step.options))
 
 
 def _select(step: Op, needed: Columns) -> Columns:
@@ -35,7 +38,7 @@ def _select(step: Op, needed: Columns) -> Columns:
 
 
 def _with_columns(step: Op, needed: Columns) -> Columns:
-    return _united(needed, roots(each_expr(step.args, step.options)))
+    return united(needed, roots(each_expr(step.args, step.options)))
 
 
 def _group_by(step: Op, needed: Columns) -> Columns:
@@ -44,16 +47,16 @@ def _group_by(step: Op, needed: Columns) -> Columns:
 
 
 def _sort(step: Op, needed: Columns) -> Columns:
-    return _united(needed, roots(each_expr(step.args[0])))
+    return united(needed, roots(each_expr(step.args[0])))
 
 
 def _unique(step: Op, needed: Columns) -> Columns:
     subset = step.args[0]
-    return None if subset is None else _united(needed, roots(each_expr(subset)))
+    return None if subset is None else united(needed, roots(each_expr(subset)))
 
 
 def _drop(step: Op, needed: Columns) -> Columns:
-    return _united(needed, set(step.input.schema) - set(step.schema))
+    return united(needed, set(step.input.schema) - set(step.schema))
 
 
 def _rename(step: Op, needed: Columns) -> Columns:
@@ -61,6 +64,10 @@ def _rename(step: Op, needed: Columns) -> Columns:
         return None
     pairs = zip(step.input.schema, step.schema, strict=True)
     return {old for old, new in pairs if new in needed or old != new}
+
+
+def _unpivot(step: Op, needed: Columns) -> Columns:
+    return {*step.args[0], *step.options["index"]}
 
 
 def _same(step: Op, needed: Columns) -> Columns:
@@ -78,8 +85,16 @@ _RULES: dict[str, Callable[[Op, Columns], Columns]] = {
     "sort": _sort,
     "tail": _same,
     "unique": _unique,
+    "unpivot": _unpivot,
     "with_columns": _with_columns,
 }
+
+
+def join_keys(options: dict[str, Any]) -> tuple[list[pl.Expr], list[pl.Expr]]:
+    """Return the keys of both sides of a join."""
+    on = options.get("on")
+    left, right = (on, on) if on is not None else (options["left_on"], options["right_on"])
+    return list(each_expr(left or [])), list(each_expr(right or []))
 
 
 def join_needs(
@@ -95,11 +110,11 @@ def join_needs(
     left, right = (side.schema for side in step.inputs)
     ours, theirs = (roots(each_expr(side)) for side in keys)
     if step.options["how"] in ("semi", "anti"):
-        return _united(needed, ours), theirs
+        return united(needed, ours), theirs
     if needed is None:
         return None, None
     clashing = {name for name in right if name in left}
     renamed = {name: name + step.options["suffix"] for name in clashing}
     wanted = {name for name in right if renamed.get(name, name) in needed}
     kept = {name for name in left if name in needed} | (wanted & clashing)
-    return _united(kept, ours), _united(wanted, theirs)
+    return united(kept, ours), united(wanted, theirs)

@@ -16,7 +16,6 @@ from freestone.collections.tables.lowering import (
     may_hash,
     rule,
     shuffled,
-    slots_of,
     unwrapped,
 )
 from freestone.collections.tables.needs import Columns
@@ -34,7 +33,7 @@ def _sort(step: Op, needed: Columns) -> Stage:
     if stage.is_one or not (is_row_wise(empty, [key]) and _may_cut(empty, key)):
         return stage.one().then("sort", *step.args, **step.options)
     stage = stage.done()
-    parts = LIMITS.parts(stage.nbytes(), slots_of(stage))
+    parts = LIMITS.parts(stage.nbytes(), stage.client)
     cuts = _cuts(stage, key, parts, _first(step.options["descending"])) if parts > 1 else None
     if cuts is None:
         return stage.one().then("sort", *step.args, **step.options)
@@ -105,6 +104,6 @@ def _unique(step: Op, needed: Columns) -> Stage:
     types = [step.schema[name] for name in names]
     if options["maintain_order"] or not all(map(may_hash, types)):
         return stage.one().then("unique", subset, **options)
-    parts = LIMITS.parts(stage.nbytes(), slots_of(stage))
+    parts = LIMITS.parts(stage.nbytes(), stage.client)
     stage = shuffled(stage, [pl.col(name) for name in names], types, parts)
     return stage.then("unique", subset, **options)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import polars as pl
 
 from freestone.collections.tables.answering import answer
-from freestone.collections.tables.problems import explained
+from freestone.collections.tables.problems import explained, without_rows
 
 if TYPE_CHECKING:
     from freestone.collections.frame import Frame
@@ -38,20 +38,26 @@ class Node:
 
 @dataclass(frozen=True, eq=False)
 class Leaf(Node):
-    """The rows of a frame, which may be lazy itself."""
+    """The rows of a frame, which may be lazy itself.
+
+    `is_shared` says that it was made for the plan, and goes with it.
+    """
 
     frame: Frame
+    is_shared: bool = False
 
 
 @dataclass(frozen=True, eq=False)
 class Slot(Node):
     """Rows that a call gets: number `index` of its inputs.
 
-    `share` is how much of the bytes of what it gets is in these columns.
+    `share` is how much of the bytes of what it gets is in these columns; `is_of_frame` says that
+    these are blocks of a frame, which outlive the plan.
     """
 
     index: int
     share: float = 1.0
+    is_of_frame: bool = False
 
 
 @dataclass(frozen=True, eq=False)
@@ -90,7 +96,7 @@ def known_op(method: str, inputs: Sequence[Node], /, *args: Any, **options: Any)
     Takes a tenth of the time of `op`, which runs the step without rows.
     """
     lazy = apply(method, [node.empty.lazy() for node in inputs], args, options)
-    return Op(pl.DataFrame(schema=lazy.collect_schema()), method, tuple(inputs), args, options)
+    return Op(without_rows(lazy.collect_schema()), method, tuple(inputs), args, options)
 
 
 def apply(
@@ -100,6 +106,8 @@ def apply(
     if method == "group_by":
         keys, aggregates = args
         return frames[0].group_by(keys, **options).agg(aggregates)
+    if method == "concat":
+        return pl.concat(frames, **options)
     if method == "sql":
         query, tables = args
         return answer(query, tables, frames)

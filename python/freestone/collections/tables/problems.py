@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
@@ -15,7 +16,9 @@ if TYPE_CHECKING:
 
     from freestone.collections.tables.plan import Node
 
-__all__ = ["empty_of", "explained"]
+__all__ = ["empty_of", "explained", "without_rows"]
+
+_NO_OPTIMIZATION = pl.QueryOptFlags.none()
 
 
 def explained(
@@ -39,7 +42,7 @@ def explained(
     except (exceptions.SchemaError, exceptions.InvalidOperationError) as error:
         raise ColumnTypeError(method, reason=_reason(error)) from None
     try:
-        lazy.collect(engine="in-memory")
+        lazy.collect(engine="in-memory", optimizations=_NO_OPTIMIZATION)
     except (exceptions.SchemaError, exceptions.InvalidOperationError) as error:
         raise ColumnTypeError(method, reason=_reason(error)) from None
     except exceptions.ComputeError as error:
@@ -48,7 +51,17 @@ def explained(
     except Exception:
         # What needs rows, as item() does, is checked where there are some.
         pass
-    return pl.DataFrame(schema=schema)
+    return without_rows(schema)
+
+
+def without_rows(schema: pl.Schema) -> pl.DataFrame:
+    """Return a table without rows, of some columns; the same one for the same columns."""
+    return _made(tuple(schema.items()))
+
+
+@functools.lru_cache(maxsize=1024)
+def _made(columns: tuple[tuple[str, pl.DataType], ...]) -> pl.DataFrame:
+    return pl.DataFrame(schema=dict(columns))
 
 
 def empty_of(schema: pa.Schema, collection: str) -> pl.DataFrame:

@@ -11,7 +11,7 @@ from freestone.collections.tables.plan import Op
 
 __all__ = ["row_wise"]
 
-_ALWAYS = {"cast", "drop", "drop_nans", "drop_nulls", "explode", "rename", "unnest"}
+_ALWAYS = {"cast", "drop", "drop_nans", "drop_nulls", "explode", "rename", "unnest", "unpivot"}
 """Steps that look at one row alone, whatever their arguments are."""
 
 

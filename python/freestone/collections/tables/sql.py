@@ -3,27 +3,41 @@
 from __future__ import annotations
 
 import json
+import warnings
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from itertools import combinations
 from typing import Any
 
 import polars as pl
 
 from freestone.collections.tables.answering import connection_to_duckdb
-from freestone.collections.tables.lowering import LIMITS, lower, may_hash, rule, shuffled, slots_of
+from freestone.collections.tables.lowering import LIMITS, lower, may_hash, rule, shuffled
 from freestone.collections.tables.needs import Columns
-from freestone.collections.tables.plan import Op
-from freestone.collections.tables.sql_named import quoted, tabled, with_named_as_inputs
+from freestone.collections.tables.plan import Node, Op, known_op
+from freestone.collections.tables.sql_joins import joined_first
+from freestone.collections.tables.sql_named import tabled, with_named_as_inputs
 from freestone.collections.tables.sql_parts import PARTS, ByParts, by_parts
+from freestone.collections.tables.sql_rewriting import united, with_copies, without_pivot
+from freestone.collections.tables.sql_trees import errors_of_duckdb, parsed, quoted, tables_in
 from freestone.collections.tables.stages import Stage
 from freestone.errors import QueryError
+from freestone.units import format_nbytes
 
 __all__: list[str] = []
+
+_RECURSIVE = '"REC_CTE"'
+"""What a plan has of a recursive ``WITH``."""
 
 
 @rule("sql")
 def _sql(step: Op, needed: Columns) -> Stage:
     connection = _connection(step.args[1])
-    step = with_named_as_inputs(connection, step)
+    step = with_named_as_inputs(connection, _without_unnamed(connection, step))
+    below = united(connection, step)
+    if below is not None:
+        return lower(below, needed)
+    step = without_pivot(connection, step)
     query, tables = step.args
     wanted = _columns(connection, query, tables)
     stages = {
@@ -32,8 +46,39 @@ def _sql(step: Op, needed: Columns) -> Stage:
     }
     found = _by_parts(connection, step, stages)
     if found is None:
+        _warn_of_size(query, stages)
         found = Stage.together([one.one() for one in stages.values()], "sql", *step.args)
     return found
+
+
+def _without_unnamed(connection: Any, step: Op) -> Op:
+    """Leave out the tables that a query does not name."""
+    query, tables = step.args
+    try:
+        tree = parsed(connection, query)
+    except (KeyError, TypeError):
+        # Other versions of DuckDB may have trees of another form.
+        return step
+    named = tables_in(tree)
+    pairs = zip(tables.items(), step.inputs, strict=True)
+    kept = [(item, node) for item, node in pairs if item[0].lower() in named]
+    if len(kept) in (0, len(tables)):
+        return step
+    inputs = tuple(node for _, node in kept)
+    return replace(step, inputs=inputs, args=(query, dict(item for item, _ in kept)))
+
+
+def _warn_of_size(query: str, stages: Mapping[str, Stage]) -> None:
+    """Say that one call gets more rows than would be sent to others."""
+    nbytes = sum(stage.nbytes() for stage in stages.values())
+    if nbytes > LIMITS.broadcast_nbytes and not all(stage.is_one for stage in stages.values()):
+        text = (
+            f"one call, on one worker, gets all {format_nbytes(nbytes)} of {', '.join(stages)} to "
+            "answer a query that is not known to be the same by parts; docs/howto/tables.md says "
+            "which are. Name some of it by WITH, filter or group the frames before, or have them "
+            f"be fewer columns. The query is {query.strip()!r}"
+        )
+        warnings.warn(text, RuntimeWarning, stacklevel=2)
 
 
 def _by_parts(connection: Any, step: Op, stages: Mapping[str, Stage]) -> Stage | None:
@@ -43,12 +88,52 @@ def _by_parts(connection: Any, step: Op, stages: Mapping[str, Stage]) -> Stage |
     large, *others = sorted(stages, key=lambda n: (stages[n].is_one, -stages[n].nbytes()))
     sent = {name: stages[name].done() for name in others}
     others.sort(key=lambda name: -sent[name].nbytes())
+    stages = {**stages, **sent}
     if sum(one.nbytes() for one in sent.values()) <= LIMITS.broadcast_nbytes:
-        found = _together(connection, step, {**stages, **sent}, [large])
+        found = _together(connection, step, stages, [large])
         if found is not None:
             return found
     if others and sum(sent[name].nbytes() for name in others[1:]) <= LIMITS.broadcast_nbytes:
-        return _together(connection, step, {**stages, **sent}, [large, others[0]])
+        found = _together(connection, step, stages, [large, others[0]])
+        if found is not None:
+            return found
+    return _joined_first(connection, step, stages) or _by_copies(connection, step, stages)
+
+
+def _by_copies(connection: Any, step: Op, stages: Mapping[str, Stage]) -> Stage | None:
+    """Return the stage of a query in which a table is there more than once."""
+    names = {name.lower() for name, stage in stages.items() if not stage.is_one}
+    found = with_copies(connection, step, names)
+    if found is None:
+        return None
+    made, copies = found
+    stages = {name: stage.done() for name, stage in stages.items()}
+    return _by_parts(connection, made, {**stages, **{n: stages[of] for n, of in copies.items()}})
+
+
+def _joined_first(connection: Any, step: Op, stages: Mapping[str, Stage]) -> Stage | None:
+    """Return the stage of a query in which two tables are joined before the others."""
+    query, tables = step.args
+    columns = {name: stage.columns for name, stage in stages.items()}
+    sizes = {name: stage.nbytes() for name, stage in stages.items()}
+    pairs = sorted(combinations(sizes, 2), key=lambda pair: sizes[pair[0]] + sizes[pair[1]])
+    lowered = ({name.lower() for name in pair} for pair in pairs)
+    for way in joined_first(connection, query, columns, lowered):
+        name = "__joined_" + "_".join(way.tables)
+        sides = {each: tables[each] for each in way.tables}
+        try:
+            first = known_op("sql", list(map(Node, sides.values())), way.query, sides)
+            tabled(connection, name, first.empty)
+            known = {each: tables[each] for each in tables if each not in sides}
+            known[name] = first.empty
+            made = known_op("sql", list(map(Node, known.values())), way.rest(name), known)
+        except (KeyError, TypeError, ValueError, *errors_of_duckdb()):
+            continue
+        both = {each: stages[each] for each in sides}
+        joined = _together(connection, first, both, way.tables)
+        if joined is not None and made.schema == step.schema:
+            rest = {each: stages[each] for each in stages if each not in sides}
+            return _by_parts(connection, made, {**rest, name: joined.done()})
     return None
 
 
@@ -67,8 +152,9 @@ def _together(
     try:
         stage = Stage.together(inputs, "sql", queries.part, tables)
         if queries.whole is not None:
-            empty = {PARTS: stage.plan.empty}
-            stage = stage.one().then("sql", queries.whole, empty)
+            empty = {PARTS: stage.plan.empty} | {name: tables[name] for name in queries.values}
+            values = [stages[name].one() for name in queries.values]
+            stage = Stage.together([stage.one(), *values], "sql", queries.whole, empty)
     except QueryError:
         return None
     if stage.columns != list(step.schema):
@@ -91,7 +177,7 @@ def _moved(
         known += [(pair, common)] if common is not None else []
     if not known:
         return None
-    parts = LIMITS.parts(sum(one.nbytes() for one in sides), max(map(slots_of, sides)))
+    parts = LIMITS.parts(sum(one.nbytes() for one in sides), *(one.client for one in sides))
     columns = zip(*[pair for pair, _ in known], strict=True)
     return {
         name: shuffled(side, [pl.col(key) for key in found], [kind for _, kind in known], parts)
@@ -103,7 +189,7 @@ def _by_keys(name: str, stage: Stage, columns: Sequence[str]) -> dict[str, Stage
     """Have rows of a table with the same values in some columns be in the same part."""
     if not columns:
         return {}
-    parts = LIMITS.parts(stage.nbytes(), slots_of(stage))
+    parts = LIMITS.parts(stage.nbytes(), stage.client)
     if parts == 1:
         return None
     types = [stage.plan.schema[key] for key in columns]
@@ -136,6 +222,9 @@ def _connection(tables: Mapping[str, pl.DataFrame]) -> Any:
 def _columns(connection: Any, query: str, tables: Mapping[str, pl.DataFrame]) -> dict[str, Columns]:
     """Return the columns that DuckDB's plan of a query reads of each table; None are all."""
     ((_, text),) = connection.execute(f"EXPLAIN (FORMAT json) {query}").fetchall()
+    if _RECURSIVE in text:
+        # Scans in such a plan do not show all columns that they read.
+        return dict.fromkeys(tables)
     read: dict[str, set[str]] = {}
     for scan in _scans(json.loads(text)):
         name = str(scan["Table"]).removeprefix("memory.main.")

@@ -19,7 +19,18 @@ from typing import Any
 import polars as pl
 
 from freestone.collections.tables.lowering import may_hash
-from freestone.collections.tables.sql_named import Tree, column_of, each_node, parsed, text_of
+from freestone.collections.tables.sql_trees import (
+    Tree,
+    column_of,
+    conjuncts,
+    each_node,
+    errors_of_duckdb,
+    functions_of,
+    parsed,
+    tables_in,
+    text_of,
+    types_of,
+)
 
 __all__ = ["PARTS", "ByParts", "by_parts"]
 
@@ -58,6 +69,8 @@ class ByParts:
     """If two tables are in parts: the columns of both that are equal in rows that are joined."""
     together: tuple[str, ...] = ()
     """Columns of the table in parts: rows with the same values of them have to be in one part."""
+    values: tuple[str, ...] = ()
+    """Tables that the second query needs, too."""
 
 
 class _NotByPartsError(Exception):
@@ -83,17 +96,10 @@ def by_parts(
     for kind in (_Query, _OfDistinctValues, _OfKeys):
         try:
             return kind(connection, query, large, tables).by_parts()
-        except (_NotByPartsError, KeyError, TypeError, _errors()):
+        except (_NotByPartsError, KeyError, TypeError, *errors_of_duckdb()):
             # Other versions of DuckDB may have trees of another form.
             continue
     return None
-
-
-def _errors() -> type[Exception]:
-    import duckdb
-
-    found: type[Exception] = duckdb.Error
-    return found
 
 
 @dataclass
@@ -107,18 +113,19 @@ class _Query:
     partials: dict[str, list[Tree]] = field(default_factory=dict)
     keys: list[tuple[str, str]] = field(default_factory=list)
     together: tuple[str, ...] = ()
+    values: set[str] = field(default_factory=set)
 
     def by_parts(self) -> ByParts:
         """Return both queries; raises if they would not be the same as of all rows."""
         self.node = self._parsed(self.query)
-        used = {str(one.get("table_name")).lower() for one in each_node(self.node)}
+        used = tables_in(self.node)
         tables = [table for name, table in self.tables.items() if name.lower() in used]
         self.names = [name.lower() for table in tables for name in table.columns]
         made = [one["alias"] for one in each_node(self.node["from_table"]) if one.get("alias")]
         self.names += [str(name).lower() for name in made]
-        self.aggregates = self._functions("aggregate")
+        self.aggregates = functions_of(self.connection, "aggregate")
         # A macro may be an aggregate, too.
-        known = self.aggregates | self._functions("scalar")
+        known = self.aggregates | functions_of(self.connection, "scalar")
         called = [one["function_name"] for one in each_node(self.node) if _is_function(one)]
         if not known.issuperset(called):
             raise _NotByPartsError
@@ -150,16 +157,11 @@ class _Query:
         (found,) = self._parsed(f"SELECT {text}")["select_list"]
         return {**found, "alias": alias}
 
-    def _functions(self, kind: str) -> set[str]:
-        call = "SELECT function_name FROM duckdb_functions() WHERE function_type = ?"
-        return {name for (name,) in self.connection.execute(call, [kind]).fetchall()}
-
     def _check(self) -> None:
         node = self.node
         modifiers = node.get("modifiers", [])
         refused = (
             node.get("sample") or node.get("cte_map", {}).get("map"),
-            len(node.get("group_sets", [])) > 1,
             not self._may_have_windows(),
             self._large_in(node) != sorted(name.lower() for name in self.large),
             not self._is_in_order(node["from_table"], node),
@@ -191,6 +193,8 @@ class _Query:
             return False
         sides = [side for side in ("left", "right") if self._large_in(source[side])]
         kind = source.get("join_type", "INNER")
+        if len(sides) > len(self.large):
+            return False
         if len(sides) == 2:
             self.keys = [*self._keys_of(source, node if kind == "INNER" else {})]
             joined = bool(self.keys) and kind in _BY_KEYS
@@ -203,7 +207,7 @@ class _Query:
         for name in join.get("using_columns", []):
             if self.names.count(name.lower()) == 2:
                 yield from self._pair([name], [name])
-        for tree in _conjuncts([join.get("condition"), node.get("where_clause")]):
+        for tree in conjuncts([join.get("condition"), node.get("where_clause")]):
             sides = tree.get("left", {}), tree.get("right", {})
             if tree["type"] == "COMPARE_EQUAL" and all(map(column_of, sides)):
                 yield from self._pair(*(side["column_names"] for side in sides))
@@ -285,19 +289,24 @@ class _Query:
         self.types = {str(name): str(kind) for name, kind, *_ in described}
         labels = [column[0] for column in self.connection.execute(self.query).description]
         whole = self._text(self._second(labels))
-        return ByParts(part, whole, tuple(self.keys), self.together)
+        values = tuple(sorted(self.values))
+        return ByParts(part, whole, tuple(self.keys), self.together, values)
 
     def _groups(self) -> list[Tree]:
         if self._takes_all_groups(self.node):
             found = [_bare(one) for one in self.items if not self._is_aggregated(one)]
         else:
             found = [self._group(one) for one in self.node.get("group_expressions", [])]
-        sets = self.node.get("group_sets", [])
-        if any(sorted(one) != list(range(len(found))) for one in sets):
-            raise _NotByPartsError
         if any(one.get("class") == "STAR" or self._is_aggregated(one) for one in found):
             raise _NotByPartsError
         return found
+
+    def _group_sets(self, groups: int) -> list[list[int]]:
+        """Return the sets of groups, by their numbers: `ROLLUP`, `CUBE` and others have several."""
+        if groups and not self._takes_all_groups(self.node):
+            sets: list[list[int]] = self.node["group_sets"]
+            return sets
+        return [list(range(groups))] if groups else []
 
     def _group(self, tree: Tree) -> Tree:
         """Return the expression that a group is by: items may be named by number and by alias."""
@@ -321,7 +330,7 @@ class _Query:
             "select_list": items,
             "from_table": source,
             "group_expressions": groups,
-            "group_sets": [list(range(len(groups)))] if groups else [],
+            "group_sets": self._group_sets(len(groups)),
             "aggregate_handling": "STANDARD_HANDLING",
             "modifiers": [self._modifier(one) for one in self.node.get("modifiers", [])],
         }
@@ -337,7 +346,8 @@ class _Query:
         return {**modifier, "orders": orders} if orders else modifier
 
     def _ordering(self, tree: Tree) -> Tree:
-        found: Tree = tree if _number(tree) is not None else self._of_parts(tree, named=True)
+        is_place = _number(tree) is not None or not set(tree) - {"class", "type", "columns"}
+        found: Tree = tree if is_place else self._of_parts(tree, named=True)
         return found
 
     def _of_parts(self, tree: Any, *, named: bool) -> Any:
@@ -354,11 +364,28 @@ class _Query:
             return self._typed(f'"{self.groups[key]}"', self.groups[key], alias)
         if is_alias:
             return tree
+        if tree.get("type") == "GROUPING_FUNCTION":
+            return {**tree, "children": [self._group_of_parts(one) for one in tree["children"]]}
+        if tree.get("class") == "SUBQUERY":
+            self._note_values(tree["subquery"]["node"])
+            child = {"child": self._of_parts(tree["child"], named=named)} if "child" in tree else {}
+            return {**tree, **child}
         if "class" in tree and tree["class"] not in _COMPUTED:
             raise _NotByPartsError
         if self._is_aggregate(tree):
             return self._combined(tree, key, alias)
         return {word: self._of_parts(one, named=named) for word, one in tree.items()}
+
+    def _group_of_parts(self, tree: Tree) -> Tree:
+        return self._expression(f'"{self.groups[self._key(tree)]}"')
+
+    def _note_values(self, node: Tree) -> None:
+        """Note the tables of a query that names nothing outside of it, and none in parts."""
+        if self._large_in(node):
+            raise _NotByPartsError
+        types_of(self.connection, self._text(node))
+        named = tables_in(node)
+        self.values |= {name for name in self.tables if name.lower() in named}
 
     def _combined(self, tree: Tree, key: str, alias: str) -> Tree:
         """Return an aggregate as one of the aggregates of parts."""
@@ -467,7 +494,9 @@ class _OfKeys(_Query):
             raise _NotByPartsError
         keys = [one.get("partitions", []) for one in each_node(self.node) if _is_window(one)]
         if self._has_groups():
-            keys.append(self._groups())
+            groups = self._groups()
+            sets = self._group_sets(len(groups)) or [[]]
+            keys += [[groups[place] for place in one] for one in sets]
         found = [{name for one in each if (name := self._own_column(one))} for each in keys]
         common = set.intersection(*found) if found else set()
         if not common:
@@ -497,7 +526,9 @@ class _OfDistinctValues(_OfKeys):
 
     def _columns_of_all(self) -> tuple[str, ...]:
         found = {self._only_column(one) for one in each_node(self.node) if self._is_distinct(one)}
-        if len(self.large) > 1 or len(found) != 1 or None in found:
+        # Of the distinct values of groups there are none for larger ones.
+        has_sets = len(self.node.get("group_sets", [])) > 1
+        if len(self.large) > 1 or len(found) != 1 or None in found or has_sets:
             raise _NotByPartsError
         return tuple(name for name in found if name is not None)
 
@@ -510,15 +541,6 @@ class _OfDistinctValues(_OfKeys):
 
     def _may_combine(self, aggregate: Tree) -> bool:
         return True
-
-
-def _conjuncts(trees: Sequence[Tree | None]) -> Iterator[Tree]:
-    """Yield what is true of all rows if some expressions are."""
-    for tree in trees:
-        if tree is not None and tree["type"] == "CONJUNCTION_AND":
-            yield from _conjuncts(tree["children"])
-        elif tree is not None:
-            yield tree
 
 
 def _without(tree: Tree, *words: str) -> Tree:

@@ -54,12 +54,14 @@ class Stage:
         *,
         is_done: bool = False,
         share: float = 1.0,
+        is_of_frame: bool = False,
     ) -> Stage:
         """Make a stage that does nothing yet to parts that are made of some pieces each.
 
-        `share` is how much of the pieces' bytes is in the columns of `empty`.
+        `share` is how much of the pieces' bytes is in the columns of `empty`, and `is_of_frame`
+        whether they are blocks of a frame.
         """
-        slot = Slot(empty, 0, share)
+        slot = Slot(empty, 0, share, is_of_frame)
         return cls(slot, (slot,), [(list(part),) for part in parts], client, is_done)
 
     @property
@@ -94,9 +96,7 @@ class Stage:
         plans: list[Node] = []
         slots: list[Slot] = []
         for stage in stages:
-            moved = {
-                slot: Slot(slot.empty, slot.index + len(slots), slot.share) for slot in stage.slots
-            }
+            moved = {slot: replace(slot, index=slot.index + len(slots)) for slot in stage.slots}
             plans.append(_moved(stage.plan, moved))
             slots += moved.values()
         columns = [stage.parts * (count if stage.is_one else 1) for stage in stages]

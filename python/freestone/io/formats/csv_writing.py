@@ -152,7 +152,7 @@ def column_type(field: Any) -> str:
     kind = field.type
     if pa.types.is_boolean(kind):
         return "bool"
-    if _is_text(kind):
+    if _is_text(kind) or _is_date_or_time(kind):
         return "str"
     if pa.types.is_integer(kind) or pa.types.is_floating(kind):
         return value_type_of(np.dtype(kind.to_pandas_dtype()).str)
@@ -170,6 +170,28 @@ def _is_text(kind: Any) -> bool:
     )
 
 
+def _is_date_or_time(kind: Any) -> bool:
+    import pyarrow as pa
+
+    return bool(pa.types.is_date(kind) or pa.types.is_timestamp(kind))
+
+
+def _as_text(column: Any) -> Any:
+    """Return a column as text; dates and times in ISO 8601, those with a zone in UTC."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    kind = column.type
+    if pa.types.is_timestamp(kind):
+        # Arrow writes the fraction of a second with its seconds.
+        zone = "Z" if kind.tz else ""
+        column = column.cast(pa.timestamp(kind.unit, "UTC")) if kind.tz else column
+        column = pc.strftime(column, f"%Y-%m-%dT%H:%M:%S{zone}")
+    elif pa.types.is_date(kind):
+        column = column.cast(pa.date32()).cast(pa.string())
+    return column if pa.types.is_large_string(column.type) else column.cast(pa.large_string())
+
+
 def table_columns(table: Any) -> list[Any]:
     """Return the buffers of a table's columns, as the native module takes them."""
     import pyarrow as pa
@@ -177,8 +199,8 @@ def table_columns(table: Any) -> list[Any]:
     columns = []
     for field, column in zip(table.schema, table.columns, strict=True):
         value_type = column_type(field)
-        if value_type == "str" and not pa.types.is_large_string(column.type):
-            column = column.cast(pa.large_string())
+        if value_type == "str":
+            column = _as_text(column)
         array = column.combine_chunks()
         if isinstance(array, pa.ChunkedArray):
             array = array.chunk(0) if array.num_chunks else pa.array([], array.type)

@@ -43,11 +43,13 @@ class Groups(Dataset):
         """Read some rows."""
         parquet = needs("pyarrow.parquet", "arrow", "Parquet")
         ends = np.array(self.ends, np.int64)
-        footer = _footer(self.location, self.stamp)
+        footer = _kept_footer(self.location, self.stamp)
         with (
             foreign(self.location),
             parquet.ParquetFile(opened(self.location), metadata=footer) as file,
         ):
+            if footer is None:
+                _keep_footer(self.location, self.stamp, file.metadata)
             first = int(np.searchsorted(ends, start, "right")) - 1
             last = max(int(np.searchsorted(ends, stop, "left")), first + 1)
             groups = list(range(first, min(last, len(ends) - 1)))
@@ -99,15 +101,23 @@ class Groups(Dataset):
 
 def _footer(location: FileLocation, stamp: tuple[Any, ...]) -> Any:
     """Return the footer of a version of a file; those that were read last are kept."""
-    footer = _FOOTERS.get((location.url, stamp, os.getpid()))
+    footer = _kept_footer(location, stamp)
     return _read_footer(location, stamp) if footer is None else footer
+
+
+def _kept_footer(location: FileLocation, stamp: tuple[Any, ...]) -> Any:
+    return _FOOTERS.get((location.url, stamp, os.getpid()))
+
+
+def _keep_footer(location: FileLocation, stamp: tuple[Any, ...], footer: Any) -> None:
+    _FOOTERS.keep((location.url, stamp, os.getpid()), footer, footer.serialized_size)
 
 
 def _read_footer(location: FileLocation, stamp: tuple[Any, ...]) -> Any:
     parquet = needs("pyarrow.parquet", "arrow", "Parquet")
     with foreign(location), parquet.ParquetFile(opened(location)) as file:
         footer = file.metadata
-    _FOOTERS.keep((location.url, stamp, os.getpid()), footer, footer.serialized_size)
+    _keep_footer(location, stamp, footer)
     return footer
 
 

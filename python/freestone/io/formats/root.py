@@ -16,8 +16,14 @@ import numpy as np
 from freestone.errors import FormatError, UsageError
 from freestone.io.dataset import Dataset
 from freestone.io.formats.format import Format
-from freestone.io.formats.root_baskets import Places, check_unpacked, places_of, read_values
-from freestone.io.formats.tables import file_of, foreign, needs, table_of, whole
+from freestone.io.formats.root_baskets import (
+    Places,
+    arrow_type,
+    check_unpacked,
+    places_of,
+    read_values,
+)
+from freestone.io.formats.tables import file_of, foreign, needs, not_chosen, table_of, whole
 from freestone.io.stores import FileLocation
 from freestone.io.writer import Shape, StreamWriter, needs_columns
 
@@ -59,27 +65,38 @@ class Entries(Dataset):
         return self._with_columns(columns, branches=columns, dtypes=kept, places=places)
 
     def arrow_schema(self) -> Any:
-        """Return the schema; of numbers alone the file is not opened again, which takes longest."""
-        if None in self.dtypes:
-            return super().arrow_schema()
+        """Return the schema; of numbers and lists of them the file is not opened again.
+
+        That takes longest.
+        """
         pa = needs("pyarrow", "arrow", "a frame")
-        types = [pa.from_numpy_dtype(np.dtype(str(dtype))) for dtype in self.dtypes]
+        types: list[Any] = []
+        for name, dtype in zip(self.branches, self.dtypes, strict=True):
+            if dtype is not None:
+                types.append(pa.from_numpy_dtype(np.dtype(dtype)))
+            elif name in self.places:
+                types.append(arrow_type(self.places[name]))
+            else:
+                return super().arrow_schema()
         return pa.schema(list(zip(self.branches, types, strict=True)))
 
     def read_rows(self, start: int, stop: int, threads: int) -> Any:
-        """Read some rows; of plain numbers in a local file without another look at its tree."""
+        """Read some rows; of numbers in a local file without another look at its tree."""
+        found = None
         if self.location.path is not None and self.places.keys() >= {*self.branches}:
-            return self._read_baskets(start, stop)
-        return self._read_tree(start, stop)
+            found = self._read_baskets(start, stop)
+        return self._read_tree(start, stop) if found is None else found
 
     def _read_baskets(self, start: int, stop: int) -> Any:
         places = {name: self.places[name] for name in self.branches}
         with foreign(self.location), file_of(self.location) as raw:
             found = read_values(self.location, raw, places, start, stop)
+        if found is None:
+            return None
         if self.kind == "array":
             return np.column_stack([*found.values()]).astype(str(self.dtype), copy=False)
         pa = needs("pyarrow", "arrow", "a frame")
-        arrays = [pa.array(values) for values in found.values()]
+        arrays = [pa.array(one) if isinstance(one, np.ndarray) else one for one in found.values()]
         fields = [
             pa.field(name, one.type, nullable=False)
             for name, one in zip(found, arrays, strict=True)
@@ -114,9 +131,10 @@ def open_dataset(
         _check_envelopes(location, found)
         branches = tuple(map(str, found.keys(recursive=False)))
         rows = int(found.num_entries)
-        types = [_dtype(found[branch]) for branch in branches]
-        is_matrix = MATRIX in file.classnames(cycle=False)
         places = places_of(found)
+        numbers = {name: np.dtype(one.dtype) for name, one in places.items() if not one.is_list}
+        types = [numbers.get(branch) or _dtype(found[branch]) for branch in branches]
+        is_matrix = MATRIX in file.classnames(cycle=False)
     common: dict[str, Any] = {
         "location": location,
         "stamp": stamp,
@@ -207,8 +225,7 @@ def _chosen(location: FileLocation, names: list[str], tree: str | None) -> str:
         return names[0]
     if tree in names:
         return str(tree)
-    shown = ", ".join(map(repr, names)) or "none"
-    raise UsageError(f"{location.url} has the trees {shown}; say tree=")
+    raise UsageError(not_chosen(location.url, "tree", names, "tree", tree))
 
 
 def open_writer(location: FileLocation, shape: Shape, *, tree: str = "tree") -> StreamWriter:

@@ -1,7 +1,9 @@
 """Baskets of ROOT trees: where the numbers of a branch lie in a file, and how they are read there.
 
+An entry is one number, or a list of them; then where each list ends stands behind the values.
+
 Most of the time of a read of few branches goes into the description of the tree, which lists all of
-them. Who has parsed it once keeps where the baskets of plain numbers are; who reads rows then seeks
+them. Who has parsed it once keeps where the baskets of numbers are; who reads rows then seeks
 these baskets, and parses nothing.
 
 References
@@ -25,7 +27,7 @@ from freestone.errors import FormatError
 from freestone.io.formats.tables import needs
 from freestone.io.stores import FileLocation
 
-__all__ = ["Places", "check_unpacked", "places_of", "read_values"]
+__all__ = ["Places", "arrow_type", "check_unpacked", "places_of", "read_values"]
 
 KEY = struct.Struct(">ihiIhh")
 """Of a key: bytes of the basket, version, bytes that it unpacks to, date, its own bytes, cycle."""
@@ -39,7 +41,7 @@ MAX_BASKETS = 1 << 20
 
 @dataclass(frozen=True)
 class Places:
-    """Where the values of a branch of plain numbers are.
+    """Where the values of a branch of numbers are.
 
     Attributes
     ----------
@@ -53,6 +55,8 @@ class Places:
         Bytes of each basket in the file.
     unpacked_nbytes : int
         Bytes that all baskets unpack to, as the branch says.
+    is_list : bool
+        Whether an entry is a list of numbers.
     """
 
     dtype: str
@@ -60,10 +64,11 @@ class Places:
     seeks: NDArray[np.int64]
     sizes: NDArray[np.int64]
     unpacked_nbytes: int
+    is_list: bool = False
 
 
 def places_of(tree: Any) -> dict[str, Places]:
-    """Return where the values of those branches of a tree are whose entries are one number each.
+    """Return where the values of those branches of a tree are whose entries are numbers, or lists.
 
     Baskets that lie in the description itself, as those of a file that was not closed, have no
     place, and neither have those of a tree of too many.
@@ -81,10 +86,15 @@ def places_of(tree: Any) -> dict[str, Places]:
 
 
 def _places(branch: Any) -> Places | None:
-    dtype = getattr(branch.interpretation, "from_dtype", None)
+    found = branch.interpretation
+    # Of what has a header in front of each list, as a vector has, the library knows more.
+    is_list = getattr(found, "header_bytes", None) == 0 and hasattr(found, "content")
+    if is_list:
+        found = found.content
+    dtype = getattr(found, "from_dtype", None)
     if not isinstance(dtype, np.dtype) or dtype.shape or dtype.kind not in "biuf":
         return None
-    to_dtype = getattr(branch.interpretation, "to_dtype", None)
+    to_dtype = getattr(found, "to_dtype", None)
     if branch.branches or to_dtype != dtype.newbyteorder("="):
         return None
     seeks = np.asarray(branch.member("fBasketSeek"), np.int64)
@@ -97,40 +107,70 @@ def _places(branch: Any) -> Places | None:
     if (np.diff(entries) < 0).any() or (sizes <= KEY.size + BASKET.size).any():
         return None
     total = int(branch.member("fTotBytes"))
-    return Places(dtype.str, entries, seeks[:count].copy(), sizes, total)
+    return Places(dtype.str, entries, seeks[:count].copy(), sizes, total, is_list)
 
 
 def read_values(
     location: FileLocation, file: Any, places: Mapping[str, Places], start: int, stop: int
-) -> dict[str, NDArray[Any]]:
-    """Read entries ``start:stop`` of some branches.
+) -> dict[str, Any] | None:
+    """Read entries ``start:stop`` of some branches: an array of each, of lists as Arrow has them.
+
+    None where a basket does not say where its lists end, but another branch does.
 
     Raises
     ------
     FormatError
         When a basket is not what the tree says of it.
     """
-    return {
-        name: _joined(one, [*_parts(location, file, name, one, start, stop)])
-        for name, one in places.items()
-    }
+    found = {}
+    for name, one in places.items():
+        parts = [*_parts(location, file, name, one, start, stop)]
+        if any(part is None for part in parts):
+            return None
+        found[name] = _joined_lists(one, parts) if one.is_list else _joined(one, parts)
+    return found
 
 
-def _joined(places: Places, parts: list[NDArray[Any]]) -> NDArray[Any]:
+def _joined(places: Places, parts: list[Any]) -> NDArray[Any]:
     dtype = np.dtype(places.dtype).newbyteorder("=")
     return np.concatenate(parts, dtype=dtype) if parts else np.empty(0, dtype)
 
 
+def _joined_lists(places: Places, parts: list[Any]) -> Any:
+    pa = needs("pyarrow", "arrow", "a frame")
+    values = pa.array(_joined(places, [values for values, _ in parts]))
+    lengths = [np.zeros(1, np.int64), *(lengths for _, lengths in parts)]
+    ends = np.cumsum(np.concatenate(lengths))
+    return pa.LargeListArray.from_arrays(pa.array(ends), values, type=arrow_type(places))
+
+
+def arrow_type(places: Places) -> Any:
+    """Return the type of Arrow that entries have."""
+    pa = needs("pyarrow", "arrow", "a frame")
+    kind = pa.from_numpy_dtype(np.dtype(places.dtype).newbyteorder("="))
+    return pa.large_list(pa.field("item", kind, nullable=False)) if places.is_list else kind
+
+
 def _parts(
     location: FileLocation, file: Any, name: str, places: Places, start: int, stop: int
-) -> Iterator[NDArray[Any]]:
+) -> Iterator[Any]:
+    """Yield what each basket has of some entries: values, and of lists their lengths, too."""
     entries, itemsize = places.entries, np.dtype(places.dtype).itemsize
     first = int(np.searchsorted(entries, start, side="right")) - 1
     for number in range(max(first, 0), len(places.seeks)):
         begin, end = entries[number : number + 2].tolist()
         if begin >= stop:
             return
-        raw = _unpacked(location, file, name, places, number)
+        raw, rest, key_nbytes = _unpacked(location, file, name, places, number)
+        wanted = slice(max(start - begin, 0), min(stop, end) - begin)
+        if places.is_list:
+            if len(rest):
+                ends = _ends(location, name, places, number, len(raw), rest, key_nbytes)
+                ends = ends[wanted.start : wanted.stop + 1]
+                yield np.frombuffer(raw, places.dtype)[ends[0] : ends[-1]], np.diff(ends)
+            else:
+                yield None
+            continue
         if len(raw) != (end - begin) * itemsize:
             raise _damaged(
                 location,
@@ -138,12 +178,39 @@ def _parts(
                 f"has {len(raw):,} bytes of values, where {end - begin:,} entries have "
                 f"{(end - begin) * itemsize:,}",
             )
-        values = np.frombuffer(raw, places.dtype)
-        yield values[max(start - begin, 0) : min(stop, end) - begin]
+        yield np.frombuffer(raw, places.dtype)[wanted]
 
 
-def _unpacked(location: FileLocation, file: Any, name: str, places: Places, number: int) -> Any:
-    """Return the bytes of the values of a basket."""
+def _ends(
+    location: FileLocation,
+    name: str,
+    places: Places,
+    number: int,
+    nbytes: int,
+    rest: NDArray[np.uint8],
+    key_nbytes: int,
+) -> NDArray[np.int64]:
+    """Return where the first list of a basket begins, and each ends, in values.
+
+    Behind its `nbytes` of values stands how many numbers follow, and where each list begins, in
+    bytes from the first one of its key; the last of these numbers says nothing.
+    """
+    count = int(places.entries[number + 1] - places.entries[number])
+    if len(rest) != 4 * (count + 2):
+        reason = f"has {len(rest):,} bytes behind its values, where {count:,} lists have "
+        raise _damaged(location, name, places, number, reason + f"{4 * (count + 2):,}")
+    ends = np.frombuffer(rest, ">i4")[1:].astype(np.int64) - key_nbytes
+    ends[-1] = nbytes
+    itemsize = np.dtype(places.dtype).itemsize
+    if ends[0] or (np.diff(ends) < 0).any() or (ends % itemsize).any():
+        raise _damaged(location, name, places, number, "says that its lists begin elsewhere")
+    return ends // itemsize
+
+
+def _unpacked(
+    location: FileLocation, file: Any, name: str, places: Places, number: int
+) -> tuple[Any, Any, int]:
+    """Return the bytes of a basket's values, those that follow, and how many its key has."""
     at, nbytes = int(places.seeks[number]), int(places.sizes[number])
     file.seek(at)
     raw = file.read(nbytes)
@@ -163,7 +230,7 @@ def _unpacked(location: FileLocation, file: Any, name: str, places: Places, numb
         chunk = uproot.source.chunk.Chunk.wrap(SimpleNamespace(file_path=location.url), packed)
         cursor = uproot.source.cursor.Cursor(0)
         packed = uproot.compression.decompress(chunk, cursor, {}, len(packed), unpacked).raw_data
-    return packed[:last]
+    return packed[:last], packed[last:], key_nbytes
 
 
 def check_unpacked(

@@ -83,11 +83,11 @@ def some_of(names: Sequence[str]) -> str:
     return shown or "none"
 
 
-def not_chosen(url: str, noun: str, names: Sequence[str], option: str, wanted: str | None) -> str:
+def not_chosen(url: str, noun: str, names: Sequence[str], option: str, wanted: Any) -> str:
     """Say that one of several members of a file has to be named, or that it has no such one."""
     if wanted is None:
         return f"{url} has the {noun}s {some_of(names)}; say {option}="
-    hint = did_you_mean(wanted, names)
+    hint = did_you_mean(wanted, names) if isinstance(wanted, str) else ""
     return f"{url} has no {noun} {wanted!r}{hint}; there are {some_of(names)}"
 
 

@@ -1,4 +1,7 @@
-"""Zarr arrays, by zarr: a folder with a file for each chunk. Chunks of rows are not cut."""
+"""Zarr arrays, by zarr: a folder with a file for each chunk. Chunks of rows are not cut.
+
+Options of a read: `array`, the name of an array where the folder is a group of them.
+"""
 
 from __future__ import annotations
 
@@ -16,15 +19,16 @@ from typing import Any
 from freestone.errors import FileError, FormatError, UsageError
 from freestone.io.dataset import Dataset
 from freestone.io.formats.format import Format
-from freestone.io.formats.tables import foreign, needs
+from freestone.io.formats.tables import foreign, needs, not_chosen
 from freestone.io.raw import dtype_reported
-from freestone.io.stores import FileLocation
+from freestone.io.stores import FileLocation, locate
 from freestone.io.writer import Shape
 
 __all__ = ["FORMAT", "FolderWriter", "drafted", "open_dataset", "open_writer"]
 
 # What says shape and chunks, in the third version of the format and in the second.
 METADATA = ("zarr.json", ".zarray")
+OLD_GROUP = ".zgroup"
 # Of Linux: paths are those of the process, and both names stay.
 HERE, EXCHANGE = -100, 2
 
@@ -91,8 +95,47 @@ def _is_array(folder: str) -> bool:
         return os.path.exists(old)
 
 
-def open_dataset(location: FileLocation) -> Dataset:
+def _is_group(folder: str) -> bool:
+    """Tell whether a folder holds a group of arrays."""
+    return not _is_array(folder) and any(
+        os.path.exists(os.path.join(folder, name)) for name in (METADATA[0], OLD_GROUP)
+    )
+
+
+def _member(location: FileLocation, array: str | None) -> FileLocation:
+    """Return the place of an array in a group, or of one that is in none.
+
+    Raises
+    ------
+    UsageError
+        When no array of a group is named, or one that is not there.
+    """
+    if location.path is None:
+        return location if array is None else locate(f"{location.url.rstrip('/')}/{array}")
+    if array is None and not _is_group(location.path):
+        return location
+    path = os.path.join(location.path, str(array))
+    if array is None or not _is_array(path):
+        names = _arrays_below(location)
+        raise UsageError(not_chosen(location.url, "array", names, "array", array))
+    return locate(path)
+
+
+def _arrays_below(location: FileLocation) -> list[str]:
+    folder = str(location.path)
+    if not _is_group(folder):
+        _stamp(location)
+        return []
+    with foreign(location):
+        group = needs("zarr", "zarr", "Zarr").open_group(folder, mode="r")
+        return sorted(
+            name for name, found in group.members(max_depth=None) if hasattr(found, "shape")
+        )
+
+
+def open_dataset(location: FileLocation, *, array: str | None = None) -> Dataset:
     """Read the metadata of a Zarr array."""
+    location = _member(location, array)
     stamp = _stamp(location)
     with foreign(location):
         store = _open(location)

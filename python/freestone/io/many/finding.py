@@ -28,6 +28,8 @@ SIGNS = re.compile(r"[*?\[]")
 TREE = re.compile(r"(?P<file>.+\.root):(?P<tree>[^:]+)", re.DOTALL)
 # Formats whose data sets are folders.
 FOLDERS = (".zarr", ".hdfs")
+# What lies in a folder of Zarr, whatever that is called.
+OF_ZARR = ("zarr.json", ".zarray", ".zgroup")
 SHOWN = 3
 NULL_KEY = "__HIVE_DEFAULT_PARTITION__"
 
@@ -56,8 +58,11 @@ def is_many(what: Any) -> bool:
         return True
     text = os.fspath(what)
     if "://" in text and not text.startswith("file://"):
+        location = locate(text)
         looks_many = bool(SIGNS.search(_path_of(text))) or text.endswith("/")
-        return looks_many and locate(text).is_listed
+        if looks_many or says_format(location.name):
+            return looks_many and location.is_listed
+        return location.is_listed and location.is_folder()
     return (bool(SIGNS.search(text)) and not os.path.exists(text)) or _is_folder(text)
 
 
@@ -117,13 +122,17 @@ def _one(text: str, format: str | None) -> list[Found]:
         files = [each for path in paths for each in (_below(path) if _is_folder(path) else [path])]
         # What `**` finds has folders, and the files in them.
         return _checked(text, root, list(dict.fromkeys(files)), format)
-    if _is_folder(text):
+    if _is_folder(text) and not (format == "zarr" and _is_zarr(text)):
         return _checked(text, text, _below(text), format)
     return [Found(text)]
 
 
 def _is_folder(path: str) -> bool:
     return os.path.isdir(path) and not path.rstrip("/").lower().endswith(FOLDERS)
+
+
+def _is_zarr(folder: str) -> bool:
+    return any(os.path.exists(os.path.join(folder, name)) for name in OF_ZARR)
 
 
 def _is_hidden(path: str, root: str) -> bool:
@@ -162,13 +171,16 @@ def _checked(given: str, root: str, paths: list[str], format: str | None) -> lis
 
 def _nothing(given: str, root: str, paths: list[str]) -> str:
     """Say why nothing was found, and what there is."""
+    group, _, array = os.path.abspath(given).rpartition(".zarr/")
+    if group:
+        return f"is in a Zarr group; read the group {group}.zarr with array={array!r}"
     if paths:
         shown = ", ".join(repr(os.path.basename(path)) for path in paths[:SHOWN])
         return f"has {len(paths):,} files whose names say no format ({shown}); say it by format="
     if given == root:
         return "is a folder without files that could be read; check the path"
     if root and not os.path.isdir(root):
-        return f"matches no file: there is no folder {root}"
+        return f"matches no file: there is no folder {root}; check the pattern, from {os.getcwd()}"
     names = sorted(os.listdir(root or "."))
     wanted = given.rsplit("/", 1)[-1]
     near = difflib.get_close_matches(wanted, names, SHOWN, 0.3) or names[:SHOWN]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
@@ -18,8 +17,9 @@ from freestone.io.opening import open_dataset
 
 __all__ = ["Part", "describe"]
 
-# Files that are asked about at once: of this machine, and of stores that are far away.
-AT_ONCE_HERE, AT_ONCE_THERE = max(len(os.sched_getaffinity(0)), 1), 8
+# Files of stores that are far away are asked about at once, so many; those of this machine one by
+# one, since threads that parse footers and trees wait for one another.
+AT_ONCE = 8
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -45,12 +45,12 @@ class Part:
 
 
 def describe(files: Sequence[Found], request: Request) -> list[Part]:
-    """Look at some files, several at once, and let go of each before the next one.
+    """Look at some files, several at once if they are far, and let go of each before the next one.
 
     Equal schemas and columns are one object, so that they are sent once.
     """
     is_far = any("://" in found.url for found in files)
-    at_once = min(AT_ONCE_THERE if is_far else AT_ONCE_HERE, len(files))
+    at_once = min(AT_ONCE, len(files)) if is_far else 1
     if at_once < 2:
         parts = [_describe(found, request) for found in files]
     else:

@@ -78,10 +78,22 @@ def columns_of(where: Any, schema: Any, file: str) -> tuple[str, ...]:
     except LookupError as error:
         raise missing_column(error.args[0], file, schema.names, "where=") from None
     except TypeError as error:
-        raise UsageError(f"where={where}: {error}") from None
+        raise UsageError(f"where={where}: {error}{_types_in(where, schema)}") from None
     found: list[str] = []
     _bisect(where, schema, list(dict.fromkeys(schema.names)), found)
     return tuple(found)
+
+
+def _types_in(where: Any, schema: Any) -> str:
+    """Say of which types the columns are whose names stand in a predicate."""
+    text = str(where)
+    shown = [
+        f"{field.name!r} is {field.type}"
+        for field in schema
+        if re.search(rf"(?<!\w){re.escape(field.name)}(?!\w)", text)
+    ]
+    hint = "compare it with values of that type, or filter what is read"
+    return f"; {', '.join(shown)}: {hint}" if shown else ""
 
 
 def missing_column(

@@ -60,7 +60,7 @@ class FileLocation(ABC):
     """Whether `hosts` are machines, among which only those of workers matter."""
 
     is_listed: ClassVar[bool] = False
-    """Whether URLs may be patterns, or folders that end in a slash; see `matching` and `below`.
+    """Whether URLs may be patterns, or folders; see `matching`, `is_folder` and `below`.
 
     Where files can't be listed their names may have any characters.
     """
@@ -136,6 +136,10 @@ class FileLocation(ABC):
     def unit(self) -> int:
         """Bytes that one call should not cross, such as a stripe; 1 if that makes no difference."""
         return 1
+
+    def is_folder(self) -> bool:
+        """Tell whether this is a folder, where files are listed."""
+        return False
 
     def below(self) -> list[str]:
         """Return the URLs of all files below this folder, where files are listed."""

@@ -132,6 +132,15 @@ class RemoteLocation(FileLocation):
             reason = f"can't be {done}: {cause or 'no reason given'} ({type(cause).__name__})"
             raise FileError(self.url, reason) from error
 
+    def is_folder(self) -> bool:
+        """Tell whether this is a folder; a web server has pages, which may lead anywhere."""
+        if self.url.startswith(("http://", "https://")):
+            return False
+        files, path = self._system
+        with self._reported("read"):
+            files.invalidate_cache()
+            return bool(files.isdir(path))
+
     def below(self) -> list[str]:
         """Return the URLs of all files below this folder."""
         files, path = self._system
