@@ -106,8 +106,14 @@ def test_an_error_leaves_the_cluster_to_the_next_process(
     failed = subprocess.run(words, capture_output=True, text=True, check=False)
     assert failed.returncode == 1
     assert "no space left on device" in failed.stderr
-    with pytest.raises(errors.ConnectError, match="freestone serve --name lab' goes on with it"):
-        fs.connect("lab")
+    cure = "'lab' was killed; 'freestone serve --name lab' goes on with it"
+    left = next((folder / "journaled").iterdir())
+    socket, access = f"unix:{left}/manager.sock", left / "access.json"
+    for cluster in ("lab", access, str(access), socket):
+        with pytest.raises(errors.ConnectError, match=cure):
+            fs.connect(cluster)
+    with pytest.raises(errors.ConnectError, match=cure):
+        fs.connect(socket, access=access)
     with pytest.raises(errors.ConnectError, match="that served 'lab' was killed"):
         fs.connect()
     with pytest.raises(errors.ConnectError, match="no running cluster is 'bal'"):

@@ -16,6 +16,8 @@ import pytest
 
 import freestone as fs
 from freestone.cli import main
+from freestone.errors import TaskCancelledError
+from tests import waiting
 
 
 @pytest.fixture
@@ -53,13 +55,47 @@ def test_calls_are_cancelled_by_their_tag(cluster: fs.Cluster, tmp_path: Path) -
             future.result(60)
 
 
-def test_tags_of_connected_programs_are_theirs(cluster: fs.Cluster) -> None:
+def test_calls_of_all_programs_are_cancelled_by_their_tag(
+    cluster: fs.Cluster, tmp_path: Path
+) -> None:
+    def wait(number: int) -> int:
+        while not (tmp_path / "go").exists():
+            time.sleep(0.01)
+        return number
+
+    def parent(number: int) -> int:
+        there = fs.current()
+        assert there is not None
+        return there.submit(wait, number, tag="scan").result()
+
     cluster.share("steered")
-    done = freestone("cancel", "--cluster", "steered", "scan")
-    assert done.stdout == "0 calls had the tag 'scan' and are cancelled\n"
-    with fs.connect("steered"):
+    with fs.connect("steered") as one, fs.connect("steered") as two:
+        of_task = two.submit(parent, 4)
+        assert waiting.until(lambda: cluster.client.manager.clients == 3)
+        own = cluster.submit(wait, 0, tag="scan")
+        futures = one.map(wait, range(1, 4), tag="scan")
+        untagged, other = two.submit(wait, 1), two.submit(wait, 5, tag="other")
+        detached = two.submit(wait, 6, tag="scan").detach()
+        assert waiting.until(lambda: cluster.statistics().pending == 8)
+        # A program finds its own ones.
+        two.cancel(tag="gone")
+        one.cancel(tag="other")
+        one.who_has([])
+        assert not any(future.done() for future in (*futures, untagged, other, detached))
+        done = freestone("cancel", "--json", "--cluster", "steered", "scan")
+        assert json.loads(done.stdout) == {"tag": "scan", "cancelled": 6}
+        for future in (own, *futures, detached):
+            with pytest.raises(TaskCancelledError):
+                future.result(60)
+        # What others need, or is detached, goes on; the parent does once a core is free again.
+        assert cluster.statistics().pending in (3, 4)
+        (tmp_path / "go").touch()
+        with pytest.raises(TaskCancelledError):
+            of_task.result(60)
+        assert (untagged.result(60), other.result(60)) == (1, 5)
+        assert two.submit(wait, 6).result(60) == 6
         done = freestone("cancel", "--cluster", "steered", "scan")
-    assert "programs that are connected cancel theirs by cluster.cancel(tag='scan')" in done.stdout
+        assert done.stdout == "0 calls had the tag 'scan' and are cancelled\n"
 
 
 def test_a_trace_is_reported_and_converted(

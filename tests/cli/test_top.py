@@ -6,6 +6,7 @@ import contextlib
 import json
 import re
 import socket
+import time
 from collections.abc import Iterator
 from typing import Any
 
@@ -13,13 +14,22 @@ import pytest
 
 import freestone as fs
 from freestone.cli import main
-from freestone.cli.top import screen, watch
+from freestone.cli.top import Keys, screen, watch
+from freestone.cli.top_views import VIEWS, keys_line
 from freestone.errors import UsageError
 from freestone.observe.dashboard import Dashboard
 from freestone.observe.dashboard.reader import PageReader
 from freestone.observe.dashboard.views import Views
+from tests import waiting
 
 OPTIONS = {"executors": 1, "memory": "64MiB", "disk": "1GiB"}
+
+
+def speak(seconds: float) -> None:
+    print("spoken")
+    end = time.thread_time() + seconds
+    while time.thread_time() < end:
+        sum(range(1000))
 
 
 def function(label: str, done: int, **given: Any) -> dict[str, Any]:
@@ -124,6 +134,29 @@ def test_watching_compares_each_look_with_the_one_before() -> None:
     assert drawn == [(0, None), (10, 0), (30, 10)]
 
 
+def test_keys_choose_views_and_rows_and_end_it() -> None:
+    keys = Keys(1.0)
+    keys.press("tjj\x1b[Bk")
+    assert (keys.view, keys.chosen) == ("t", 2)
+    keys.press("\x1b[A\x1b[A\x1b[A")
+    assert keys.chosen == 0
+    keys.press("zjm")
+    assert (keys.view, keys.chosen) == ("m", 0)
+    with pytest.raises(KeyboardInterrupt):
+        keys.press("q")
+
+
+def test_a_view_has_the_keys_on_the_last_line_and_fits() -> None:
+    listed = [f"line {number} \x1b[2J" for number in range(100)]
+    now = figures(1.0, 3, keys=keys_line("l"), listed=listed)
+    drawn = screen(now, None, 60, 24)
+    assert len(drawn) == 24
+    assert drawn[3] == "line 0 \N{REPLACEMENT CHARACTER}[2J"
+    assert drawn[-1].startswith("o overview  t tasks  ")
+    assert "[l logs]" in keys_line("l")
+    assert screen(figures(1.0, 3, keys=keys_line("o")), None, 60, 24)[-1].startswith("[o overview]")
+
+
 # -- with a cluster -------------------------------------------------------------------------------
 
 
@@ -150,6 +183,31 @@ def test_a_running_cluster_is_found_by_its_folder(
     assert main(["top", "--json", "--cluster", running.folder]) == 0
     found = json.loads(capsys.readouterr().out)
     assert (found["done"], found["failed_lately"]) == (10, [])
+
+
+@pytest.mark.parametrize("key", VIEWS)
+def test_each_view_is_of_a_cluster_that_runs(key: str) -> None:
+    with fs.Cluster(profile=0.005, logs="none", **OPTIONS) as cluster:
+        page = PageReader(str(cluster.dashboard_link))
+        assert VIEWS[key].lines(page.ask, 3), "also when there is nothing to show"
+        cluster.submit(speak, 0.3, name="speak").result()
+        assert cluster.submit(divmod, 1, 0, name="fails").exception() is not None
+        gate = cluster.queue("gate")
+        first = cluster.submit(gate.get, pure=False, name="first")
+        cluster.submit(abs, first, name="second")
+        assert waiting.until(lambda: any("wait" in line for line in VIEWS["t"].lines(page.ask, 0)))
+        expected = {
+            "t": r"> second\(first\)",
+            "m": "speak ",
+            "x": "Nothing went between workers.",
+            "f": "    ZeroDivisionError",
+            "l": "    spoken",
+            "p": r"speak \(test_top.py:",
+        }[key]
+        shown = "\n".join(VIEWS[key].lines(page.ask, 1))
+        assert re.search(expected, shown), shown
+        gate.put(-1)
+        assert first.result() == -1
 
 
 def test_a_terminal_is_drawn_on_until_ctrl_c_and_left_as_it_was(

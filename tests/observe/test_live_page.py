@@ -114,7 +114,7 @@ def page(browser: Any, run: fs.Cluster) -> Iterator[Any]:
 
 def show(page: Any, run: fs.Cluster, view: str) -> Any:
     page.goto(f"{run.dashboard_link}#{view}")
-    page.wait_for_selector(f"nav a[href='#{view}'][aria-current]")
+    page.wait_for_selector(f"nav a[href='./#{view}'][aria-current]")
     page.wait_for_selector("main:not([aria-busy])")
     return page.locator("main")
 
@@ -221,7 +221,7 @@ def test_the_flame_graph_is_of_a_function_and_zooms(page: Any, run: fs.Cluster) 
     label = f"compute {EVIL}"
     page.get_by_label("function", exact=True).select_option(label)
     # That of all tasks has functions of these names, too.
-    main.locator("pre").get_by_text(f"{label}: ").wait_for()
+    main.locator("caption").get_by_text(f"{label}: ").wait_for()
     outer = main.get_by_role("button", name="compute (test_live_page.py:").first
     inner = main.get_by_role("button", name="inside (test_live_page.py:").first
     inner.wait_for()

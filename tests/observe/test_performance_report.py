@@ -47,9 +47,13 @@ def test_it_has_what_ran_in_the_block_and_nothing_else(cluster: fs.Cluster, tmp_
 
 def test_it_is_written_when_the_block_raises(cluster: fs.Cluster, tmp_path: Path) -> None:
     path = tmp_path / "report.html"
+    assert cluster.submit(fail, 1, name="before").exception() is not None
     with pytest.raises(ZeroDivisionError), fs.performance_report(path, cluster=cluster):
         cluster.submit(fail, cluster.submit(cube, 1000)).result()
     assert attempts(path) == {"cube": 1, "fail": 1}
+    (failed,) = re.findall(r"<details>(.*?)</details>", path.read_text("utf-8"), re.DOTALL)
+    assert failed.startswith("<summary><b>fail</b> raised ZeroDivisionError: ")
+    assert "in fail" in failed, "its traceback"
 
 
 def test_a_cluster_may_end_in_the_block(tmp_path: Path) -> None:

@@ -1,7 +1,9 @@
 from __future__ import annotations
 
+import base64
 import json
 import re
+import zlib
 from pathlib import Path
 from typing import Any
 
@@ -9,6 +11,7 @@ import numpy as np
 import pytest
 
 from freestone.observe import perfetto, report
+from freestone.observe.report import timeline
 from freestone.observe.report.series import load
 
 S = 10**9
@@ -132,8 +135,26 @@ def test_a_page_has_all_figures_and_needs_nothing_else() -> None:
     assert peaks[-3:] == [("all workers", "17 MiB"), ("worker-1", "9 MiB"), ("worker-0", "8 MiB")]
     assert "a &lt;run&gt;" in page
     assert "<f1>" not in page
-    assert not re.search(r"(src|href)=|https?://|<script", page)
-    assert "nan" not in page.lower().replace("ordinance", "")
+    # It loads nothing; its scripts are its own, and what they draw.
+    assert re.findall(r"<script[^>]*>", page) == [
+        '<script type="application/json" id="attempts">',
+        '<script type="module">',
+    ]
+    drawn = re.sub(r"<script.*?</script>", "", page, flags=re.DOTALL)
+    assert not re.search(r"(src|href)=|https?://", drawn)
+    assert not re.search(r"\b(import|export)\b.* from |https?://", page)
+    assert not re.search(r"\bnan\b", drawn.lower())
+
+
+def test_of_very_many_attempts_a_page_has_the_longest(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(timeline, "MAX_ATTEMPTS", 2)
+    records = [task(0, n, seconds) for n, seconds in enumerate((0.1, 0.9, 0.2, 0.8))]
+    page = report.page(load(records), "many")
+    assert "2 shorter attempts are left out" in page
+    (found,) = re.findall(r'id="attempts">(.*?)</script>', page)
+    kind, packed = json.loads(found)["columns"]["took"]
+    took = np.frombuffer(zlib.decompress(base64.b64decode(packed)), kind)
+    assert took.tolist() == pytest.approx([0.9, 0.8])
 
 
 @pytest.mark.parametrize("records", [[], [joined(0)], [task(0, 0, 1)], [moved(0, 1, 1, 1, 0)]])

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from freestone.observe.dashboard.timeline import Columns, Timeline
+from freestone.observe.timeline import Columns, Timeline
 
 WIDTH = 1000
 
@@ -50,14 +50,18 @@ def test_a_few_are_shown_one_by_one() -> None:
     found = load([task(1, 2, "mäss"), task(3.5, 1, "fit", worker=1)]).tasks(0, 5, WIDTH)
     assert found["labels"] == {0: "mäss", 1: "fit"}
     assert found["lanes"] == ["worker-0", "worker-1"]
-    assert [one[:4] for one in found["tasks"]] == [(0, 0, 1.0, 2.0), (1, 1, 3.5, 1.0)]
+    tasks = found["tasks"]
+    assert (tasks["lane"], tasks["label"]) == ([0, 1], [0, 1])
+    assert tasks["start_ns"] == [1_000_000_000, 3_500_000_000]
+    assert tasks["took_ns"] == [2_000_000_000, 1_000_000_000]
+    assert tasks["wait_ns"] == [1000, 1000]
 
 
 def test_what_runs_at_once_has_lanes_of_its_own() -> None:
     # In the order in which they ended, as they are reported.
     spans = [(0, 1), (1, 1), (0, 3), (2, 1.5), (3, 1)]
     found = load([task(*span) for span in spans]).tasks(0, 5, WIDTH)
-    lanes = [one[0] for one in found["tasks"]]
+    lanes = found["tasks"]["lane"]
     assert len(found["lanes"]) == 2
     assert lanes[:4] == [0, 0, 1, 0]
     assert lanes[4] == 1
@@ -68,20 +72,20 @@ def test_of_many_only_what_can_be_seen_is_sent() -> None:
     made = load([task(n * 1e-3, 0.9e-3, "fit" if n % 10 else "mass") for n in range(count)])
     found = made.tasks(0, 100, WIDTH)
     assert found["count"] == count
-    assert found["tasks"] == []
+    assert found["tasks"]["lane"] == []
     cells = found["cells"]
     assert cells["pixel"] == list(range(WIDTH))
     assert {found["labels"][label] for label in cells["label"]} == {"fit"}
     np.testing.assert_allclose(cells["percent"], 90, atol=2)
     near = made.tasks(50, 50.5, WIDTH)
-    assert (len(near["cells"]["lane"]), len(near["tasks"])) == (0, near["count"])
+    assert (len(near["cells"]["lane"]), len(near["tasks"]["lane"])) == (0, near["count"])
     assert 500 <= near["count"] <= 502
 
 
 def test_long_ones_stay_among_short_ones() -> None:
     records = [task(n * 1e-3, 0.5e-3) for n in range(10_000)] + [task(0, 10, "long", worker=1)]
     found = load(records).tasks(0, 10, WIDTH)
-    assert [found["labels"][one[1]] for one in found["tasks"]] == ["long"]
+    assert [found["labels"][one] for one in found["tasks"]["label"]] == ["long"]
     assert set(found["cells"]["lane"]) == {0}
 
 
@@ -93,7 +97,7 @@ def test_the_oldest_go_when_there_are_too_many() -> None:
     first_s, last_s = made.span()
     found = made.tasks(first_s, last_s, WIDTH)
     assert found["count"] <= 100
-    assert found["tasks"][-1][2] == 299
+    assert found["tasks"]["start_ns"][-1] == 299 * 10**9
     assert first_s > 150
 
 

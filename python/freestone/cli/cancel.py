@@ -1,9 +1,8 @@
-"""Cancel all calls that the program of a cluster has submitted with a tag."""
+"""Cancel all calls that programs of a cluster have submitted with a tag."""
 
 from __future__ import annotations
 
 import argparse
-from typing import Any
 
 from freestone.cli.clusters import chosen_cluster
 from freestone.cli.output import Output
@@ -23,14 +22,7 @@ def execute(arguments: argparse.Namespace, output: Output) -> int:
 
     cluster = chosen_cluster(arguments.cluster)
     answer = ask(cluster["folder"], {"ask": "cancel", "tag": arguments.tag})
-    data = {"tag": arguments.tag, "cancelled": answer["cancelled"]}
-    output.show(data, lambda: _text(arguments.tag, answer))
+    tag, cancelled = arguments.tag, answer["cancelled"]
+    data = {"tag": tag, "cancelled": cancelled}
+    output.show(data, lambda: f"{cancelled} calls had the tag {tag!r} and are cancelled")
     return 0
-
-
-def _text(tag: str, answer: dict[str, Any]) -> str:
-    text = f"{answer['cancelled']} calls had the tag {tag!r} and are cancelled"
-    if not answer["programs"]:
-        return text
-    # Tags are not sent with calls.
-    return f"{text}; programs that are connected cancel theirs by cluster.cancel(tag={tag!r})"

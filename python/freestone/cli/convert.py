@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import argparse
 import contextlib
+import re
 import time
+from datetime import date, datetime
 from typing import Any
 
 from freestone.cli import hdfs
@@ -12,6 +14,10 @@ from freestone.cli.output import Output
 from freestone.errors import UsageError
 
 __all__ = ["configure", "execute"]
+
+COMPARISON = re.compile(
+    r"\s*(?P<column>.+?)\s*(?P<operator>==|!=|<=|>=|<|>|(?<=\s)(?:not\s+)?in(?=\s))\s*(?P<value>.+?)\s*"
+)
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -45,6 +51,13 @@ def configure(parser: argparse.ArgumentParser) -> None:
         help="the columns of a frame that are wanted, in this order",
     )
     parser.add_argument(
+        "--where",
+        action="append",
+        metavar="'COLUMN OP VALUE'",
+        help="the rows of a frame that are wanted, such as 'year >= 2020' or 'station in 7,8'; "
+        "several times: all have to be true",
+    )
+    parser.add_argument(
         "--workers",
         type=int,
         default=0,
@@ -71,6 +84,8 @@ def execute(arguments: argparse.Namespace, output: Output) -> int:
     given = arguments.input[0] if len(arguments.input) == 1 else arguments.input
     if arguments.columns is not None:
         reading["columns"] = arguments.columns.split(",")
+    if arguments.where is not None:
+        reading["where"] = [_comparison(text) for text in arguments.where]
     with contextlib.ExitStack() as stack:
         if arguments.workers:
             stack.enter_context(fs.Cluster(workers=arguments.workers))
@@ -114,6 +129,31 @@ def _options(words: list[str], flag: str) -> dict[str, Any]:
             known = options[name]
             options[name] = [*(known if isinstance(known, list) else [known]), _value(value)]
     return options
+
+
+def _comparison(text: str) -> tuple[str, str, Any]:
+    """Return a comparison of `where=`; the values of ``in`` have commas between them."""
+    found = COMPARISON.fullmatch(text)
+    if found is None:
+        raise UsageError(
+            f"--where {text!r} is no comparison; write 'COLUMN OP VALUE', as in --where "
+            "'year >= 2020', with one of == != < <= > >= in 'not in'"
+        )
+    operator = " ".join(found["operator"].split())
+    if operator.endswith("in"):
+        return found["column"], operator, [_compared(each) for each in found["value"].split(",")]
+    return found["column"], operator, _compared(found["value"])
+
+
+def _compared(text: str) -> Any:
+    """Return a number, a date or time in ISO 8601, a truth value, or a text, quoted or not."""
+    text = text.strip()
+    if len(text) > 1 and text[0] == text[-1] and text[0] in "'\"":
+        return text[1:-1]
+    for read in (int, float, date.fromisoformat, datetime.fromisoformat):
+        with contextlib.suppress(ValueError):
+            return read(text)
+    return text.lower() == "true" if text.lower() in ("true", "false") else text
 
 
 def _value(text: str) -> Any:

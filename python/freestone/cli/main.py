@@ -10,6 +10,7 @@ from types import ModuleType
 from typing import NoReturn
 
 from freestone import __version__
+from freestone.cli.command_examples import Layout, examples_of
 from freestone.cli.output import Output, add_form, silence
 from freestone.errors import FreestoneError
 from freestone.errors.base import did_you_mean
@@ -26,6 +27,7 @@ COMMANDS = (
     "top",
     "info",
     "doctor",
+    "config",
     "worker",
     "factory",
     "retire",
@@ -113,7 +115,7 @@ class _Parser(argparse.ArgumentParser):
 
 def parser_of(name: str) -> argparse.ArgumentParser:
     """Make the parser of one command."""
-    parser = _Parser(prog=f"freestone {name}")
+    parser = _Parser(prog=f"freestone {name}", epilog=examples_of(name), formatter_class=Layout)
     add_form(parser)
     _command(name).configure(parser)
     return parser
@@ -128,7 +130,13 @@ def _parser(described: Mapping[str, ModuleType]) -> argparse.ArgumentParser:
     )
     for name, command in described.items():
         summary = (command.__doc__ or "").splitlines()[0]
-        below = commands.add_parser(name, help=summary, description=command.__doc__)
+        below = commands.add_parser(
+            name,
+            help=summary,
+            description=command.__doc__,
+            epilog=examples_of(name),
+            formatter_class=Layout,
+        )
         add_form(below)
         command.configure(below)
     return parser

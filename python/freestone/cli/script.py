@@ -35,6 +35,7 @@ STAGES = (
     "placement",
     "buffers",
     "memory",
+    "cost",
 )
 
 _FLAGS = {
@@ -55,6 +56,7 @@ _FLAGS = {
     "no-phy-op-selection": "keep operations as they are written, without syrk, gemv and the like",
     "distributed": "cut large matrices into blocks of a cluster; a local one, if none is named",
     "debug-mt": "print each pipeline after it has run: how, and how long",
+    "isolate-kernels": "run compiled kernels apart, and find those that crash or write too far",
     "enable-profiling": "at the end, print the resources that the system counted",
     "statistics": "at the end, print how long each operation took",
     "timing": "at the end, tell how long each stage took, as JSON on standard error",
@@ -67,7 +69,7 @@ _VALUES = {
     "numa": ("POLICY", "where large results lie: default, interleave, preferred=NODE or local"),
     "grain-size": ("N", "the least rows of a task"),
     "phy-batch-size": ("B", "the bytes that a task works on at once"),
-    "kernel-ext": ("FILE[:PRIORITY]", "Python files, with commas, of kernels that scripts name"),
+    "kernel-ext": ("FILE[:PRIORITY]", "kernel catalogs (JSON) and Python files, with commas"),
     "libdir": ("FOLDER", "where files of --kernel-ext are that are not here"),
     "enable-property-recording": ("FILE", "write the shares of non-zeros that the run finds"),
     "enable-property-insert": ("FILE", "read the shares of non-zeros that another run found"),
@@ -203,6 +205,7 @@ def settings_of(data: dict[str, Any]) -> Settings:
         record=str(data.get("enable_property_recording", "")),
         insert=str(data.get("enable_property_insert", "")),
         kernels=_kernel_files(data),
+        isolate=bool(data.get("isolate_kernels")),
         partitioning=_scheme(data),
         queue_layout=_chosen(data, "queue_layout", LAYOUTS),
         victim_selection=_chosen(data, "victim_selection", VICTIMS),

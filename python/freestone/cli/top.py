@@ -3,28 +3,36 @@
 from __future__ import annotations
 
 import argparse
+import os
+import re
+import select
 import shutil
 import sys
+import termios
 import time
+import tty
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 
 from freestone.cli.clusters import chosen_cluster
 from freestone.cli.output import Output, table
+from freestone.cli.top_views import VIEWS, keys_line
 from freestone.errors import UsageError
 
 if TYPE_CHECKING:
     from freestone.observe.dashboard.reader import PageReader
 
-__all__ = ["configure", "execute", "screen", "watch"]
+__all__ = ["Keys", "configure", "execute", "screen", "watch"]
 
 Figures = Mapping[str, Any]
 
 _BAR_WIDTH = 12
+_KEY = re.compile(r"\x1b\[.|.", re.DOTALL)
+_MOVES = {"\x1b[A": -1, "k": -1, "\x1b[B": 1, "j": 1}
 _LISTED_FAILURES = 3
 # Lines besides those of functions, workers and failures.
-_FIXED_LINES = 7
+_FIXED_LINES = 8
 _FUNCTIONS = ["function", "progress", "waiting", "ready", "running", "done", "failed", "calls/s"]
 _FUNCTIONS += ["mean"]
 _WORKERS = ["worker", "host", "running", "cores", "resident", "memory", "disk", "in/s", "out/s"]
@@ -54,8 +62,8 @@ def execute(arguments: argparse.Namespace, output: Output) -> int:
             figures = _look(page)
             output.show(figures, lambda: "\n".join(screen(figures, None, None, None)))
         else:
-            with _whole_screen():
-                watch(lambda: _look(page), _draw, lambda: time.sleep(arguments.interval))
+            with _whole_screen(), Keys(arguments.interval) as keys:
+                watch(lambda: _look(page, keys), _draw, keys.pause)
     except ConnectionError as error:
         print(f"freestone top: {error}", file=sys.stderr)
     except KeyboardInterrupt:
@@ -75,8 +83,62 @@ def _link(cluster: str | None) -> str:
     return str(link)
 
 
-def _look(page: PageReader) -> Figures:
-    return {**page.ask("summary"), "failed_lately": page.ask("failures")["failures"]}
+def _look(page: PageReader, keys: Keys | None = None) -> Figures:
+    found = {**page.ask("summary"), "failed_lately": page.ask("failures")["failures"]}
+    if keys is not None:
+        found["keys"] = keys_line(keys.view)
+        if keys.view in VIEWS:
+            found["listed"] = VIEWS[keys.view].lines(page.ask, keys.chosen)
+    return found
+
+
+class Keys:
+    """What somebody at the keyboard wants to see; where there is none, the first screen.
+
+    Parameters
+    ----------
+    interval_s
+        How long to wait for a key.
+
+    Attributes
+    ----------
+    view : str
+        The key of the view.
+    chosen : int
+        The row of it.
+    """
+
+    def __init__(self, interval_s: float) -> None:
+        self.view: str = "o"
+        self.chosen: int = 0
+        self._interval_s = interval_s
+        self._former: list[Any] | None = None
+
+    def __enter__(self) -> Self:
+        if sys.stdin.isatty():
+            self._former = termios.tcgetattr(sys.stdin)
+            tty.setcbreak(sys.stdin)
+        return self
+
+    def __exit__(self, *problem: object) -> None:
+        if self._former is not None:
+            termios.tcsetattr(sys.stdin, termios.TCSADRAIN, self._former)
+
+    def pause(self) -> None:
+        """Wait for the next look; a key is answered at once."""
+        if self._former is None:
+            return time.sleep(self._interval_s)
+        if select.select([sys.stdin], [], [], self._interval_s)[0]:
+            self.press(os.read(sys.stdin.fileno(), 64).decode(errors="replace"))
+
+    def press(self, keys: str) -> None:
+        """Do what keys ask for; ``q`` raises `KeyboardInterrupt`."""
+        for key in _KEY.findall(keys):
+            if key == "q":
+                raise KeyboardInterrupt
+            if key in VIEWS or key == "o":
+                self.view, self.chosen = key, 0
+            self.chosen = max(0, self.chosen + _MOVES.get(key, 0))
 
 
 def watch(
@@ -139,13 +201,16 @@ def screen(
     list of str
         The lines, without control characters.
     """
+    seconds = 0.0 if before is None else now["now_s"] - before["now_s"]
+    head = [_head(now), _tasks(now, before, seconds), ""]
+    if "listed" in now:
+        return _fitted([*head, *now["listed"]], now, columns, lines)
     failures = now["failed_lately"][:_LISTED_FAILURES]
     functions, workers = list(now["functions"]), list(now["workers"])
     if lines is not None:
         room = max(2, lines - _FIXED_LINES - len(failures))
         shown = min(len(workers), max(room // 2, room - len(functions)))
         workers, functions = workers[:shown], functions[: max(1, room - shown)]
-    seconds = 0.0 if before is None else now["now_s"] - before["now_s"]
     former = _by(before, "functions", "label")
     peers = _by(before, "workers", "worker")
     rows = [_function(one, former.get(one["label"]), seconds) for one in functions]
@@ -154,15 +219,24 @@ def screen(
     if has_custom:
         machines = [[*row, _resources(one)] for row, one in zip(machines, workers, strict=True)]
     laid_out = [
-        _head(now),
-        _tasks(now, before, seconds),
-        "",
+        *head,
         *_listed(_FUNCTIONS, rows, now["functions_in_all"]),
         "",
         *_listed([*_WORKERS, *["resources"] * has_custom], machines, len(now["workers"])),
         *(f"{failure['label']} {failure['ended']}: {failure['message']}" for failure in failures),
     ]
-    return [_printable(line)[:columns] for line in laid_out[:lines]]
+    return _fitted(laid_out, now, columns, lines)
+
+
+def _fitted(
+    laid_out: Sequence[str], now: Figures, columns: int | None, lines: int | None
+) -> list[str]:
+    """Cut lines to a terminal, the last of which has the keys."""
+    keys = [now["keys"]] if "keys" in now else []
+    if lines is not None:
+        laid_out = laid_out[: lines - len(keys)]
+        laid_out = [*laid_out, *[""] * ((lines - len(keys) - len(laid_out)) if keys else 0)]
+    return [_printable(line)[:columns] for line in [*laid_out, *keys]]
 
 
 def _head(now: Figures) -> str:

@@ -98,7 +98,7 @@ def _join(
     from freestone.node.worker import main
 
     node = nodes.node(config, folders, "joined")
-    variables = nodes.python_path(access.path) | nodes.threads(node.executors)
+    variables = nodes.python_path(access.path) | nodes.libraries(node.executors)
     for name, value in variables.items():
         os.environ.setdefault(name, value)
     path = access.write(folders.path / "access.json")

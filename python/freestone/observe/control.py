@@ -26,6 +26,7 @@ __all__ = [
     "Reach",
     "ask",
     "find",
+    "left_by",
     "only",
     "reachable",
 ]
@@ -195,6 +196,17 @@ def find(runtime: str | os.PathLike[str], timeout_s: float = 1.0) -> list[Reach]
         except (OSError, ValueError) as error:
             card["error"] = str(error) or type(error).__name__
     return sorted(cards, key=lambda card: float(card.get("started", 0)))
+
+
+def left_by(folder: str | os.PathLike[str]) -> str | None:
+    """Return the name of the cluster whose process was killed and has left this folder, if any."""
+    path = Path(folder)
+    if path.parent.name != JOURNALED or _native.folders.is_folder_in_use(str(path)):
+        return None
+    with contextlib.suppress(OSError, ValueError):
+        name: str | None = json.loads((path / CARD).read_text("utf-8")).get("name")
+        return name
+    return None
 
 
 def only(found: list[Reach], wanted: str | None) -> Reach:

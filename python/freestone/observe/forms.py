@@ -59,6 +59,8 @@ FIELDS: dict[str, type] = {
     **{field.name: int for field in fields(WorkerStatus)},
     "stack": str,
     "samples": int,
+    "message": str,
+    "traceback": str,
 }
 _REPEATED = ["kind", "label", "worker", "source", "target", "ended", "stack"]
 

@@ -13,7 +13,8 @@ __all__ = ["MONO", "bar", "card", "dot", "escaped", "link", "table"]
 
 _CARD = (
     "font: 13px/1.5 system-ui, sans-serif; display: inline-block; padding: 8px 12px; "
-    "border: 1px solid color-mix(in srgb, currentColor 25%, transparent); border-radius: 6px"
+    "border: 1px solid color-mix(in srgb, currentColor 25%, transparent); border-radius: 6px; "
+    "max-width: 100%; box-sizing: border-box; overflow-x: auto"
 )
 _CELL = "padding: 1px 14px 1px 0; text-align: left; background: none; border: none"
 _NUMBER = f"{_CELL}; text-align: right; font-variant-numeric: tabular-nums"
@@ -39,8 +40,8 @@ def escaped(text: str) -> str:
 
 
 def card(inner: str) -> str:
-    """Frame what is inside."""
-    return f'<div style="{_CARD}">{inner}</div>'
+    """Frame what is inside; where the page is too narrow, arrow keys scroll it."""
+    return f'<div tabindex="0" style="{_CARD}">{inner}</div>'
 
 
 def dot(status: str) -> str:

@@ -26,6 +26,9 @@ def events(records: Iterable[Record]) -> Iterator[dict[str, Any]]:
     """Yield the events of a trace."""
     lanes = _Lanes()
     for record in sorted(records, key=_begin):
+        if record["kind"] in ("peak", "failure"):
+            # What a function had is no worker's, and what failed is among the attempts.
+            continue
         worker = str(record.get("worker") or record.get("target"))
         process = lanes.process(worker)
         if record["kind"] == "joined":

@@ -125,6 +125,20 @@ class Profile:
         ]
         return sorted(found, key=lambda one: (-one.self_s, -one.total_s, one.function))
 
+    def as_dict(self) -> dict[str, Any]:
+        """Return the functions that took most, and the flame graph, for JSON."""
+        head, *_ = str(self).splitlines()
+        times = [
+            {
+                "function": one.function,
+                "where": _where(one.file, one.line) if one.file else "",
+                "self_s": one.self_s,
+                "total_s": one.total_s,
+            }
+            for one in self.functions()[:_SHOWN]
+        ]
+        return {"title": head, "times": times, "tree": self.tree().as_dict()}
+
     def __str__(self) -> str:
         """Give a table of the functions that took most."""
         if not self.stacks:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import time
 from collections import deque
 from typing import TYPE_CHECKING
 
@@ -38,6 +39,7 @@ class Recorder:
     def __init__(self, manager: Manager, is_traced: bool, logs: Collector | None = None) -> None:
         self._manager, self._logs = manager, logs
         self._lock = threading.Lock()
+        self._failed_ns = 0
         self._watches: list[Watch] = []
         self._beginning = Watch(self, _REMEMBERED) if is_traced else None
         if logs is not None:
@@ -56,6 +58,9 @@ class Recorder:
         watch = Watch(self, limit)
         with self._lock:
             self._hand_over()
+            if not self._watches and self._beginning is None:
+                # What failed while nobody watched is not part of what is watched.
+                self._failed_ns = time.monotonic_ns()
             if wants_beginning and self._beginning is not None:
                 watch.parts.extend(self._beginning.parts)
                 watch.is_whole = not self._beginning.is_cut
@@ -79,9 +84,24 @@ class Recorder:
     def _hand_over(self) -> None:
         if self._manager.closed:
             return
-        for rows, columns in (*self._manager.take_columns(), *self._samples()):
+        parts = [*self._manager.take_columns(), *self._samples()]
+        for rows, columns in (*parts, *self._failures(parts)):
             for watch in (*self._watches, *filter(None, [self._beginning])):
                 watch.add(rows, columns)
+
+    def _failures(self, parts: list[Part]) -> list[Part]:
+        """Return what failed for good, with tracebacks; asked if an attempt did not end well."""
+        if not any(map(_has_failed, parts)):
+            return []
+        found = [
+            {"kind": "failure", "attempt": failure.pop("attempts"), **failure}
+            for failure in self._manager.overview(0)["failures"]
+            if failure["at_ns"] > self._failed_ns
+        ]
+        if not found:
+            return []
+        self._failed_ns = max(failure["at_ns"] for failure in found)
+        return [(len(found), encoded([{**one, "worker": one["worker"] or ""} for one in found]))]
 
     def _samples(self) -> list[Part]:
         if self._logs is None:
@@ -103,6 +123,13 @@ class Recorder:
                 self._watches.remove(watch)
                 if not self._manager.closed:
                     self._observe()
+
+
+def _has_failed(part: Part) -> bool:
+    """Whether an attempt did not end well, by a look at the texts of the column."""
+    _, columns = part
+    texts = columns["ended"][2] if "ended" in columns else b""
+    return texts != b"done" * (len(texts) // 4)
 
 
 class Watch:

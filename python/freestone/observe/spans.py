@@ -22,6 +22,10 @@ __all__ = ["Spans"]
 _INTERVAL_S = 1.0
 # No record comes of tasks that were answered without a call: what is oldest is dropped.
 _MAX_PARENTS = 1 << 17
+_FIELDS = (
+    *("kind", "label", "name", "worker", "ended"),
+    *("attempt", "nbytes", "ready_ns", "start_ns", "duration_ns"),
+)
 
 
 class Spans:
@@ -47,6 +51,8 @@ class Spans:
         self._api = trace
         self._tracer = trace.get_tracer("freestone", __version__)
         self._parents: dict[str, Any] = {}
+        # What nobody's span has submitted begins a trace of its own.
+        self._no_parent = trace.set_span_in_context(trace.INVALID_SPAN)
         self._watch = recorder.watch()
         self._ended = threading.Event()
         self._thread = threading.Thread(target=self._run, name="freestone-spans", daemon=True)
@@ -71,7 +77,9 @@ class Spans:
         # Both clocks go on while the program is suspended, the times of records do not.
         late_ns = time.time_ns() - time.monotonic_ns()
         for rows, found in self._watch.take():
-            for record in columns.records(rows, found):
+            # Records of profiles have few of these fields, and come by themselves.
+            needed = {field: found[field] for field in _FIELDS if field in found}
+            for record in columns.records(rows, needed):
                 if record["kind"] == "task":
                     self._make(record, late_ns)
 
@@ -82,8 +90,7 @@ class Spans:
         begin_ns = record["start_ns"] + late_ns
         span = self._tracer.start_span(
             record["label"],
-            # What nobody's span has submitted begins a trace of its own.
-            context=parent or self._api.set_span_in_context(self._api.INVALID_SPAN),
+            context=parent or self._no_parent,
             start_time=begin_ns,
             attributes={
                 "code.function.name": record["label"],

@@ -1,11 +1,13 @@
 """A run's trace: written to a file, read back, and summed up.
 
-A record is a dict whose ``kind`` is ``task``, ``transfer``, ``joined``, ``left``, ``cache`` or
-``profile``; the other fields are those of the manager's records, times in nanoseconds of the
-monotonic clock. A task's ``inputs`` are the names of the blocks that it waited for, with spaces
-between them (of more than 990 the last), and ``outputs`` those of what it made besides ``name``.
-One of ``profile`` has a stack of a function's calls, as JSON, and what was sampled
-of it.
+A record is a dict whose ``kind`` is ``task``, ``transfer``, ``joined``, ``left``, ``cache``,
+``peak``, ``failure`` or ``profile``; the other fields are those of the manager's records, times in
+nanoseconds of the monotonic clock. A task's ``inputs`` are the names of the blocks that it waited
+for, with spaces between them (of more than 990 the last), and ``outputs`` those of what it made
+besides ``name``. One of ``peak`` has how many ``nbytes`` of a function's outputs workers held at
+once, more than ever before. One of ``failure`` has a task that failed for good, with its
+``message`` and ``traceback``; of those of one second, the last 64. One of ``profile`` has a
+stack of a function's calls, as JSON, and what was sampled of it.
 ``.parquet`` needs pyarrow; ``.jsonl`` has one record a line, ``.json`` one list.
 """
 

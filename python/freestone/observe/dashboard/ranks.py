@@ -10,11 +10,11 @@ from typing import Any
 
 from freestone.errors import FreestoneError
 from freestone.observe import chrome
-from freestone.observe.dashboard.timeline import span_of
 from freestone.observe.forms import PARTIAL
 from freestone.observe.ranks import events
 from freestone.observe.report import lanes, ranks
 from freestone.observe.rings import read_folder
+from freestone.observe.timeline import span_of
 
 __all__ = ["RanksView", "read_ranks"]
 

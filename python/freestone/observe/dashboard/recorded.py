@@ -11,13 +11,12 @@ from typing import Any
 
 from freestone.errors import UsageError
 from freestone.observe import report
-from freestone.observe.columns import encoded
 from freestone.observe.dashboard.graph import MAX_TASKS, of_records
 from freestone.observe.dashboard.ranks import RanksView
-from freestone.observe.dashboard.timeline import Timeline, span_of
 from freestone.observe.forms import PARTIAL
 from freestone.observe.report.document import FIGURES
 from freestone.observe.report.series import Run
+from freestone.observe.timeline import Timeline, span_of
 from freestone.units import format_nbytes, format_seconds
 
 __all__ = ["RecordedRanks", "RecordedRun"]
@@ -25,8 +24,6 @@ __all__ = ["RecordedRanks", "RecordedRun"]
 # A person reads no more.
 LISTED = 200
 _SHOWN_INPUTS = 8
-_ATTEMPT = ("start_ns", "duration_ns", "ready_ns")
-_TRANSFER = ("nbytes", "end_ns", "duration_ns")
 
 Query = Mapping[str, str]
 Record = Mapping[str, Any]
@@ -101,16 +98,15 @@ class RecordedRun(_Recorded):
         # The page's policy refuses attributes of style, so that its script sets them.
         self._report = "\n".join(report.parts(run, before)).replace(' style="', ' data-style="')
         self._origin_ns = run.begin_ns
-        tasks = [record for record in records if record["kind"] == "task"]
-        tasks.sort(key=lambda task: task["start_ns"])
-        self._tasks = tasks
+        tasks = self._tasks = run.tasks
         self._attempts: dict[str, list[Record]] = {}
         for task in tasks:
             for made in (task["name"], *str(task.get("outputs") or "").split()):
                 self._attempts.setdefault(made, []).append(task)
         moves = [record for record in records if record["kind"] == "transfer"]
-        self._timeline = _timeline(self._origin_ns, tasks, moves)
+        self._timeline = Timeline.of_records(self._origin_ns, tasks, moves)
         self._failed = [task for task in tasks if task["ended"] != "done"]
+        self._reasons = {(one["name"], one["attempt"]): one for one in run.failures}
         self._about |= {
             "failed": len(self._failed),
             "transfers": len(moves),
@@ -145,25 +141,25 @@ class RecordedRun(_Recorded):
         return {"limit": MAX_TASKS, "recorded": True, **found}
 
     def _failures(self, query: Query) -> dict[str, Any]:
-        failures = [
-            {
-                "at_s": self._since_s(task["start_ns"] + task["duration_ns"]),
-                "label": task["label"],
-                "name": task["name"],
-                "worker": task["worker"],
-                "attempts": task["attempt"],
-                "ended": task["ended"],
-                "message": "",
-                "traceback": self._story(task["name"]),
-            }
-            for task in self._failed[-LISTED:]
-        ]
-        return {"now_s": self._run.seconds, "failures": failures[::-1]}
+        shown = [self._failure(task) for task in self._failed[-LISTED:]]
+        return {"now_s": self._run.seconds, "failures": shown[::-1]}
+
+    def _failure(self, task: Record) -> dict[str, Any]:
+        """Tell of an attempt that did not end well, with its traceback if it was the last."""
+        reason = self._reasons.get((task["name"], task["attempt"]), {})
+        story = self._story(task["name"])
+        return {
+            "at_s": self._since_s(task["start_ns"] + task["duration_ns"]),
+            **{key: task[key] for key in ("label", "name", "worker", "ended")},
+            "attempts": task["attempt"],
+            "message": reason.get("message") or "",
+            "traceback": "\n".join(filter(None, (reason.get("traceback"), story))),
+        }
 
     def _profile(self, query: Query) -> dict[str, Any]:
         profile = self._run.profile
         assert profile is not None, "it is asked for where there is one"
-        return {"functions": [], "text": str(profile), "tree": profile.tree().as_dict()}
+        return {"functions": [], **profile.as_dict()}
 
     # -- one task ---------------------------------------------------------------------------------
 
@@ -205,17 +201,3 @@ class RecordedRun(_Recorded):
 
     def _since_s(self, at_ns: int) -> float:
         return (at_ns - self._origin_ns) / 1e9
-
-
-def _timeline(origin_ns: int, tasks: Sequence[Record], moves: Sequence[Record]) -> Timeline:
-    timeline = Timeline(origin_ns, limit=len(tasks))
-    attempts = [_row(task, ("label", "ended", "name", "worker"), _ATTEMPT) for task in tasks]
-    transfers = [_row(move, ("source", "target", "name"), _TRANSFER) for move in moves]
-    for rows in filter(None, (attempts, transfers)):
-        timeline.add(len(rows), encoded(rows))
-    return timeline
-
-
-def _row(record: Record, texts: Sequence[str], numbers: Sequence[str]) -> dict[str, Any]:
-    row = {key: str(record.get(key) or "") for key in ("kind", *texts)}
-    return row | {key: int(record.get(key) or 0) for key in numbers}

@@ -69,7 +69,7 @@ class Server:
     def __init__(self, shown: Shown, token: str, hosts: tuple[str, ...]) -> None:
         self.views: Shown = shown
         self._token = token.encode()
-        self._hosts = {*LOOPBACK, *(host.lower() for host in hosts)}
+        self._proxies = {host.lower() for host in hosts}
         self._connections: set[socket.socket] = set()
         self._lock = threading.Lock()
 
@@ -121,12 +121,12 @@ class Server:
             For another host or origin, and for a wrong token.
         """
         host = handler.headers.get("Host", "").lower()
-        if _name_of(host) not in self._hosts:
+        if _name_of(host) not in {*LOOPBACK, *self._proxies}:
             # A page of another site may have its name resolved to this machine.
             hint = "freestone's setting dashboard_hosts names proxies"
             raise RefusedError(HTTPStatus.FORBIDDEN, f"unknown host; {hint}")
         origin = handler.headers.get("Origin")
-        if origin is not None and urlsplit(origin).netloc.lower() != host:
+        if origin is not None and not self._is_ours(urlsplit(origin).netloc.lower(), host):
             raise RefusedError(HTTPStatus.FORBIDDEN, "a page of another origin")
         if handler.headers.get("Sec-Fetch-Site", "none") == "cross-site":
             is_navigation = handler.headers.get("Sec-Fetch-Mode") == "navigate"
@@ -136,6 +136,10 @@ class Server:
         if not hmac.compare_digest(token.encode(), self._token) or not slash:
             raise RefusedError(HTTPStatus.NOT_FOUND, "no such page")
         return path
+
+    def _is_ours(self, origin: str, host: str) -> bool:
+        """Whether a page is ours: a proxy may ask under its own name, not under the browser's."""
+        return origin == host or _name_of(origin) in self._proxies
 
     # -- what is answered -----------------------------------------------------------------------
 

@@ -21,8 +21,8 @@ from freestone.observe.dashboard.graph import MAX_TASKS
 from freestone.observe.dashboard.graph import answer as graph_answer
 from freestone.observe.dashboard.processes import Usage, resident
 from freestone.observe.dashboard.ranks import RanksView
-from freestone.observe.dashboard.timeline import Timeline, span_of
 from freestone.observe.figures import worker_number
+from freestone.observe.timeline import Timeline, span_of
 from freestone.units import custom_resources
 
 if TYPE_CHECKING:
@@ -247,8 +247,7 @@ class Views:
             if label
             else logs.samples.all("all tasks", of_others=True)
         )
-        functions = logs.samples.labels()[:LISTED]
-        return {"functions": functions, "text": str(found), "tree": found.tree().as_dict()}
+        return {"functions": logs.samples.labels()[:LISTED], **found.as_dict()}
 
     def _tasks_over_time(self, query: Query) -> dict[str, Any]:
         watch, observed_s = self._observe()
@@ -282,9 +281,7 @@ class Views:
 
     def _cancel(self, body: dict[str, Any]) -> dict[str, Any]:
         if "tag" in body:
-            tagged = self._cluster.client.tagged(str(body["tag"]))
-            self._cluster.cancel(tagged)
-            return {"cancelled": len(tagged)}
+            return {"cancelled": self._cluster.client.cancel_everywhere(str(body["tag"]))}
         self._manager.cancel_named(bytes.fromhex(_name(body)))
         return {"cancelled": 1}
 

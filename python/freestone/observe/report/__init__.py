@@ -17,6 +17,7 @@ from freestone.observe.report.document import document, note, section, table
 from freestone.observe.report.memory import memory_page
 from freestone.observe.report.path_page import path_page
 from freestone.observe.report.series import Cache, Floats, Run, load
+from freestone.observe.report.timeline import timeline_section
 from freestone.units import format_nbytes, format_seconds
 
 __all__ = ["advice", "compare_summary", "load", "page", "parts", "summary", "write"]
@@ -24,6 +25,7 @@ __all__ = ["advice", "compare_summary", "load", "page", "parts", "summary", "wri
 # So many lines and labels can be told apart.
 _MOST = 8
 _MAX_ROWS = 200
+_MAX_FAILURES = 50
 
 
 def write(
@@ -57,19 +59,21 @@ def page(run: Run, title: str, before: tuple[str, Run] | None = None) -> str:
     before
         Another run to compare it with, and its name.
     """
-    drawn = parts(run, before)
+    drawn = parts(run, before, timeline_section(run.tasks, run.begin_ns, run.seconds))
     if run.profile:
         drawn.append(section("profile", "Where calls spent their time", run.profile.html()))
     return document(title, drawn)
 
 
-def parts(run: Run, before: tuple[str, Run] | None = None) -> list[str]:
+def parts(run: Run, before: tuple[str, Run] | None = None, timeline: str = "") -> list[str]:
     """Return what the page of a run has, but its flame graph, as pieces of HTML.
 
     Parameters
     ----------
     run, before
         As of `page`.
+    timeline
+        What ran when, as HTML.
     """
     return [
         *(f"<p>{escape(line)}</p>" for line in summary(run)),
@@ -83,6 +87,8 @@ def parts(run: Run, before: tuple[str, Run] | None = None) -> list[str]:
             else []
         ),
         *([section("path", "The critical path", path_page(run.path))] if run.path else []),
+        timeline,
+        *([section("failures", "What failed", _failures(run))] if run.failures else []),
         section("tasks", "Tasks over time", _tasks(run)),
         section("workers", "How busy each worker was", _workers(run)),
         section("transfers", "What went between workers", _transfers(run)),
@@ -90,6 +96,24 @@ def parts(run: Run, before: tuple[str, Run] | None = None) -> list[str]:
         section("durations", "How long tasks took", _durations(run)),
         section("memory", "Memory", memory_page(run.memory)),
     ]
+
+
+def _failures(run: Run) -> str:
+    """Return each task that failed for good, to be opened for its traceback."""
+    shown = run.failures[-_MAX_FAILURES:]
+    drawn = [
+        f"<details><summary><b>{escape(one['label'])}</b> {escape(one['ended'])} "
+        f"{escape(_line(one.get('message') or ''))}</summary>"
+        f'<pre tabindex="0">{escape(one.get("traceback") or one.get("message") or one["ended"])}'
+        "</pre></details>"
+        for one in reversed(shown)
+    ]
+    more = len(run.failures) - len(shown)
+    return "".join(drawn) + (note(f"{more:,} earlier ones are left out.") if more else "")
+
+
+def _line(text: str) -> str:
+    return text.split("\n")[0][:200]
 
 
 def _share(run: Run) -> str:

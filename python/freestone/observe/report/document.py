@@ -18,10 +18,22 @@ svg text { font-size: 11px; fill: var(--ink); } svg text.on { fill: #fff; }
 .legend i { display: inline-block; width: .8em; height: .8em; margin-right: .4em; }
 .bar { display: flex; height: 1.6em; margin: .6em 0; } .bar div { min-width: 0; }
 .note { opacity: .75; } th { font-weight: 500; }
+details { margin: .4em 0; } summary { cursor: pointer; overflow-wrap: anywhere; }
+pre { white-space: pre-wrap; overflow-wrap: anywhere; }
 table { border-collapse: collapse; margin: .8em 0; }
 section { overflow-x: auto; } @media (max-width: 640px) { section > svg { min-width: 600px; } }
 td, th { padding: .1em .8em .1em 0; text-align: right; white-space: nowrap; }
 td:first-child, th:first-child { text-align: left; }
+tbody th { white-space: normal; overflow-wrap: anywhere; min-width: 7em; max-width: 22em; }
+@media (max-width: 640px) {
+  /* A shadow at the right edge while there is more to the right. */
+  section { background:
+    linear-gradient(to left, var(--ground, var(--paper)) 40%, transparent)
+      right / 2.5rem 100% no-repeat local,
+    linear-gradient(to left, color-mix(in srgb, var(--ink) 16%, transparent), transparent)
+      right / .7rem 100% no-repeat scroll; }
+  tbody th { position: sticky; left: 0; background: var(--ground, var(--paper)); max-width: 9em; }
+}
 """
 """The style of figures and tables, by the colours ``--ink``, ``--grid`` and ``--heat``."""
 _PAGE = """

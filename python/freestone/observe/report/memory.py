@@ -26,6 +26,8 @@ class FunctionMemory:
         How many calls ended well.
     nbytes, largest_nbytes : int
         Bytes of their outputs, and of the largest call's.
+    held_nbytes : int
+        The most bytes of its outputs that workers held at once, each block counted once.
     peak_nbytes : int
         The most that an executor's process has had in memory after a call that raised it; 0 if
         none of 2 ms or more did.
@@ -35,6 +37,7 @@ class FunctionMemory:
     made: int = 0
     nbytes: int = 0
     largest_nbytes: int = 0
+    held_nbytes: int = 0
     peak_nbytes: int = 0
 
 
@@ -76,8 +79,16 @@ class Memory:
     executors: list[ExecutorMemory]
 
 
-def load(tasks: Iterable[Mapping[str, Any]]) -> Memory:
-    """Sum the records of attempts up; traces of former versions lack what executors measured."""
+def load(tasks: Iterable[Mapping[str, Any]], peaks: Iterable[Mapping[str, Any]] = ()) -> Memory:
+    """Sum the records of attempts and of peaks up.
+
+    Parameters
+    ----------
+    tasks
+        Those whose kind is ``task``; in old traces they lack what executors measured.
+    peaks
+        Those whose kind is ``peak``.
+    """
     functions: dict[str, FunctionMemory] = {}
     executors: dict[tuple[str, int], ExecutorMemory] = {}
     for task in sorted(tasks, key=lambda task: int(task["start_ns"])):
@@ -95,8 +106,14 @@ def load(tasks: Iterable[Mapping[str, Any]]) -> Memory:
         if resident > executor.peak_nbytes:
             executor.peak_nbytes, executor.label = resident, label
             function.peak_nbytes = max(function.peak_nbytes, resident)
+    for peak in peaks:
+        label = str(peak["label"])
+        function = functions.setdefault(label, FunctionMemory(label))
+        function.held_nbytes = max(function.held_nbytes, peak["nbytes"])
     return Memory(
-        sorted(functions.values(), key=lambda one: (-one.peak_nbytes, -one.nbytes)),
+        sorted(
+            functions.values(), key=lambda one: (-one.held_nbytes, -one.nbytes, -one.peak_nbytes)
+        ),
         sorted(executors.values(), key=lambda one: -one.peak_nbytes),
     )
 
@@ -109,6 +126,7 @@ def memory_page(memory: Memory) -> str:
             f"{one.made:,}",
             format_nbytes(one.nbytes),
             format_nbytes(one.largest_nbytes),
+            format_nbytes(one.held_nbytes) if one.held_nbytes else "-",
             format_nbytes(one.peak_nbytes) if one.peak_nbytes else "-",
         )
         for one in memory.functions[:_MAX_ROWS]
@@ -117,10 +135,12 @@ def memory_page(memory: Memory) -> str:
         (f"{one.worker}, process {one.pid}", format_nbytes(one.peak_nbytes), one.label)
         for one in memory.executors[:_MAX_ROWS]
     ]
-    head = ("function", "calls", "made", "largest", "raised an executor to")
+    head = ("function", "calls", "made", "largest", "held at most", "raised an executor to")
     explained = note(
-        "An executor measures its process after each call of 2 ms or more: all that it has had in "
-        "memory at once, with blocks that it maps. It counts for the function whose call raised it."
+        "Held at most are the bytes of a function's blocks that workers had at once, each block "
+        "counted once, without small values, which the manager has. An executor measures its "
+        "process after each call of 2 ms or more: all that it has had in memory at once, with "
+        "blocks that it maps. It counts for the function whose call raised it."
     )
     if not executors:
         return table(head, functions) + explained

@@ -112,6 +112,10 @@ class Run:
         The critical path, if a task ran.
     memory : Memory
         What functions made, and how much memory executors had.
+    tasks : list of mapping
+        The records of attempts, by their start.
+    failures : list of mapping
+        Those of tasks that failed for good, with their tracebacks.
     """
 
     begin_ns: int
@@ -134,6 +138,8 @@ class Run:
     profile: Profile | None
     path: Path | None
     memory: Memory
+    tasks: list[Mapping[str, Any]]
+    failures: list[Mapping[str, Any]]
 
     @property
     def seconds(self) -> float:
@@ -195,7 +201,9 @@ def load(records: Iterable[Mapping[str, Any]]) -> Run:
         at_worker_s=float(np.mean(start - sent)) if tasks else 0.0,
         profile=Profile.of_records("calls", sampled) if sampled else None,
         path=find_path(tasks),
-        memory=find_memory(tasks),
+        memory=find_memory(tasks, by_kind.get("peak", [])),
+        tasks=sorted(tasks, key=lambda task: int(task["start_ns"])),
+        failures=by_kind.get("failure", []),
     )
 
 

@@ -14,7 +14,7 @@ const INTERVAL_MS = 1000;
 const VIEWS = {
   report: ["Report", () => new Report()],
   overview: ["Overview", () => new views.Overview()],
-  timeline: ["Timeline", () => new Timeline()],
+  timeline: ["Timeline", () => new Timeline(ask, views.explain)],
   tasks: ["Tasks", () => new views.Tasks()],
   workers: ["Workers", () => new views.Workers()],
   blocks: ["Memory", () => new views.Blocks()],
@@ -44,8 +44,11 @@ function choose() {
   const chosen = key();
   view?.leave?.();
   for (const [other, link] of Object.entries(links)) {
-    if (other === chosen) link.setAttribute("aria-current", "page");
-    else link.removeAttribute("aria-current");
+    if (other === chosen) {
+      link.setAttribute("aria-current", "page");
+      // On a phone the views are more than fit.
+      link.scrollIntoView({ block: "nearest", inline: "center" });
+    } else link.removeAttribute("aria-current");
   }
   view = VIEWS[chosen][1]();
   document.title = `${VIEWS[chosen][0]} · freestone`;
@@ -57,7 +60,7 @@ function choose() {
 // Which views there are depends on what is shown: a run that goes on, or what was recorded of one.
 function offer(views) {
   for (const one of views) {
-    links[one] = el("a", { href: `#${one}` }, VIEWS[one][0]);
+    links[one] = el("a", { href: `./#${one}` }, VIEWS[one][0]);
     document.querySelector("nav").append(links[one]);
   }
   choose();

@@ -27,9 +27,9 @@ export function table(caption, columns, rows, nothing) {
   const head = columns.map(([name, , number]) => el("th", { scope: "col", class: number ? "number" : null }, name));
   const body = rows.map((row) =>
     el("tr", {}, columns.map(([, of, number], place) =>
-      el(place ? "td" : "th", { scope: place ? null : "row", class: number ? "number" : null }, of(row)))));
+      place ? el("td", { class: number ? "number" : null }, of(row)) : el("th", { scope: "row" }, el("span", { class: "head" }, of(row))))));
   return el("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": caption },
-    el("table", {}, el("caption", {}, caption), el("thead", {}, el("tr", {}, head)), el("tbody", {}, body)));
+    el("table", {}, el("caption", {}, el("span", {}, caption)), el("thead", {}, el("tr", {}, head)), el("tbody", {}, body)));
 }
 
 // A field of a form, on one line with what it is called.

@@ -1,6 +1,6 @@
 // Where calls spend their time: a flame graph, of all tasks or of a function's.
 
-import { card, el, field, seconds } from "./dom.js";
+import { card, el, field, seconds, table } from "./dom.js";
 import { ask } from "./net.js";
 
 const MIN_SHARE = 0.001;
@@ -13,14 +13,14 @@ export class Profile {
     this.function = el("select", { id: "of", onchange: () => { this.path = []; this.update(); } });
     this.out = el("button", { onclick: () => this.zoom([]) }, "Zoom out");
     this.graph = el("div", { class: "flame", role: "group", "aria-label": "Flame graph" });
-    this.text = el("pre", { class: "wide", tabindex: "0", "aria-label": "Functions by time" });
+    this.functions = el("div");
     this.labels = null;
     this.path = [];
     this.shown = null;
     this.node = card("Where calls spend their time",
       el("p", { class: "note" }, "Each bar is a function, as wide as its time, above what it calls. A bar that is pressed fills the width."),
       el("div", { class: "tools" }, field("function", this.function), this.out),
-      this.graph, this.text);
+      this.graph, this.functions);
   }
 
   async update() {
@@ -33,8 +33,14 @@ export class Profile {
         el("option", { value: label, selected: label === chosen }, label || "all")));
     }
     this.root = found.tree;
-    this.text.textContent = found.text;
+    this.functions.replaceChildren(table(found.title, this.columns(), found.times, found.title));
     this.draw();
+  }
+
+  columns() {
+    const share = (of) => (one) => `${seconds(one[of])}, ${(1e11 * one[of] / this.root.total).toFixed(1)} %`;
+    return [["function", (one) => one.function], ["where", (one) => one.where || "–"], ["in itself", share("self_s"), true],
+      ["with what it calls", share("total_s"), true]];
   }
 
   zoom(path) {

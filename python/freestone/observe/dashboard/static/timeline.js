@@ -1,9 +1,7 @@
-// What ran when, on a canvas: the manager's program sends what fits the screen, so that a hundred
-// thousand tasks are as fast to draw as a thousand.
+// What ran when, on a canvas: who answers sends what fits the screen, so that a hundred thousand tasks
+// are as fast to draw as a thousand.
 
 import { card, counted, el, seconds } from "./dom.js";
-import { ask } from "./net.js";
-import { explain } from "./views.js";
 import { Zoomed } from "./zoomed.js";
 
 const ROW = 26, GAP = 4, TOP = 24, LEFT = 82;
@@ -18,9 +16,18 @@ export function colour(label, failed) {
   return `hsl(${HUES[label % HUES.length]} ${60 - 15 * round}% ${(dark ? 58 : 48) + 9 * round}%)`;
 }
 
+// An array for each task: lane, label, start, duration, how it ended, name and wait; times in seconds.
+function rows({ lane, label, start_ns, took_ns, ended, name, wait_ns }) {
+  return lane.map((one, place) =>
+    [one, label[place], start_ns[place] / 1e9, took_ns[place] / 1e9, ended[place], name[place], wait_ns[place] / 1e9]);
+}
+
 export class Timeline extends Zoomed {
-  constructor() {
+  // Takes who answers questions, and what is done with the name of a task that was chosen.
+  constructor(ask, choose) {
     super();
+    this.ask = ask;
+    this.choose = choose;
     this.canvas = el("canvas", { tabindex: "0", role: "img", "aria-label": "Timeline", "aria-describedby": "timeline-keys" });
     this.line = el("p", { class: "note", role: "status" });
     this.legend = el("ul", { class: "legend" });
@@ -50,7 +57,7 @@ export class Timeline extends Zoomed {
       const held = this.held;
       this.held = null;
       const task = this.find(event.offsetX, event.offsetY);
-      if (held && !held.moved && task) explain(task[5]);
+      if (held && !held.moved && task) this.choose(task[5]);
     });
     this.canvas.addEventListener("pointercancel", () => { this.held = null; });
   }
@@ -74,9 +81,9 @@ export class Timeline extends Zoomed {
   async update() { await this.fetch(); }
 
   async fetch() {
-    const data = await this.newest(ask("timeline", { width: Math.round(this.width()), ...this.between() }));
+    const data = await this.newest(this.ask("timeline", { width: Math.round(this.width()), ...this.between() }));
     if (!data) return;
-    this.data = data;
+    this.data = { ...data, tasks: rows(data.tasks) };
     this.tell();
     this.draw();
   }

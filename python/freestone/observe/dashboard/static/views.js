@@ -313,7 +313,7 @@ export class Failures {
   }
 
   async update(summary) {
-    const { failures, now_s } = await ask("failures");
+    const { failures } = await ask("failures");
     const key = failures.map((one) => `${one.name}${one.at_s}`).join();
     // What is open stays open while nothing new failed.
     if (key === this.shown) return;
@@ -321,18 +321,18 @@ export class Failures {
     const more = summary.failed > failures.length
       ? `The last ${failures.length} that failed by themselves; ${counted(summary.failed, "task")} failed in all, with those that needed them.` : "";
     this.node.replaceChildren(el("h2", {}, "Failures"), more ? el("p", { class: "note" }, more) : "",
-      ...failures.map((one) => failure(one, now_s)),
+      ...failures.map(failure),
       failures.length ? "" : el("p", { class: "soft" }, "Nothing failed."));
   }
 }
 
-function failure(one, now_s) {
+function failure(one) {
   const message = one.message.split("\n")[0].slice(0, 200);
   const where = one.worker ? ` on ${one.worker}` : "";
   const tried = one.attempts > 1 ? `, ${one.attempts} attempts` : "";
   return el("details", {},
     el("summary", {}, el("b", {}, one.label), " ", el("span", { class: "bad" }, one.ended), " ", message,
-      el("span", { class: "soft" }, ` ${seconds(now_s - one.at_s)} ago${where}${tried}`)),
+      el("span", { class: "soft" }, ` at ${seconds(one.at_s)}${where}${tried}`)),
     el("pre", { tabindex: "0" }, one.traceback || one.message || one.ended),
     el("div", { class: "buttons" }, el("button", { onclick: () => explain(one.name) }, "What became of it?")));
 }

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -32,6 +32,10 @@ _DTYPES = {
 
 Attempts = dict[str, npt.NDArray[Any]]
 """A column for each of `_DTYPES`."""
+Record = Mapping[str, Any]
+_TEXTS = ("label", "ended", "name", "worker")
+_TIMES = ("start_ns", "duration_ns", "ready_ns")
+_OF_TRANSFER = ("nbytes", "end_ns", "duration_ns")
 
 
 class Timeline:
@@ -56,6 +60,40 @@ class Timeline:
         self._pairs: dict[tuple[str, str], list[int]] = {}
         self._transfers: deque[dict[str, Any]] = deque(maxlen=_RECENT_TRANSFERS)
 
+    @classmethod
+    def of_records(
+        cls, origin_ns: int, tasks: Sequence[Record], transfers: Sequence[Record] = ()
+    ) -> Timeline:
+        """Make it of records of a trace, tasks by their starts: all of them are kept."""
+        timeline = cls(origin_ns, limit=len(tasks))
+        if tasks:
+            texts = {key: [str(task.get(key) or "") for task in tasks] for key in _TEXTS}
+            times = {key: [int(task.get(key) or 0) for task in tasks] for key in _TIMES}
+            timeline._add_tasks(texts, {key: np.array(times[key], np.int64) for key in _TIMES})
+        for one in transfers:
+            timeline._add_transfer(one)
+        return timeline
+
+    @property
+    def attempts(self) -> Attempts:
+        """The attempts, in the order in which they were added."""
+        return {key: column[: self._count] for key, column in self._columns.items()}
+
+    @property
+    def labels(self) -> list[str]:
+        """The functions, by their number."""
+        return self._labels.texts
+
+    @property
+    def endings(self) -> list[str]:
+        """How attempts ended, by its number; the first is ``done``."""
+        return self._endings.texts
+
+    @property
+    def lanes(self) -> list[str]:
+        """Of each lane the worker."""
+        return self._lane_workers
+
     def add(self, rows: int, columns: Columns) -> None:
         """Add records as `Manager.take_columns` gives them."""
         if not rows:
@@ -63,28 +101,28 @@ class Timeline:
         kinds = np.array(arrow.texts(rows, columns["kind"]))
         tasks = np.flatnonzero(kinds == "task")
         if len(tasks):
-            self._add_tasks(rows, columns, tasks)
-        for row in np.flatnonzero(kinds == "transfer"):
-            self._add_transfer(rows, columns, int(row))
+            texts = {key: arrow.texts(rows, columns[key]) for key in _TEXTS}
+            times = {key: arrow.numbers(rows, columns[key])[tasks] for key in _TIMES}
+            self._add_tasks({key: [texts[key][row] for row in tasks] for key in _TEXTS}, times)
+        for row in np.flatnonzero(kinds == "transfer").tolist():
+            self._add_transfer(
+                {key: _text(columns[key], row) for key in ("source", "target", "name")}
+                | {key: int(arrow.numbers(rows, columns[key])[row]) for key in _OF_TRANSFER}
+            )
 
-    def _add_tasks(self, rows: int, columns: Columns, tasks: npt.NDArray[np.intp]) -> None:
+    def _add_tasks(
+        self, texts: Mapping[str, Sequence[str]], times: Mapping[str, npt.NDArray[np.int64]]
+    ) -> None:
         new: Attempts = {}
-        start_ns = arrow.numbers(rows, columns["start_ns"])[tasks]
-        new["start_s"] = (start_ns - self._origin_ns) / 1e9
-        new["end_s"] = new["start_s"] + arrow.numbers(rows, columns["duration_ns"])[tasks] / 1e9
-        ready_ns = arrow.numbers(rows, columns["ready_ns"])[tasks]
-        new["wait_s"] = np.maximum(0, start_ns - ready_ns) / 1e9
-        texts = {
-            key: arrow.texts(rows, columns[key]) for key in ("label", "ended", "name", "worker")
-        }
-        new["label"] = np.array([self._labels.of(texts["label"][row]) for row in tasks])
-        new["ended"] = np.array([self._endings.of(texts["ended"][row]) for row in tasks])
-        new["name"] = np.array([texts["name"][row].encode() for row in tasks])
-        spans = zip(new["start_s"].tolist(), new["end_s"].tolist(), strict=True)
-        workers = (texts["worker"][row] for row in tasks)
-        lanes = [self._lane(worker, *span) for worker, span in zip(workers, spans, strict=True)]
-        new["lane"] = np.array(lanes)
-        self._append(new, len(tasks))
+        new["start_s"] = (times["start_ns"] - self._origin_ns) / 1e9
+        new["end_s"] = new["start_s"] + times["duration_ns"] / 1e9
+        new["wait_s"] = np.maximum(0, times["start_ns"] - times["ready_ns"]) / 1e9
+        new["label"] = np.array([self._labels.of(label) for label in texts["label"]])
+        new["ended"] = np.array([self._endings.of(ended) for ended in texts["ended"]])
+        new["name"] = np.array(texts["name"], "S32")
+        spans = zip(texts["worker"], new["start_s"].tolist(), new["end_s"].tolist(), strict=True)
+        new["lane"] = np.array([self._lane(*span) for span in spans])
+        self._append(new, len(new["lane"]))
 
     def _append(self, new: Attempts, count: int) -> None:
         first = self._count // 2 if self._count + count > self._limit else 0
@@ -111,19 +149,13 @@ class Timeline:
         lanes.append((end_s, len(self._lane_workers) - 1))
         return lanes[-1][1]
 
-    def _add_transfer(self, rows: int, columns: Columns, row: int) -> None:
-        texts = {key: _text(columns[key], row) for key in ("source", "target", "name")}
-        numbers = {
-            key: int(arrow.numbers(rows, columns[key])[row])
-            for key in ("nbytes", "end_ns", "duration_ns")
-        }
-        sums = self._pairs.setdefault((texts["source"], texts["target"]), [0, 0, 0])
-        for place, amount in enumerate((1, numbers["nbytes"], numbers["duration_ns"])):
+    def _add_transfer(self, record: Record) -> None:
+        sums = self._pairs.setdefault((record["source"], record["target"]), [0, 0, 0])
+        for place, amount in enumerate((1, record["nbytes"], record["duration_ns"])):
             sums[place] += amount
-        took_s = numbers["duration_ns"] / 1e9
-        end_s = (numbers["end_ns"] - self._origin_ns) / 1e9
-        about = {"nbytes": numbers["nbytes"], "end_s": end_s, "took_s": took_s}
-        self._transfers.appendleft({**texts, **about})
+        shown = {key: record[key] for key in ("source", "target", "name", "nbytes")}
+        end_s = (record["end_ns"] - self._origin_ns) / 1e9
+        self._transfers.appendleft(shown | {"end_s": end_s, "took_s": record["duration_ns"] / 1e9})
 
     def transfers(self, limit: int) -> dict[str, Any]:
         """Return the sums of each pair of workers, and the last transfers."""
@@ -155,11 +187,12 @@ class Timeline:
         Returns
         -------
         dict
-            ``tasks`` has those that are drawn one by one: all if they are few, or those that are
-            wider than a pixel. The others are summed up by lane and pixel: ``cells`` has a column
-            of each, which percentage of it was busy, and the label of most in it.
+            ``tasks`` has a column for each figure of those that are drawn one by one: all if they
+            are few, or those that are wider than a pixel. The others are summed up by lane and
+            pixel: ``cells`` has a column of each, which percentage of it was busy, and the label
+            of most in it.
         """
-        columns = {key: column[: self._count] for key, column in self._columns.items()}
+        columns = self.attempts
         there = np.flatnonzero((columns["end_s"] >= first_s) & (columns["start_s"] <= last_s))
         pixel_s = (last_s - first_s) / width
         drawn, thin = there, there[:0]
@@ -181,18 +214,16 @@ class Timeline:
             # Of a run that names each of its tasks, only the names that are drawn.
             "labels": {label: self._labels.texts[label] for label in labels},
             "endings": self._endings.texts,
-            "tasks": list(
-                zip(
-                    shown["lane"].tolist(),
-                    shown["label"].tolist(),
-                    shown["start_s"].round(9).tolist(),
-                    (shown["end_s"] - shown["start_s"]).round(9).tolist(),
-                    shown["ended"].tolist(),
-                    shown["name"].astype("U32").tolist(),
-                    shown["wait_s"].tolist(),
-                    strict=True,
-                )
-            ),
+            # Whole numbers: they are written in a third of the time that fractions take.
+            "tasks": {
+                "lane": shown["lane"].tolist(),
+                "label": shown["label"].tolist(),
+                "start_ns": _nanoseconds(shown["start_s"]),
+                "took_ns": _nanoseconds(shown["end_s"] - shown["start_s"]),
+                "ended": shown["ended"].tolist(),
+                "name": shown["name"].astype("U32").tolist(),
+                "wait_ns": _nanoseconds(shown["wait_s"]),
+            },
             "cells": {key: column.tolist() for key, column in cells.items()},
         }
 
@@ -241,6 +272,11 @@ class _Numbers:
             number = self._numbers[text] = len(self.texts)
             self.texts.append(text)
         return number
+
+
+def _nanoseconds(seconds: npt.NDArray[Any]) -> list[int]:
+    found: list[int] = (seconds * 1e9).round().astype(np.int64).tolist()
+    return found
 
 
 def _text(column: Column, row: int) -> str:
