@@ -45,14 +45,14 @@ def claims(report: common.Report) -> list[common.Claim]:
     return made
 
 
-def draw(report: common.Report, path: Path) -> None:
-    """Draw one panel of dots per pipeline."""
+def picture(report: common.Report) -> plots.Picture:
+    """Return a panel for each pipeline."""
     panels = [
         plots.Panel(case.replace("_", " "), "seconds, lower is better", report.series(case))
         for case in PIPELINES
         if report.series(case)
     ]
-    plots.dots(panels, path, "Array pipelines on two workers", list(SCHEDULERS))
+    return plots.Dots("Array pipelines on two workers", panels, list(SCHEDULERS))
 
 
 def main() -> None:
@@ -71,8 +71,8 @@ def main() -> None:
     report.go_on(options)
     common.interleave(options.rounds, asked, measure)
     report.claims = claims(report)
+    report.pictures = [picture(report)]
     common.write(report, options, before)
-    draw(report, options.json.with_suffix(".png"))
 
 
 if __name__ == "__main__":

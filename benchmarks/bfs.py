@@ -125,8 +125,8 @@ def claims(report: common.Report, scale: int) -> list[common.Claim]:
     return found
 
 
-def draw(report: common.Report, path: Path) -> None:
-    """Draw the rates against the scale."""
+def picture(report: common.Report) -> plots.Picture:
+    """Return the rates against the scale."""
 
     def line(subject: str) -> plots.Line:
         cases = report.figures.get(subject, {})
@@ -137,7 +137,7 @@ def draw(report: common.Report, path: Path) -> None:
     known = REFERENCE[2]
     reference = plots.Line("reference, 2 ranks", [*known], [*map(float, known.values())], True)
     drawn = [line(subject) for subject in [*OWN, *PEERS]]
-    plots.lines({"Kronecker graphs": [*drawn, reference]}, path, QUESTION, ("scale", "MTEPS"))
+    return plots.Lines(QUESTION, {"Kronecker graphs": [*drawn, reference]}, ("scale", "MTEPS"))
 
 
 def main() -> None:
@@ -166,8 +166,8 @@ def main() -> None:
         "the reference was not run here: the best of its runs on another machine with two cores",
     ]
     report.claims = claims(report, 20 if 20 in scales else scales[0])
+    report.pictures = [picture(report)]
     common.write(report, options, before)
-    draw(report, options.json.with_suffix(".png"))
 
 
 if __name__ == "__main__":

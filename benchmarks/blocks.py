@@ -65,8 +65,8 @@ def claims(report: common.Report, sizes: list[int]) -> list[common.Claim]:
     ]
 
 
-def draw(report: common.Report, sizes: list[int], path: Path) -> None:
-    """Draw bandwidths and the time to map the smallest and the largest array."""
+def picture(report: common.Report, sizes: list[int]) -> plots.Picture:
+    """Return bandwidths, and the time to map the smallest and the largest array."""
     machine = report.figures.get("machine", {})
     limits = {f"the machine's {case}": float(machine[case]["median"]) for case in machine}
     copies = {name: value for name, value in limits.items() if "copy" in name}
@@ -81,9 +81,8 @@ def draw(report: common.Report, sizes: list[int], path: Path) -> None:
         ),
     ]
     order = [*SUBJECTS, "copy", "socket", "socket into memory"]
-    plots.dots(
-        panels, path, "Blocks between processes", [name for name in order if name != "machine"]
-    )
+    subjects = [name for name in order if name != "machine"]
+    return plots.Dots("Blocks between processes", panels, subjects)
 
 
 def main() -> None:
@@ -101,8 +100,8 @@ def main() -> None:
 
     common.interleave(options.rounds, asked, measure)
     report.claims = claims(report, sizes)
+    report.pictures = [picture(report, sizes)]
     common.write(report, options, before)
-    draw(report, sizes, options.json.with_suffix(".png"))
 
 
 if __name__ == "__main__":

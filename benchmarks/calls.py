@@ -60,8 +60,8 @@ def claims(report: common.Report) -> list[common.Claim]:
     ]
 
 
-def draw(report: common.Report, path: Path) -> None:
-    """Draw one panel of bars per case."""
+def picture(report: common.Report) -> plots.Picture:
+    """Return a panel for each case."""
     panels = [
         plots.Panel("No-op calls by map", "calls per second", report.series("map")),
         plots.Panel("No-op calls by submit", "calls per second", report.series("submit")),
@@ -69,7 +69,7 @@ def draw(report: common.Report, path: Path) -> None:
         plots.Panel("Step of a chain", "µs, lower is better", report.series("chain")),
         plots.Panel("Round trip", "µs, lower is better", report.series("round_trip")),
     ]
-    plots.dots(panels, path, "Calls on two single-threaded workers", list(SYSTEMS))
+    return plots.Dots("Calls on two single-threaded workers", panels, list(SYSTEMS))
 
 
 def take_turns(options: common.Options, question: str, systems: Sequence[str]) -> common.Report:
@@ -100,8 +100,8 @@ def main() -> None:
         "count: the calls behind each sample, fewer than wanted where the time did not suffice",
     ]
     report.claims = claims(report)
+    report.pictures = [picture(report)]
     common.write(report, options, before)
-    draw(report, options.json.with_suffix(".png"))
 
 
 if __name__ == "__main__":

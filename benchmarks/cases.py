@@ -21,12 +21,14 @@ SERVED = {
     "freestone serve": ("benchmarks.peers.served", "Served"),
     "freestone": SYSTEMS["freestone"],
     "dask scheduler": ("benchmarks.peers.served", "DaskScheduler"),
+    "ray": SYSTEMS["ray"],
 }
 """Those whose manager has a process of its own, and one for comparison."""
 COUNTS = {"map": 15_000, "map_chunked": 15_000, "submit": 15_000, "chain": 2_000, "tree": 10_000}
 COUNTS |= {"actor": 15_000, "stream": 5_000}
+COUNTS |= {"map_of_clients": 15_000, "submit_of_clients": 15_000}
 PROBES = {"map": 200, "map_chunked": 2_000, "submit": 200, "chain": 20, "tree": 100}
-PROBES |= {"actor": 200, "stream": 200}
+PROBES |= {"actor": 200, "stream": 200, "map_of_clients": 600, "submit_of_clients": 600}
 ROUND_TRIPS = 1_000
 NESTED = 500
 
@@ -73,7 +75,8 @@ def measure(system: str, budget_s: float) -> dict[str, Any]:
     with getattr(importlib.import_module(module), name)() as peer:
         names = ["submit", "chain", "tree"]
         names += ["map"] * peer.has_map + ["map_chunked"] * hasattr(peer, "map_chunked")
-        shared = ("actor", "stream") if system in SERVED else ()
+        several = ("map_of_clients", "submit_of_clients")
+        shared = ("actor", "stream", *several) if system in SERVED else ()
         names += [name for name in shared if hasattr(peer, name)]
         cases = {name: timed(getattr(peer, name), name, budget_s) for name in names}
         cases["round_trip"] = round_trips(peer, budget_s)

@@ -6,6 +6,7 @@ import argparse
 import json
 import os
 import platform
+import shlex
 import statistics
 import subprocess
 import sys
@@ -15,6 +16,8 @@ from datetime import UTC, datetime
 from importlib import metadata
 from pathlib import Path
 from typing import Any
+
+from benchmarks import plots
 
 ROOT = Path(__file__).resolve().parents[1]
 RESULTS = ROOT / "benchmarks" / "results"
@@ -76,6 +79,7 @@ class Report:
     absent: dict[str, str] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
     claims: list[Claim] = field(default_factory=list)
+    pictures: list[plots.Picture] = field(default_factory=list)
 
     def add(self, subject: str, case: str, sample: float, unit: str, **details: Any) -> None:
         """Add one sample of a case, and details that describe the case or this sample."""
@@ -120,7 +124,9 @@ def parser(name: str, question: str, subjects: Sequence[str] = ()) -> argparse.A
     """Return what reads the options that all benchmarks have."""
     found = argparse.ArgumentParser(prog=f"python -m benchmarks.{name}", description=question)
     found.add_argument("--quick", action="store_true", help="one round, within a minute")
-    found.add_argument("--json", type=Path, metavar="FILE", help="the report; the plot beside it")
+    found.add_argument(
+        "--json", type=Path, metavar="FILE", help="the report; the pictures beside it"
+    )
     found.add_argument("--rounds", type=int, metavar="N", help=f"instead of {ROUNDS}")
     found.add_argument("--more", action="store_true", help="add to the report that is there")
     if subjects:
@@ -173,14 +179,15 @@ def machine() -> dict[str, Any]:
 
 
 def commit() -> str | None:
-    """Return the commit that is measured, with a `+` when files differ from it."""
+    """Return the commit that is measured, with a `+` when files but those of the docs differ."""
 
     def git(*words: str) -> str | None:
         done = subprocess.run(["git", *words], cwd=ROOT, capture_output=True, text=True)
         return done.stdout.strip() if done.returncode == 0 else None
 
     head = git("rev-parse", "--short=12", "HEAD")
-    return head and head + ("+" if git("status", "--porcelain", "--untracked-files=no") else "")
+    changed = git("status", "--porcelain", "--untracked-files=no", "--", ".", ":!docs")
+    return head and head + ("+" if changed else "")
 
 
 def versions() -> dict[str, str | None]:
@@ -198,24 +205,74 @@ def versions() -> dict[str, str | None]:
 
 def save(report: Report, options: Options, before: Mapping[str, Any]) -> None:
     """Write the report to its file; `before` is from `machine()`."""
+    drawable = [picture for picture in report.pictures if not picture.is_empty]
     content = {
         "benchmark": options.name,
+        "command": command(options.name),
         "quick": options.quick,
         "date": datetime.now(UTC).isoformat(timespec="seconds"),
         "commit": commit(),
         "machine": dict(before),
         "versions": versions(),
         **asdict(report),
+        "pictures": [plots.written(picture) for picture in drawable],
     }
     options.json.parent.mkdir(parents=True, exist_ok=True)
-    options.json.write_text(json.dumps(content, indent=1) + "\n")
+    options.json.write_text(text_of(content) + "\n", encoding="utf-8")
+
+
+def command(name: str) -> str:
+    """Return the command that runs, as it is typed at the root of the repository."""
+    words = iter(sys.argv[1:])
+    kept: list[str] = []
+    for word in words:
+        if word == "--json":
+            next(words, None)
+        elif not word.startswith("--json="):
+            kept.append(word)
+    return shlex.join(["python", "-m", f"benchmarks.{name}", *kept])
+
+
+def text_of(value: Any, depth: int = 0) -> str:
+    """Return JSON with a line for each case of a subject, not for each sample."""
+    if not isinstance(value, dict | list) or depth > 2 or not value:
+        return json.dumps(value, ensure_ascii=False)
+    inner = [
+        text_of(item, depth + 1) for item in (value.values() if isinstance(value, dict) else value)
+    ]
+    if isinstance(value, dict):
+        inner = [
+            f"{json.dumps(str(key), ensure_ascii=False)}: {text}"
+            for key, text in zip(value, inner, strict=True)
+        ]
+    first, last = "{}" if isinstance(value, dict) else "[]"
+    lines = f",\n{' ' * (depth + 1)}".join(inner)
+    return f"{first}\n{' ' * (depth + 1)}{lines}\n{' ' * depth}{last}"
+
+
+def pictures(content: Mapping[str, Any], path: Path) -> dict[Path, plots.Picture]:
+    """Return the pictures of a report's JSON, by the files beside its own where they are drawn."""
+    return {
+        path.with_name(f"{path.stem}{picture.name}.svg"): picture
+        for picture in map(plots.read, content["pictures"])
+    }
+
+
+def draw(content: Mapping[str, Any], path: Path) -> list[Path]:
+    """Draw what a report's JSON says, and return the files of the pictures."""
+    found = pictures(content, path)
+    for file, picture in found.items():
+        file.write_text(plots.draw(picture), encoding="utf-8")
+    return list(found)
 
 
 def write(report: Report, options: Options, before: Mapping[str, Any]) -> None:
-    """Write the report to its file and print its claims; `before` is from `machine()`."""
+    """Write the report to its file, draw it, and print its claims; `before` is from `machine()`."""
     save(report, options, before)
     show(report)
     print(f"written: {options.json}")
+    for path in draw(json.loads(options.json.read_text("utf-8")), options.json):
+        print(f"drawn: {path}")
 
 
 def show(report: Report) -> None:

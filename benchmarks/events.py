@@ -50,8 +50,8 @@ class Programs:
         self._run([*cargo, "-p", "freestone-events", "--example", "rates"])
         target = Path(os.environ.get("CARGO_TARGET_DIR", common.ROOT / "target")) / "release"
         self._rates = target / "examples" / "rates"
-        script = common.ROOT / "crates" / "events-c" / "install" / "install.sh"
-        self._run([str(script), str(target), str(folder), "0"])
+        script = common.ROOT / "crates" / "install" / "install.sh"
+        self._run([str(script), "events", str(target), str(folder), "0"])
         library = folder / "lib"
         linked = [f"-I{folder / 'include'}", f"-L{library}", f"-Wl,-rpath,{library}"]
         self._compile("cc", "events", *linked, "-lfreestone_events")
@@ -134,8 +134,8 @@ def claims(report: common.Report) -> list[common.Claim]:
     ]
 
 
-def draw(report: common.Report, path: Path) -> None:
-    """Draw one panel of bars per case."""
+def picture(report: common.Report) -> plots.Picture:
+    """Return a panel for each case."""
     cases = {
         "us_8": ("8 B one way", "µs, lower is better"),
         "us_1024": ("1 KiB one way", "µs, lower is better"),
@@ -143,7 +143,7 @@ def draw(report: common.Report, path: Path) -> None:
         "events": ("Small events, a task each", "a second"),
     }
     panels = [plots.Panel(*words, report.series(case)) for case, words in cases.items()]
-    plots.dots(panels, path, "Events between two ranks", list(SUBJECTS))
+    return plots.Dots("Events between two ranks", panels, list(SUBJECTS))
 
 
 def main() -> None:
@@ -166,8 +166,8 @@ def main() -> None:
         "freestone, TLS: two ranks in one process, which talk over the loopback interface",
     ]
     report.claims = claims(report)
+    report.pictures = [picture(report)]
     common.write(report, options, before)
-    draw(report, options.json.with_suffix(".png"))
 
 
 if __name__ == "__main__":

@@ -9,7 +9,7 @@ from __future__ import annotations
 import tempfile
 from pathlib import Path
 
-from benchmarks import common, turns
+from benchmarks import common, plots, turns
 from benchmarks.tpch.by_dask import QUERIES as BY_DASK
 from benchmarks.tpch.data import generate
 from benchmarks.tpch.queries import QUERIES
@@ -66,6 +66,11 @@ def main() -> None:
             lambda system: record(report, system, folder, scale),
         )
     report.claims = claims(report)
+    panels = [
+        plots.Panel(f"{case} queries", "seconds, lower is better", report.series(case))
+        for case in ("all 22", "Dask's 8")
+    ]
+    report.pictures = [plots.Dots(QUESTION, panels, SYSTEMS)]
     common.write(report, options, before)
 
 

@@ -258,10 +258,10 @@ def main() -> None:
             common.interleave(options.rounds, asked, take)
     measured = sizes_of(report)
     report.claims = claims(report, measured)
-    common.write(report, options, before)
     cases = [case_of(*words) for words in product(ARRAYS, DTYPES, measured)]
     panels = [plots.Panel(case, "GB/s", report.series(case)) for case in cases]
-    plots.dots(panels, options.json.with_suffix(".png"), QUESTION, list(SYSTEMS))
+    report.pictures = [plots.Dots(QUESTION, panels, list(SYSTEMS))]
+    common.write(report, options, before)
 
 
 if __name__ == "__main__":

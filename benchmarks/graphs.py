@@ -53,14 +53,14 @@ def claims(report: common.Report) -> list[common.Claim]:
     return made
 
 
-def draw(report: common.Report, path: Path) -> None:
-    """Draw one panel of dots per graph."""
+def picture(report: common.Report) -> plots.Picture:
+    """Return a panel for each graph."""
     panels = [
         plots.Panel(title, "seconds, lower is better", report.series(case))
         for case, title in TITLES.items()
         if report.series(case)
     ]
-    plots.dots(panels, path, "Dask graphs on two workers", list(SCHEDULERS))
+    return plots.Dots("Dask graphs on two workers", panels, list(SCHEDULERS))
 
 
 def main() -> None:
@@ -83,8 +83,8 @@ def main() -> None:
             "dv3: pfnano.root is not there; name its folder in FREESTONE__TEST_DATA"
         )
     report.claims = claims(report)
+    report.pictures = [picture(report)]
     common.write(report, options, before)
-    draw(report, options.json.with_suffix(".png"))
 
 
 if __name__ == "__main__":

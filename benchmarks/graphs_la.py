@@ -347,8 +347,8 @@ def take(report: common.Report, part: str, options: common.Options) -> None:
             common.interleave(options.rounds, policies(), sample)
 
 
-def draw(report: common.Report, options: common.Options) -> None:
-    """Draw the peers; and, where they were measured, the schedules and the policies."""
+def pictures(report: common.Report, options: common.Options) -> list[plots.Picture]:
+    """Return the peers; and, where they were measured, the schedules and the policies."""
 
     def panels(cases: list[str]) -> list[plots.Panel]:
         found = [plots.Panel(case, "ms a step", report.series(case)) for case in cases]
@@ -366,10 +366,7 @@ def draw(report: common.Report, options: common.Options) -> None:
             list(policies()),
         ),
     }
-    for end, (found, order) in drawn.items():
-        if any(panel.values for panel in found):
-            path = options.json.with_name(f"{options.json.stem}{end}.png")
-            plots.dots(found, path, QUESTION, order)
+    return [plots.Dots(QUESTION, found, order, end) for end, (found, order) in drawn.items()]
 
 
 def _by_scheme(report: common.Report, algorithm: str) -> plots.Panel:
@@ -395,8 +392,8 @@ def main() -> None:
         take(report, part, options)
         report.claims = claims(report)
         common.save(report, options, before)
+    report.pictures = pictures(report, options)
     common.write(report, options, before)
-    draw(report, options)
 
 
 if __name__ == "__main__":

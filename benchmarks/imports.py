@@ -68,8 +68,8 @@ def claims(report: common.Report) -> list[common.Claim]:
     ]
 
 
-def draw(report: common.Report, works_s: list[float], path: Path) -> None:
-    """Draw the seconds of 15,000 calls over the work of a call, a chart per isolation."""
+def picture(report: common.Report, works_s: list[float]) -> plots.Picture:
+    """Return the seconds of 15,000 calls over the work of a call, a chart per isolation."""
     charts = {}
     for kind in KINDS:
         drawn = []
@@ -83,7 +83,7 @@ def draw(report: common.Report, works_s: list[float], path: Path) -> None:
                 drawn.append(plots.Line(label, [w * 1e3 for w in works_s], seconds, not hoist))
         charts[kind] = drawn
     title = "15,000 calls that import numpy, two executors"
-    plots.lines(charts, path, title, ("work of a call (ms)", "the run (s)"))
+    return plots.Lines(title, charts, ("work of a call (ms)", "the run (s)"))
 
 
 def main() -> None:
@@ -110,8 +110,8 @@ def main() -> None:
     common.interleave(options.rounds, asked, measure)
     report.notes.append("the picture scales runs of fewer calls to 15,000")
     report.claims = claims(report)
+    report.pictures = [picture(report, works_s)]
     common.write(report, options, before)
-    draw(report, works_s, options.json.with_suffix(".png"))
 
 
 if __name__ == "__main__":

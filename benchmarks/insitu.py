@@ -93,8 +93,8 @@ def claims(report: common.Report, cases: Sequence[str]) -> list[common.Claim]:
     return found
 
 
-def draw(report: common.Report, path: Path) -> None:
-    """Draw the rate against the number of analytics ranks."""
+def picture(report: common.Report) -> plots.Picture:
+    """Return the rate against the number of analytics ranks."""
 
     def line(subject: str) -> plots.Line:
         values = [(count, report.median(subject, f"rate at {count}")) for count in COUNTS]
@@ -102,7 +102,7 @@ def draw(report: common.Report, path: Path) -> None:
         return plots.Line(subject, [x for x, _ in known], [y for _, y in known])
 
     charts = {"items a second": [line(subject) for subject in SUBJECTS]}
-    plots.lines(charts, path, QUESTION, ("analytics ranks", "items a second"))
+    return plots.Lines(QUESTION, charts, ("analytics ranks", "items a second"))
 
 
 def main() -> None:
@@ -125,8 +125,8 @@ def main() -> None:
         f"paced: {PACED[options.quick]} analytics ranks, an item of each every 20 ms",
     ]
     report.claims = claims(report, cases)
+    report.pictures = [picture(report)]
     common.write(report, options, before)
-    draw(report, options.json.with_suffix(".png"))
 
 
 if __name__ == "__main__":

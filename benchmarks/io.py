@@ -385,20 +385,20 @@ def main() -> None:
     for each in labels:
         shown = ", ".join(f"{name} {gain:.2f}" for name, gain in gains(report, each).items())
         report.notes.append(f"two workers, and two raw processes, over one, {each}: {shown}")
+    report.pictures = pictures(report, label, labels)
     common.write(report, options, before)
-    draw(report, options.json, label, labels)
 
 
-def draw(report: common.Report, path: Path, label: str, labels: list[str]) -> None:
-    """Draw the times of the first shape, and for each what two are faster than one."""
+def pictures(report: common.Report, label: str, labels: list[str]) -> list[plots.Picture]:
+    """Return the times of the first shape, and for each what two are faster than one."""
     kinds = ("csv read", "csv write", "dbdf read", "dbdf write", "fixed read", "fixed write")
     cases = [f"{kind} {label}" for kind in kinds]
     panels = [plots.Panel(case, "seconds, lower is better", report.series(case)) for case in cases]
-    plots.dots(panels, path.with_suffix(".png"), "Files of doubles", list(SUBJECTS))
+    times = plots.Dots("Files of doubles", panels, list(SUBJECTS))
     wanted, words = {"wanted": GAIN}, "times as fast as one, higher is better"
     panels = [plots.Panel(each, words, gains(report, each), wanted) for each in labels]
-    beside = path.with_name(f"{path.stem}_two.png")
-    plots.dots(panels, beside, "Two workers, and two processes", [*panels[0].values])
+    order = [*panels[0].values]
+    return [times, plots.Dots("Two workers, and two processes", panels, order, "-two")]
 
 
 if __name__ == "__main__":

@@ -212,7 +212,6 @@ def main() -> None:
     for site in given.site or (every[:: len(every) - 1] if options.quick else every):
         measure_site(report, options.rounds, x, site)
     report.claims = claims(report)
-    common.write(report, options, before)
     kinds = ("csv read", "csv write", "dbdf read", "dbdf write")
     cases = [f"{kind}, {site}" for site in SITES for kind in kinds]
     panels = [
@@ -220,7 +219,8 @@ def main() -> None:
         for case in cases
         if (found := report.series(case))
     ]
-    plots.dots(panels, options.json.with_suffix(".png"), "Files in HDFS", list(SUBJECTS))
+    report.pictures = [plots.Dots("Files in HDFS", panels, list(SUBJECTS))]
+    common.write(report, options, before)
 
 
 if __name__ == "__main__":

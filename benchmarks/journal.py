@@ -118,12 +118,12 @@ def main() -> None:
         common.at_least("calls by map with a journal, of those without", kept["map"], 0.9, "x"),
         common.at_most(f"back with {known:,} tasks", report.median(WITH, "restart"), 10, "s"),
     ]
-    common.write(report, options, before)
     panels = [
         plots.Panel("No-op calls by map", "calls per second", report.series("map")),
         plots.Panel("No-op calls by submit", "calls per second", report.series("submit")),
     ]
-    plots.dots(panels, options.json.with_suffix(".png"), QUESTION, SUBJECTS)
+    report.pictures = [plots.Dots(QUESTION, panels, SUBJECTS)]
+    common.write(report, options, before)
 
 
 if __name__ == "__main__":

@@ -317,13 +317,12 @@ def main() -> None:
     for name in found:
         value = common.ratio(report.median("counterpart", name), report.median("freestone", name))
         report.claims.append(common.at_least(name, value, LEAST, "x"))
-    common.save(report, options, before)
-    print(table(report))
     ratios = {claim.name: claim.value for claim in report.claims if claim.value is not None}
     low = dict(sorted(ratios.items(), key=lambda pair: pair[1])[:24])
     panel = plots.Panel("the 24 lowest ratios", "times as fast as the counterpart", low)
-    plots.dots([panel], options.json.with_suffix(".png"), QUESTION, list(low))
-    print(f"written: {options.json}")
+    report.pictures = [plots.Dots(QUESTION, [panel], list(low))]
+    common.write(report, options, before)
+    print(table(report))
 
 
 if __name__ == "__main__":

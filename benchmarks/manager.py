@@ -88,23 +88,21 @@ def claims(report: common.Report) -> list[common.Claim]:
     ]
 
 
-def draw(report: common.Report, path: Path) -> None:
-    """Draw the CPU time per task over the number of workers."""
+def picture(report: common.Report) -> plots.Picture:
+    """Return the CPU time per task over the number of workers."""
     cases = report.figures.get(SUBJECT, {})
     points = sorted(
         (int(case.removeprefix(SCALING).removesuffix(CPU)), float(figure["median"]) / 1000)
         for case, figure in cases.items()
         if case.startswith(SCALING) and case.endswith(CPU)
     )
-    if not points:
-        return
     workers = [x for x, _ in points]
     drawn = [
         plots.Line("measured", workers, [y for _, y in points]),
         plots.Line("wanted at most", workers, [WANTED_US] * len(points), dashed=True),
     ]
     labels = ("workers", "CPU time (µs per task)")
-    plots.lines({"": drawn}, path, "What the manager costs", labels, y_scale="linear")
+    return plots.Lines("What the manager costs", {"": drawn}, labels, y_scale="linear")
 
 
 def main() -> None:
@@ -123,8 +121,8 @@ def main() -> None:
 
     common.interleave(options.rounds, [SUBJECT], measure)
     report.claims = claims(report)
+    report.pictures = [picture(report)]
     common.write(report, options, before)
-    draw(report, options.json.with_suffix(".png"))
 
 
 if __name__ == "__main__":

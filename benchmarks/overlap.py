@@ -80,10 +80,9 @@ def main() -> None:
     gain = common.ratio(times.get(REFERENCE), min(overlapped, default=None))
     name = "overlapped Merge over synchronous collective Baseline"
     report.claims = [common.at_least(name, gain, 1.14, "x")]
+    panel = plots.Panel("2 to 4 processes, links of 1 Gb/s", "the application, s", times)
+    report.pictures = [plots.Dots("Overlap", [panel], SUBJECTS)]
     common.write(report, options, before)
-    if times:
-        panel = plots.Panel("2 to 4 processes, links of 1 Gb/s", "the application, s", times)
-        plots.dots([panel], options.json.with_suffix(".png"), "Overlap", SUBJECTS)
 
 
 if __name__ == "__main__":

@@ -1,25 +1,63 @@
-"""Pictures of results: the Okabe-Ito colours, which everyone can tell apart."""
+"""Pictures of reports, as SVG that is legible in light and in dark.
+
+A report says in its JSON what is to be drawn, so that a picture can be made again from that file
+alone. The colours are those of Okabe and Ito, which everyone can tell apart.
+"""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
+from html import escape
+from io import StringIO
+from itertools import cycle
+from typing import Any
 
+import matplotlib as mpl
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from matplotlib.ticker import FuncFormatter, LogLocator, NullLocator
+from matplotlib.ticker import FuncFormatter, LogLocator, MaxNLocator, NullLocator
 
-COLOURS = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#D55E00", "#000000")
+INK, QUIET, GRID, PAGE = "#26211d", "#655c54", "#dedad6", "#fffffe"
+COLOURS = ("#0072b2", "#e69f00", "#009e73", "#cc79a7", "#56b4e9", "#d55e00", "#7a6f66")
+DARK = {
+    INK: "#ece8e4",
+    QUIET: "#b9b1a9",
+    GRID: "#454a57",
+    PAGE: "#1e2129",
+    "#0072b2": "#4aa8e0",
+    "#009e73": "#22c79a",
+    "#d55e00": "#f5813a",
+    "#7a6f66": "#a89d94",
+}
+"""What a colour is in dark; others are the same in both."""
+STYLE: dict[Any, Any] = {
+    "text.color": INK,
+    "axes.labelcolor": INK,
+    "axes.edgecolor": QUIET,
+    "axes.facecolor": "none",
+    "xtick.color": QUIET,
+    "ytick.color": QUIET,
+    "xtick.labelcolor": INK,
+    "ytick.labelcolor": INK,
+    "figure.facecolor": PAGE,
+    "legend.facecolor": PAGE,
+    "legend.edgecolor": "none",
+    "svg.fonttype": "none",
+    "svg.hashsalt": "freestone",
+}
 MARKERS = ("o", "s", "^", "D", "v", "P", "X")
-GREY = "#666666"
+WIDTH = 9.0
+"""Inches of a picture."""
 ROW = 0.22
 """Inches of a subject's row."""
 MARKS = ((1, 2, 5), (1, 3), (1,))
 """Where an axis of less than one, of less than two and of more powers of ten has marks."""
-NARROW, DIGITS = 4, range(1, 10)
-"""An axis whose end is less than so many times its beginning has a mark at each of these."""
+NARROW = 4
+"""An axis whose end is less than so many times its beginning has marks at even distances."""
+LIMITS = ("dashed", "dotted")
+LEGEND_COLUMNS = 3
 
 
 @dataclass(frozen=True)
@@ -42,21 +80,131 @@ class Line:
     dashed: bool = False
 
 
-def dots(panels: Sequence[Panel], path: Path, title: str, order: Sequence[str]) -> None:
-    """Draw panels of one dot per subject, a subject always in the same row and colour."""
-    if not panels:
-        return
-    columns = 2 if len(panels) > 1 else 1
-    rows = -(-len(panels) // columns)
-    subjects = [name for name in order if any(name in panel.values for panel in panels)]
-    height = max(1.2, ROW * len(subjects)) + 0.9
-    figure = Figure(figsize=(5.5 * columns, 0.6 + height * rows), layout="constrained")
-    axes = figure.subplots(rows, columns, squeeze=False).ravel()
-    for axis, panel in zip(axes, panels, strict=False):
-        _dots(axis, panel, subjects)
-    for axis in axes[len(panels) :]:
-        axis.set_axis_off()
-    _save(figure, path, title)
+@dataclass(frozen=True)
+class Dots:
+    """A picture of panels with a dot for each subject, in the same row and colour in all of them.
+
+    `name` follows that of the report in the file's name, where a report has several pictures.
+    """
+
+    title: str
+    panels: Sequence[Panel]
+    order: Sequence[str]
+    name: str = ""
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether nothing of it was measured."""
+        return not any(panel.values for panel in self.panels)
+
+    def figure(self) -> Figure:
+        """Draw it."""
+        panels = [panel for panel in self.panels if panel.values]
+        columns = 2 if len(panels) > 1 else 1
+        rows = -(-len(panels) // columns)
+        subjects = [name for name in self.order if any(name in panel.values for panel in panels)]
+        height = max(1.2, ROW * len(subjects)) + 0.9
+        figure = Figure(figsize=(WIDTH, 0.6 + height * rows), layout="constrained")
+        axes = figure.subplots(rows, columns, squeeze=False).ravel()
+        for axis, panel in zip(axes, panels, strict=False):
+            _dots(axis, panel, subjects)
+        for axis in axes[len(panels) :]:
+            axis.set_axis_off()
+        return figure
+
+
+@dataclass(frozen=True)
+class Lines:
+    """A picture of charts of lines by title; `labels` of the axes, x logarithmic from 1 on."""
+
+    title: str
+    charts: Mapping[str, Sequence[Line]]
+    labels: Sequence[str]
+    y_scale: str = "log"
+    name: str = ""
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether nothing of it was measured."""
+        return not any(line.x for lines in self.charts.values() for line in lines)
+
+    def figure(self) -> Figure:
+        """Draw it."""
+        columns = min(len(self.charts), 2)
+        rows = -(-len(self.charts) // columns)
+        labels = list(dict.fromkeys(line.label for lines in self.charts.values() for line in lines))
+        legend = -(-len(labels) // LEGEND_COLUMNS)
+        height = 0.4 + 3.6 * rows + ROW * legend
+        figure = Figure(figsize=(WIDTH, height), layout="constrained")
+        axes = figure.subplots(rows, columns, squeeze=False, sharey=True)
+        for axis in axes.ravel()[len(self.charts) :]:
+            axis.set_axis_off()
+        for axis, (title, lines) in zip(axes.ravel(), self.charts.items(), strict=False):
+            _lines(axis, title, {labels.index(line.label): line for line in lines if line.x})
+            axis.set_yscale(self.y_scale)
+            if self.y_scale == "linear":
+                axis.set_ylim(bottom=0)
+        for axis in axes[-1]:
+            axis.set_xlabel(self.labels[0], fontsize=9)
+        for axis in axes[:, 0]:
+            axis.set_ylabel(self.labels[1], fontsize=9)
+        drawn = {line.get_label(): line for axis in axes.ravel() for line in axis.get_lines()}
+        if drawn:
+            style = {"fontsize": 8, "frameon": False, "ncols": LEGEND_COLUMNS}
+            figure.legend(drawn.values(), drawn, loc="outside lower left", **style)
+        return figure
+
+
+Picture = Dots | Lines
+
+
+def written(picture: Picture) -> dict[str, Any]:
+    """Return a picture as JSON has it."""
+    if isinstance(picture, Dots):
+        panels = [vars(panel) for panel in picture.panels]
+        return {"kind": "dots", **vars(picture), "panels": panels}
+    charts = {title: [vars(line) for line in lines] for title, lines in picture.charts.items()}
+    return {"kind": "lines", **vars(picture), "charts": charts}
+
+
+def read(found: Mapping[str, Any]) -> Picture:
+    """Return a picture that JSON has."""
+    fields = {key: value for key, value in found.items() if key != "kind"}
+    if found["kind"] == "dots":
+        return Dots(**fields | {"panels": [Panel(**panel) for panel in fields["panels"]]})
+    charts = {title: [Line(**line) for line in lines] for title, lines in fields["charts"].items()}
+    return Lines(**fields | {"charts": charts})
+
+
+def draw(picture: Picture) -> str:
+    """Return a picture as SVG whose colours follow the reader's choice of light or dark."""
+    return svg(picture.title, picture.figure)
+
+
+def svg(title: str, make: Callable[[], Figure]) -> str:
+    """Return a figure as SVG; its colours are those above, in the reader's light or dark."""
+    text = StringIO()
+    with mpl.rc_context(STYLE):
+        figure = make()
+        figure.suptitle(title, fontsize=12, x=0.01, ha="left")
+        figure.savefig(text, format="svg", metadata={"Date": None, "Creator": None})
+    return _both(text.getvalue(), title)
+
+
+def _both(svg: str, title: str) -> str:
+    """Replace colours by variables, which a style sheet sets for light and for dark."""
+    for number, colour in enumerate(DARK):
+        svg = svg.replace(colour, f"var(--c{number})")
+
+    def variables(colours: Sequence[str]) -> str:
+        values = ";".join(f"--c{number}:{colour}" for number, colour in enumerate(colours))
+        return f"svg{{{values}}}"
+
+    light, dark = variables([*DARK]), variables([*DARK.values()])
+    style = f"<style>{light}@media (prefers-color-scheme:dark){{{dark}}}</style>"
+    head, tag, rest = svg.partition("<defs>")
+    text = f"{head}<title>{escape(title)}</title>\n {style}\n {tag}{rest}"
+    return "".join(f"{line.rstrip()}\n" for line in text.splitlines())
 
 
 def _dots(axis: Axes, panel: Panel, subjects: Sequence[str]) -> None:
@@ -67,11 +215,10 @@ def _dots(axis: Axes, panel: Panel, subjects: Sequence[str]) -> None:
         low, high = min(known), max(known)
         axis.set_xlim(low / 1.5, high * 1.5 * (high / low) ** 0.2)
         _marked(axis)
-    for index, (name, limit) in enumerate(panel.limits.items()):
-        style = ("--", ":")[index % 2]
-        axis.axvline(limit, color=GREY, linestyle=style, label=f"{name}: {_number(limit)}")
-    if panel.limits:
-        axis.legend(fontsize=8, loc="best", framealpha=1, edgecolor="white")
+    label = [panel.label]
+    for style, (name, limit) in zip(cycle(LIMITS), panel.limits.items()):
+        axis.axvline(limit, color=QUIET, linestyle=style)
+        label.append(f"{style}: {name}, {_number(limit)}")
     for row, subject in enumerate(subjects):
         value = panel.values.get(subject)
         place = axis.get_xlim()[0] if value is None else value
@@ -84,73 +231,54 @@ def _dots(axis: Axes, panel: Panel, subjects: Sequence[str]) -> None:
             textcoords="offset points",
             va="center",
             fontsize=8,
-            color=GREY if value is None else "black",
+            color=QUIET if value is None else INK,
         )
     axis.set_yticks(range(len(subjects)), labels=subjects)
     axis.set_ylim(len(subjects) - 0.5, -0.5)
     axis.set_title(panel.title, fontsize=10, loc="left")
-    axis.set_xlabel(panel.label, fontsize=8)
+    axis.set_xlabel("\n".join(label), fontsize=8)
     _plain(axis)
 
 
 def _marked(axis: Axes) -> None:
     """Mark a logarithmic axis by plain numbers, no more than there is room for."""
     low, high = axis.get_xlim()
-    wide = MARKS[min(int(math.log10(high / low)), len(MARKS) - 1)]
-    subs = DIGITS if high < NARROW * low else wide
-    axis.xaxis.set_major_locator(LogLocator(subs=subs, numticks=12))
-    axis.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,g}"))
+    subs = MARKS[min(int(math.log10(high / low)), len(MARKS) - 1)]
+    even = high < NARROW * low
+    axis.xaxis.set_major_locator(MaxNLocator(4) if even else LogLocator(subs=subs, numticks=12))
+    axis.xaxis.set_major_formatter(FuncFormatter(lambda value, _: _mark(value)))
     axis.xaxis.set_minor_locator(NullLocator())
+
+
+def _mark(value: float) -> str:
+    return f"{value:,.10g}" if value < 1e6 else f"{value / 1e6:,.10g} M"
 
 
 def _number(value: float) -> str:
     return f"{value:,.3g}" if value < 100 else f"{value:,.0f}"
 
 
-def lines(
-    charts: Mapping[str, Sequence[Line]],
-    path: Path,
-    title: str,
-    labels: tuple[str, str],
-    y_scale: str = "log",
-) -> None:
-    """Draw one chart of lines per title; `labels` of the axes, x logarithmic from 1 on."""
-    figure = Figure(figsize=(max(4.8 * len(charts), 6.4), 4.2), layout="constrained")
-    axes = figure.subplots(1, len(charts), squeeze=False, sharey=True)[0]
-    for axis, (name, drawn) in zip(axes, charts.items(), strict=True):
-        for index, line in enumerate(drawn):
-            axis.plot(
-                line.x,
-                line.y,
-                label=line.label,
-                color=COLOURS[index % len(COLOURS)],
-                marker=MARKERS[index % len(MARKERS)],
-                linestyle="--" if line.dashed else "-",
-                markersize=5,
-            )
-        axis.set_xscale("symlog", linthresh=1)
-        axis.set_yscale(y_scale)
-        axis.set_xlabel(labels[0], fontsize=9)
-        axis.set_title(name, fontsize=10, loc="left")
-        if drawn:
-            axis.legend(fontsize=8, frameon=False)
-        _plain(axis)
-    if y_scale == "linear":
-        axes[0].set_ylim(bottom=0)
-    axes[0].set_ylabel(labels[1], fontsize=9)
-    _save(figure, path, title)
+def _lines(axis: Axes, title: str, lines: Mapping[int, Line]) -> None:
+    """Draw lines by the number of their colour and mark, which are the same in all charts."""
+    for index, line in lines.items():
+        axis.plot(
+            line.x,
+            line.y,
+            label=line.label,
+            color=COLOURS[index % len(COLOURS)],
+            # An eighth line, in the colour of the first, has another mark.
+            marker=MARKERS[(index + index // len(COLOURS)) % len(MARKERS)],
+            linestyle="--" if line.dashed else "-",
+            markersize=5,
+        )
+    axis.set_xscale("symlog", linthresh=1)
+    axis.set_title(title, fontsize=10, loc="left")
+    _plain(axis)
 
 
 def _plain(axis: Axes) -> None:
     axis.tick_params(labelsize=8)
-    axis.grid(axis="both", which="major", color="#dddddd", linewidth=0.6)
+    axis.grid(axis="both", which="major", color=GRID, linewidth=0.6)
     axis.set_axisbelow(True)
     for side in ("top", "right"):
         axis.spines[side].set_visible(False)
-
-
-def _save(figure: Figure, path: Path, title: str) -> None:
-    figure.suptitle(title, fontsize=12, x=0.01, ha="left")
-
-    figure.savefig(path, dpi=130)
-    print(f"drawn: {path}")

@@ -220,15 +220,13 @@ def main() -> None:
     common.interleave(options.rounds, asked, take)
     alphas(report)
     report.claims = claims(report, nbytes)
-    common.write(report, options, before)
     panels = [
         plots.Panel(f"{pair}, 1 GB", "s from the start to the last row", report.series(case))
         for pair in ("2 to 4", "4 to 2")
         if report.series(case := f"{pair}, total s")
     ]
-    if panels:
-        path = options.json.with_suffix(".png")
-        plots.dots(panels, path, "Resizing a job", list(report.figures))
+    report.pictures = [plots.Dots("Resizing a job", panels, list(report.figures))]
+    common.write(report, options, before)
 
 
 if __name__ == "__main__":

@@ -55,13 +55,13 @@ def main() -> None:
     report.go_on(options)
     common.interleave(options.rounds, asked, measure)
     report.claims = claims(report)
-    common.write(report, options, before)
     panels = [
         plots.Panel("Peak cache of a worker", "MiB, lower is better", report.series("peak")),
         plots.Panel("Time", "seconds, lower is better", report.series("time")),
     ]
-    path = options.json.with_suffix(".png")
-    plots.dots(panels, path, f"Adding up {files} tables on {WORKERS} workers", list(WAYS))
+    title = f"Adding up {files} tables on {WORKERS} workers"
+    report.pictures = [plots.Dots(title, panels, list(WAYS))]
+    common.write(report, options, before)
 
 
 if __name__ == "__main__":

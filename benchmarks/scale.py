@@ -67,8 +67,8 @@ def claims(report: common.Report) -> list[common.Claim]:
     ]
 
 
-def draw(report: common.Report, path: Path) -> None:
-    """Draw the figures that tell most, a panel each."""
+def picture(report: common.Report) -> plots.Picture:
+    """Return the figures that tell most, a panel each."""
     cases = {
         "rate_until_dry": "tasks per second",
         "busy_until_dry": "share of the cores that is busy",
@@ -76,7 +76,7 @@ def draw(report: common.Report, path: Path) -> None:
         "drained_over_ideal": "time to drain over the ideal",
     }
     panels = [plots.Panel(key, label, report.series(key)) for key, label in cases.items()]
-    plots.dots(panels, path, QUESTION, list(MEANS_S))
+    return plots.Dots(QUESTION, panels, list(MEANS_S))
 
 
 def main() -> None:
@@ -102,8 +102,8 @@ def main() -> None:
     report.go_on(options)
     common.interleave(options.rounds, asked, measure)
     report.claims = claims(report)
+    report.pictures = [picture(report)]
     common.write(report, options, before)
-    draw(report, options.json.with_suffix(".png"))
 
 
 if __name__ == "__main__":

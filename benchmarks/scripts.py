@@ -108,10 +108,10 @@ def main() -> None:
         lambda subject: measure(report, options.quick, subject),
     )
     report.claims = claims(report, options.quick)
-    common.write(report, options, before)
     cases = [f"{name}, {rounds} rounds" for name in SCRIPTS for rounds in ROUNDS]
     panels = [plots.Panel(case, "s", report.series(case)) for case in cases]
-    plots.dots(panels, options.json.with_suffix(".png"), QUESTION, list(SUBJECTS))
+    report.pictures = [plots.Dots(QUESTION, panels, list(SUBJECTS))]
+    common.write(report, options, before)
 
 
 if __name__ == "__main__":

@@ -1,9 +1,10 @@
 """Measure calls through a cluster that has a process of its own.
 
 No-op calls by `map` and by `submit`, a chain of dependent calls, a tree of sums, calls of an actor,
-elements of a stream, the latency of a single call and of one that a call submits and waits for:
-through `freestone serve`, through a cluster of the program itself, and through `dask scheduler`,
-two single-threaded workers each, started and warm before the clock.
+elements of a stream, the latency of a single call and of one that a call submits and waits for, and
+calls of three clients at the same time: through `freestone serve`, through a cluster of the program
+itself, through `dask scheduler` and through Ray, two single-threaded workers each, started and warm
+before the clock.
 """
 
 from __future__ import annotations
@@ -19,12 +20,13 @@ from benchmarks.calls import take_turns
 from benchmarks.cases import SERVED
 
 QUESTION = "What does it cost that the manager has a process of its own?"
-OWN, EMBEDDED, PEER = SERVED
+OWN, EMBEDDED, PEER, RAY = SERVED
 
 
 def claims(report: common.Report) -> list[common.Claim]:
     """Compare with what was wanted."""
-    rates = {(s, case): report.median(s, case) for s in SERVED for case in ("map", "submit")}
+    cases = ("map", "submit", "map_of_clients", "submit_of_clients")
+    rates = {(s, case): report.median(s, case) for s in SERVED for case in cases}
     return [
         common.at_least("no-op calls by map", rates[OWN, "map"], 100_000, "calls/s"),
         common.at_least("no-op calls by submit", rates[OWN, "submit"], 20_000, "calls/s"),
@@ -33,6 +35,12 @@ def claims(report: common.Report) -> list[common.Claim]:
             common.ratio(rates[OWN, "map"], rates[PEER, "map"]),
             20,
             "x",
+        ),
+        common.at_least(
+            "calls by map of three clients", rates[OWN, "map_of_clients"], 100_000, "calls/s"
+        ),
+        common.at_least(
+            "calls by submit of three clients", rates[OWN, "submit_of_clients"], 20_000, "calls/s"
         ),
         common.at_most("a round trip", report.median(OWN, "round_trip"), 200, "us"),
         common.at_most("a call of a call", report.median(OWN, "nested"), 200, "us"),
@@ -45,17 +53,18 @@ def main() -> None:
     before = common.machine()
     report = take_turns(options, QUESTION, list(SERVED))
     report.claims = claims(report)
-    common.write(report, options, before)
     panels = [
         plots.Panel("No-op calls by map", "calls per second", report.series("map")),
         plots.Panel("No-op calls by submit", "calls per second", report.series("submit")),
+        plots.Panel("By map of three clients", "calls per second", report.series("map_of_clients")),
         plots.Panel("Calls of an actor", "calls per second", report.series("actor")),
         plots.Panel("Elements of a stream", "elements per second", report.series("stream")),
         plots.Panel("Round trip", "µs, lower is better", report.series("round_trip")),
         plots.Panel("Call of a call", "µs, lower is better", report.series("nested")),
     ]
     title = "Calls through a process of the manager's own"
-    plots.dots(panels, options.json.with_suffix(".png"), title, list(SERVED))
+    report.pictures = [plots.Dots(title, panels, list(SERVED))]
+    common.write(report, options, before)
 
 
 if __name__ == "__main__":

@@ -125,8 +125,8 @@ def claims(report: common.Report) -> list[common.Claim]:
     return made
 
 
-def draw(report: common.Report, path: Path) -> None:
-    """Draw times over cores, an axis for each analysis."""
+def picture(report: common.Report) -> plots.Picture:
+    """Return times over cores, an axis for each analysis."""
     charts = {}
     for kind, name in NAMES.items():
         runs = [run for run in RUNS if run.kind == kind]
@@ -135,7 +135,7 @@ def draw(report: common.Report, path: Path) -> None:
             plots.Line(subject, cores, [report.median(subject, run.case) or 0 for run in runs])
             for subject in (THEIRS, OURS)
         ]
-    plots.lines(charts, path, QUESTION, ("cores", "seconds"))
+    return plots.Lines(QUESTION, charts, ("cores", "seconds"))
 
 
 def main() -> None:
@@ -154,9 +154,8 @@ def main() -> None:
     uncounted = ", ".join(run.case for run in RUNS if not run.counted)
     report.notes.append(f"no counters of the paper's own run, so no claim: {uncounted}")
     report.claims = claims(report)
+    report.pictures = [] if report.absent else [picture(report)]
     common.write(report, options, before)
-    if not report.absent:
-        draw(report, options.json.with_suffix(".png"))
 
 
 if __name__ == "__main__":

@@ -14,7 +14,6 @@ import math
 import sys
 import time
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 from benchmarks import common, plots, turns
@@ -146,15 +145,15 @@ def line(report: common.Report, subject: str, application: str, quick: bool) -> 
     return plots.Line(subject, [x for x, _ in known], [y for _, y in known], dashed)
 
 
-def draw(report: common.Report, quick: bool, path: Path) -> None:
-    """Draw the sweep of each application, and the look-ups against the size of the trees."""
+def pictures(report: common.Report, quick: bool) -> list[plots.Picture]:
+    """Return the sweep of each application, and the look-ups against the size of the trees."""
     subjects = [name for name in report.figures if name.startswith(("freestone ", "dask "))]
     charts = {}
     for application in CASES:
         lines = [line(report, subject, application, quick) for subject in subjects]
         charts[application] = [each for each in lines if each.x]
     axes = ("blocks per core", "seconds")
-    plots.lines(charts, path, "The same data in more and more blocks", axes)
+    sweeps = plots.Lines("The same data in more and more blocks", charts, axes)
     times = {name: report.median("trees", f"look-ups at {name}") for name in TREE_BLOCKS[quick]}
     known = [(blocks, seconds) for blocks, seconds in times.items() if seconds is not None]
     trees = {
@@ -162,10 +161,8 @@ def draw(report: common.Report, quick: bool, path: Path) -> None:
             plots.Line("look-ups", [x for x, _ in known], [y for _, y in known])
         ]
     }
-    if known:
-        below = path.with_name(f"{path.stem}-trees.png")
-        axes = ("blocks in the tree", "seconds")
-        plots.lines(trees, below, "Look-ups in trees that grow", axes, "linear")
+    axes = ("blocks in the tree", "seconds")
+    return [sweeps, plots.Lines("Look-ups in trees that grow", trees, axes, "linear", "-trees")]
 
 
 def ask() -> tuple[common.Options, argparse.Namespace]:
@@ -190,10 +187,10 @@ def wanted(turn: Turn, options: common.Options, given: argparse.Namespace) -> bo
 
 
 def finish(report: common.Report, options: common.Options) -> None:
-    """Judge and draw what there is."""
+    """Judge and show what there is."""
     per_core, resident = PER_CORE[options.quick], RESIDENT[options.quick]
     report.claims = claims(report, per_core, resident, TREE_BLOCKS[options.quick])
-    draw(report, options.quick, options.json.with_suffix(".png"))
+    report.pictures = pictures(report, options.quick)
 
 
 def main() -> None:

@@ -61,9 +61,9 @@ def main() -> None:
     common.interleave(options.rounds, asked, measure)
     report.notes.append("each step starts with cold executors, as each of the paper's runs does")
     report.claims = claims(report)
-    common.write(report, options, before)
     panel = plots.Panel("DV3", "ms for each task, lower is better", report.series("dv3"))
-    plots.dots([panel], options.json.with_suffix(".png"), "The stack, step by step", list(STEPS))
+    report.pictures = [plots.Dots("The stack, step by step", [panel], list(STEPS))]
+    common.write(report, options, before)
 
 
 if __name__ == "__main__":

@@ -23,7 +23,7 @@ from freestone.lang.settings import Settings
 QUESTION = "How soon does a script begin?"
 HELLO = 'print("hello " + $x);'
 REPEATS = 5
-ARGUMENTS = {"n": 100, "m": 10, "k": 3, "depth": 3, "trees": 5, "steps": 100}
+ARGUMENTS = {"n": 100, "m": 10, "k": 3, "depth": 3, "trees": 5, "steps": 100, "tolerance": 1}
 
 
 def commands(folder: Path) -> dict[str, list[str]]:
@@ -48,6 +48,11 @@ def started_ms(command: list[str]) -> float:
     return min(times) * 1e3
 
 
+def scripts() -> list[Path]:
+    """Return the scripts that are compiled."""
+    return sorted((common.ROOT / "examples" / "daphne").glob("*.daph"))
+
+
 def compiled_ms(path: Path) -> float:
     """Return how long it takes to compile a script."""
     arguments: Arguments = {name: (value, "si64") for name, value in ARGUMENTS.items()}
@@ -61,7 +66,7 @@ def main() -> None:
     options = common.parse("startup", QUESTION)
     before = common.machine()
     report = common.Report(QUESTION)
-    examples = sorted((common.ROOT / "examples" / "daphne").glob("*.daph"))
+    examples = scripts()
     with TemporaryDirectory() as folder:
         started = commands(Path(folder))
         common.interleave(
@@ -78,10 +83,10 @@ def main() -> None:
         common.at_most("freestone run hello.daph", hello, 150, "ms"),
         common.at_most("compiling the slowest example", slowest, 100, "ms"),
     ]
-    common.write(report, options, before)
     panels = [plots.Panel(case, "ms", report.series(case)) for case in ("start", "compile")]
     subjects = [*started, *(path.stem for path in examples)]
-    plots.dots(panels, options.json.with_suffix(".png"), QUESTION, subjects)
+    report.pictures = [plots.Dots(QUESTION, panels, subjects)]
+    common.write(report, options, before)
 
 
 if __name__ == "__main__":

@@ -6,7 +6,7 @@ from typing import Any
 
 import ray
 
-from benchmarks.functions import add, increment, linger, noop
+from benchmarks.functions import Adder, add, increment, linger, noop, squares, submit_on_ray
 from benchmarks.peers.base import WORKERS, Peer, pairwise
 
 
@@ -25,6 +25,8 @@ class Ray(Peer):
             object_store_memory=4 * 2**30,
         )
         self.noop, self.increment, self.add = map(ray.remote, (noop, increment, add))
+        self.adder = ray.remote(Adder)
+        self.squares = ray.remote(num_returns="streaming")(squares)
         busy = ray.remote(linger)
         ray.get([busy.remote(0.2) for _ in range(2 * WORKERS)])
 
@@ -56,3 +58,16 @@ class Ray(Peer):
     def round_trip(self) -> None:
         """Call and get."""
         ray.get(self.noop.remote(self.unused(1)[0]))
+
+    def nested(self, count: int) -> list[float]:
+        """Have a call submit others, one by one, and wait for each; the seconds of each."""
+        return list(ray.get(ray.remote(submit_on_ray).remote(count)))
+
+    def actor(self, count: int) -> Any:
+        """Call a method of an actor; wait for all."""
+        adder = self.adder.remote()
+        return ray.get([adder.add.remote(1) for _ in range(count)])[-1]
+
+    def stream(self, count: int) -> int:
+        """Take the elements of a generator, one by one."""
+        return sum(ray.get(element) for element in self.squares.remote(count))
