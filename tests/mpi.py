@@ -6,7 +6,7 @@ import os
 import shutil
 import subprocess
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import pytest
@@ -30,12 +30,13 @@ def mpiexec(
     before: Sequence[str] = (),
     cwd: Path | None = ROOT,
     timeout_s: float = 120.0,
+    env: Mapping[str, str] | None = None,
 ) -> subprocess.CompletedProcess[str]:
     """Run a program as so many ranks, `mpiexec` itself by the words `before` it."""
     return subprocess.run(
         [*before, launcher(), "-n", str(ranks), *words],
         cwd=cwd,
-        env={**os.environ, "PATH": PATH},
+        env={**os.environ, "PATH": PATH, **(env or {})},
         capture_output=True,
         text=True,
         timeout=timeout_s,

@@ -20,6 +20,7 @@ from typing import Any, NamedTuple, TypedDict
 
 from freestone.errors import ConfigurationError, did_you_mean
 from freestone.errors.habits import OF_SETTINGS
+from freestone.errors.keywords import suggest_keywords
 from freestone.units import (
     format_nbytes,
     format_resources,
@@ -225,6 +226,7 @@ def _setting(default: Any, parse: Callable[[_Given], Any], unit: str, text: str)
     return field(default=default, metadata={"parse": parse, "unit": unit, "help": text})
 
 
+@suggest_keywords
 @dataclass(frozen=True, kw_only=True)
 class Config:
     """The settings of a cluster; make one with :meth:`load`."""

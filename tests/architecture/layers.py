@@ -55,11 +55,12 @@ INSIDE: dict[str, tuple[frozenset[str], ...]] = {
         frozenset({"types"}),
         frozenset({"file_types", "parse", "queries", "ufuncs"}),
         frozenset({"graph", "sql"}),
-        frozenset({"builtins", "properties"}),
+        frozenset({"builtins", "extensions", "properties"}),
         frozenset({"build"}),
     ),
     "lang.run": (
         frozenset({"kernels"}),
+        frozenset({"extensions"}),
         frozenset({"local"}),
         frozenset({"distributed"}),
     ),
@@ -73,8 +74,11 @@ CRATES: dict[str, frozenset[str]] = {
     "base": frozenset(),
     "tls": frozenset(),
     "core": frozenset({"base", "tls"}),
-    "events": frozenset({"base", "tls"}),
+    "events": frozenset({"base", "mpi", "tls"}),
     "events-c": frozenset({"events"}),
+    "malleable": frozenset({"base", "mpi"}),
+    "malleable-c": frozenset({"malleable"}),
+    "mpi": frozenset(),
     "executor": frozenset({"base", "core"}),
     "io": frozenset({"base"}),
     "vector": frozenset({"base"}),
@@ -139,6 +143,7 @@ STATE_MACHINES = (
     "core/src/worker",
     "events/src/matching",
     "events/src/termination",
+    "malleable/src/resize",
 )
 """Folders of `crates` with no clock, socket, file or thread inside."""
 

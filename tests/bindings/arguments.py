@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from freestone import _native
+from freestone.events.settings import resolve
 from freestone.lang.settings import LAYOUTS, SCHEMES, VICTIMS, Settings
 
 PUBLIC: dict[str, Any] = {
@@ -331,13 +332,11 @@ def _column(made: Arguments) -> tuple[Any, ...]:
     return tuple(made.nearly(code, data, offsets, valid, 0, 0))
 
 
-EVENT_SETTINGS = {
+EVENT_SETTINGS = resolve({}, 1, {}).native() | {
     "workers": 1,
-    "thread": True,
+    "progress": "thread",
     "is_mapped": False,
-    "report_mapping": False,
     "spin_us": 0,
-    "stuck_s": None,
     "send_timeout_s": 0.1,
 }
 

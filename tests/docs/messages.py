@@ -35,7 +35,8 @@ def _entry(kind: type[FreestoneError], messages: list[str]) -> str:
     what = inspect.cleandoc(kind.__doc__ or "").partition("\n\n")[0].replace("\n", " ")
     why, cure = EXPLANATIONS[kind.slug]
     what = what.replace("``", "`")
-    example = f"\n> {messages[0]}\n" if messages else ""
+    # A bracket begins a link.
+    example = "\n> {}\n".format(messages[0].replace("[", "\\[")) if messages else ""
     return f"## {kind.slug}\n`{kind.__name__}`: {what} {why} **What to do:** {cure}\n{example}"
 
 

@@ -14,12 +14,16 @@ FENCE = re.compile(r"^```python\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 LINK = re.compile(r"(?<!!)\[[^\]]*\]\(([^)#:]+)(?:#[^)]*)?\)")
 NEEDS = {
     "docs/coming/cheat-sheet.md": ("polars", "pyarrow"),
+    "docs/howto/batch-systems.md": ("dask_jobqueue",),
     "docs/howto/engines.md": ("distributed",),
     "docs/howto/joblib.md": ("joblib", "sklearn"),
     "docs/howto/observe.md": ("opentelemetry", "pyarrow"),
+    "docs/howto/optuna.md": ("optuna",),
+    "docs/howto/pytorch.md": ("torch",),
     "docs/howto/resize.md": ("mpi4py",),
     "docs/howto/simulate.md": ("dask",),
     "docs/howto/tables.md": ("duckdb", "polars", "pyarrow"),
+    "docs/howto/xarray.md": ("dask", "xarray", "zarr"),
     "docs/tutorial/dask.md": ("dask", "pandas"),
     "docs/tutorial/z-peak.md": ("uproot", "skhep_testdata", "scipy"),
 }

@@ -16,7 +16,6 @@ import pytest
 from tests.hosts.slurm import SlurmUnavailableError, missing, slurm
 
 pytest.importorskip("mpi4py")
-ROOT = Path(__file__).parents[2]
 MAX_S = 60.0
 
 
@@ -37,10 +36,10 @@ def environment() -> Iterator[dict[str, str]]:
         shutil.rmtree(folder, ignore_errors=True)
 
 
-def say(environment: dict[str, str], *words: str) -> str:
+def say(environment: dict[str, str], *words: str, cwd: Path | None = None) -> str:
     """Return what a command says."""
     done = subprocess.run(
-        words, env=environment, cwd=ROOT, capture_output=True, text=True, timeout=30, check=True
+        words, env=environment, cwd=cwd, capture_output=True, text=True, timeout=30, check=True
     )
     return done.stdout.strip()
 
@@ -56,11 +55,11 @@ def wait_for(path: Path, text: str) -> None:
 def test_a_job_grows_and_shrinks(environment: dict[str, str], tmp_path: Path) -> None:
     out, other = tmp_path / "job.out", tmp_path / "other.out"
     words = ["--seconds", "600", "--most", "4", "--look", "0.1"]
-    job = say(
-        environment, "sbatch", "--parsable", f"--output={out}", "examples/slurm/job.sh", *words
-    )
+    say(environment, "freestone", "examples", "copy", "slurm", cwd=tmp_path)
+    script = ["--parsable", f"--output={out}", "examples/slurm/job.sh"]
+    job = say(environment, "sbatch", *script, *words, cwd=tmp_path)
     try:
-        wait_for(out, "4 processes, sum 4999950000")
+        wait_for(out, "4 processes on n0, n1, sum 4999950000")
         assert say(environment, "squeue", "-h", f"--name=grow-of-{job}", "-o", "%T") == "RUNNING"
         # A node for itself: there is none until the first job makes room.
         say(
@@ -68,7 +67,8 @@ def test_a_job_grows_and_shrinks(environment: dict[str, str], tmp_path: Path) ->
             *("sbatch", "--parsable", "-n2", f"--output={other}", "--wrap", "echo had room"),
         )
         wait_for(other, "had room")
-        assert "2 processes, sum 4999950000" in out.read_text().split("4 processes")[1]
+        shrunk = "2 processes on n0, sum 4999950000"
+        assert shrunk in out.read_text().split("4 processes")[1]
     finally:
         say(environment, "scancel", job)
         say(environment, "scancel", f"--name=grow-of-{job}")

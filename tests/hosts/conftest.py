@@ -59,6 +59,11 @@ def count(cluster: fs.Cluster) -> int:
     return sum(worker.slots > 0 for worker in cluster.statistics().workers)
 
 
+def workers(cluster: fs.Cluster) -> set[int]:
+    """Return the processes of the workers that run calls."""
+    return {worker.pid for worker in cluster.statistics().workers if worker.slots > 0}
+
+
 def context_of(identity: tuple[str, str], folder: Path) -> ssl.SSLContext:
     """Return what shakes hands as a member does that has this certificate and key."""
     paths = [folder / "certificate", folder / "key"]

@@ -1,4 +1,4 @@
-"""A Slurm of one's own: two nodes on this machine, for a test."""
+"""A Slurm of one's own: virtual nodes on this machine, for a test."""
 
 from __future__ import annotations
 
@@ -42,10 +42,10 @@ SchedulerParameters=sched_interval=1,sched_min_interval=100000
 SlurmdParameters=config_overrides
 KillWait=20
 ReturnToService=2
-NodeName=n0 NodeHostname={host} NodeAddr=127.0.0.1 Port={node0} CPUs=2 RealMemory=500 State=UNKNOWN
-NodeName=n1 NodeHostname={host} NodeAddr=127.0.0.1 Port={node1} CPUs=2 RealMemory=500 State=UNKNOWN
+{nodes}
 PartitionName=main Nodes=ALL Default=YES MaxTime=INFINITE State=UP
 """
+NODE = "NodeName={name} NodeHostname={host} NodeAddr=127.0.0.1 Port={port} CPUs=2 RealMemory=500"
 PROGRAMS = ("munged", "slurmctld", "slurmd", "sbatch", "squeue", "scancel", "sinfo")
 START_S = 30.0
 
@@ -63,37 +63,47 @@ def missing() -> str | None:
 
 
 @contextlib.contextmanager
-def slurm(folder: Path) -> Iterator[Path]:
-    """Start Slurm; its configuration file."""
+def slurm(folder: Path, nodes: int = 2) -> Iterator[Path]:
+    """Start Slurm with nodes n0, n1 and so on; its configuration file."""
     config = folder / "slurm.conf"
+    names = [f"n{number}" for number in range(nodes)]
     try:
-        _start(folder, config)
+        _start(folder, config, names)
         yield config
     finally:
-        for name in ("slurmctld", "slurmd-n0", "slurmd-n1", "munged"):
-            _stop(folder / f"{name}.pid")
+        for name in ("slurmctld", *(f"slurmd-{node}" for node in names), "munged"):
+            stop(folder / f"{name}.pid")
 
 
-def _start(folder: Path, config: Path) -> None:
-    for made in ("state", "spool-n0", "spool-n1"):
+def _start(folder: Path, config: Path, nodes: list[str]) -> None:
+    for made in ("state", *(f"spool-{node}" for node in nodes)):
         (folder / made).mkdir()
     folder.chmod(0o755)
     key = folder / "munge.key"
     key.touch(mode=0o600)
     key.write_bytes(secrets.token_bytes(1024))
-    ports = dict(zip(("port", "node0", "node1"), free_ports(3), strict=True))
-    config.write_text(CONFIG.format(folder=folder, host=socket.gethostname(), **ports))
+    host, (port, *ports) = socket.gethostname(), free_ports(1 + len(nodes))
+    lines = [
+        NODE.format(name=node, host=host, port=its) for node, its in zip(nodes, ports, strict=True)
+    ]
+    text = CONFIG.format(folder=folder, host=host, port=port, nodes="\n".join(lines))
+    config.write_text(text)
     munged = [f"--{name}={folder}/{file}" for name, file in MUNGE.items()]
     _run("munged", "--force", *munged)
     _run("slurmctld", "-c", "-f", str(config))
-    for node in ("n0", "n1"):
-        _run("slurmd", "-c", "-N", node, "-f", str(config))
+    for node in nodes:
+        start_node(config, node)
     deadline = time.monotonic() + START_S
     environment = os.environ | {"SLURM_CONF": str(config)}
-    while _idle(environment) != "2":
+    while _idle(environment) != str(len(nodes)):
         if time.monotonic() > deadline:
             raise SlurmUnavailableError(f"its nodes did not come up within {START_S} s")
         time.sleep(0.1)
+
+
+def start_node(config: Path, node: str) -> None:
+    """Start the daemon of a node."""
+    _run("slurmd", "-c", "-N", node, "-f", str(config))
 
 
 MUNGE = {
@@ -117,7 +127,8 @@ def _run(*words: str) -> None:
         raise SlurmUnavailableError(f"{words[0]} says: {done.stderr.strip()}")
 
 
-def _stop(pid_file: Path) -> None:
+def stop(pid_file: Path) -> None:
+    """End a daemon, and wait until it has ended."""
     with contextlib.suppress(FileNotFoundError, ProcessLookupError, ValueError):
         pid = int(pid_file.read_text())
         os.kill(pid, signal.SIGTERM)

@@ -101,8 +101,12 @@ PROGRAM = """
     import sys
     import numpy as np
     import freestone as fs
+    from freestone.observe.dashboard.reader import PageReader
 
-    sizes = {"memory": "64MiB", "disk": "64MiB"}
+    def speak(n):
+        print("spoken by", n)
+
+    sizes = {"memory": "64MiB", "disk": "64MiB", "logs": "none"}
     with fs.Cluster(listen="tcp://10.99.7.1:0", executors=0, **sizes) as cluster:
         print(open(cluster.access).read().replace(chr(10), " "), flush=True)
         cluster.wait_for_workers(2, timeout_s=60)
@@ -113,6 +117,11 @@ PROGRAM = """
         print([future.result(60) for future in sums], flush=True)
         figures = cluster.statistics()
         print(sorted(one.address.split(":")[1] for one in figures.workers), flush=True)
+        spoken = [cluster.submit(speak, n, worker=n) for n in (1, 2)]
+        cluster.gather(spoken)
+        logs = [str(cluster.logs(one)).splitlines() for one in (*spoken, "worker-2")]
+        page = PageReader(cluster.dashboard_link).ask("logs")["logs"]
+        print(logs, sorted((one["worker"], one["text"]) for one in page), flush=True)
         print("plain", flush=True)
         sys.stdin.readline()
         print(len(cluster.statistics().workers), cluster.submit(abs, -3).result(60), flush=True)
@@ -152,6 +161,9 @@ def test_three_hosts(net: Net) -> None:
         total = sum(range(200_000)) + 3 * 200_000
         assert line(program) == f"[{total}, {total}]"
         assert line(program) == "['//10.99.7.1', '//10.99.7.2', '//10.99.7.3']"
+        logs = "[['spoken by 1'], ['spoken by 2'], ['spoken by 2']]"
+        page = [("worker-1", "spoken by 1\n"), ("worker-2", "spoken by 2\n")]
+        assert line(program) == f"{logs} {page}"
         assert line(program) == "plain"
         address = access.partition("tcp://")[2].partition('"')[0]
         plain = net.start(1, sys.executable, "-c", textwrap.dedent(PLAIN), f"tcp://{address}")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import signal
 import subprocess
 import tempfile
 from collections.abc import Iterator
@@ -14,9 +15,10 @@ import pytest
 
 import freestone as fs
 from freestone.errors import ClusterStartError
+from tests.runtime.serving import Server
 from tests.waiting import until
 
-from .conftest import FREESTONE, count
+from .conftest import FREESTONE, count, workers
 from .slurm import SlurmUnavailableError, missing, slurm
 
 SMALL = {"memory": "64MiB", "disk": "64MiB"}
@@ -66,6 +68,35 @@ def test_a_job_array_of_workers(tmp_path: Path) -> None:
         subprocess.run(["scancel", *running], check=True)
         assert until(lambda: count(cluster) == 0)
         assert np.array_equal(held.result(60), np.arange(50_000))
+    assert until(lambda: not jobs())
+
+
+@pytest.mark.timeout(300)
+def test_jobs_of_a_cluster_whose_process_was_killed_are_taken_up(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HOME", str(tmp_path))
+    server = Server(tmp_path, "--on=slurm", "--workers=2")
+    with fs.connect("lab", folder=str(tmp_path), reconnect_s=120) as program:
+        program.wait_for_workers(2, timeout_s=90)
+        before, submitted = workers(program), jobs()
+        program.publish("power", program.submit(pow, 2, 10))
+        assert program["power"].result(60) == 1024
+        server.kill()
+        server.start()
+        program.wait_for_workers(2, timeout_s=90)
+        assert program.gather(program.map(pow, range(50), [3] * 50))[-1] == 49**3
+        assert program["power"].result(60) == 1024
+        assert (workers(program), jobs()) == (before, submitted)
+        # A job that has ended meanwhile is handed in again, and no other one.
+        server.kill()
+        os.kill(before.pop(), signal.SIGKILL)
+        assert until(lambda: len(jobs()) == 1)
+        server.start()
+        program.wait_for_workers(2, timeout_s=90)
+        assert before < workers(program)
+        assert len(jobs()) == 2
+    assert server.run("stop", "lab").returncode == 0
     assert until(lambda: not jobs())
 
 

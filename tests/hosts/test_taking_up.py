@@ -7,6 +7,7 @@ import os
 import signal
 import subprocess
 import sys
+import textwrap
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -21,14 +22,9 @@ from tests.mpi import PATH, launcher
 from tests.runtime.serving import ROOT, Server
 from tests.waiting import until
 
-from .conftest import count
+from .conftest import count, workers
 
 pytestmark = pytest.mark.timeout(300)
-
-
-def workers(cluster: fs.Cluster) -> set[int]:
-    """Return the processes of the workers that run calls."""
-    return {worker.pid for worker in cluster.statistics().workers if worker.slots > 0}
 
 
 @pytest.fixture
@@ -138,6 +134,54 @@ def test_ranks_of_the_next_job_are_the_workers(tmp_path: Path) -> None:
     )
     assert done.returncode == 0
     ranks.end()
+
+
+RAY = """
+    import ray
+
+    ray.init(num_cpus=2, include_dashboard=False, log_to_driver=False)
+    print(ray.get_runtime_context().gcs_address, flush=True)
+    input()
+    ray.shutdown()
+"""
+
+
+@pytest.fixture
+def ray_address(monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
+    pytest.importorskip("ray")
+    monkeypatch.setenv("RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO", "0")
+    monkeypatch.setenv("RAY_USAGE_STATS_ENABLED", "0")
+    # A cluster that ray.init() has started asks others for a token, which they do not look for.
+    monkeypatch.setenv("RAY_AUTH_MODE", "disabled")
+    with subprocess.Popen(
+        [sys.executable, "-c", textwrap.dedent(RAY)],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+    ) as process:
+        assert process.stdout is not None
+        yield process.stdout.readline().strip()
+        process.communicate("\n", timeout=60)
+
+
+def test_ray_has_new_workers_after_its_program_was_killed(
+    ray_address: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Ray ends the actors of a program that is killed, and their workers end with them."""
+    monkeypatch.setenv("RAY_ADDRESS", ray_address)
+    server = Server(tmp_path, "--on=ray")
+    with fs.connect("lab", folder=str(tmp_path), reconnect_s=120) as program:
+        program.wait_for_workers(1, timeout_s=60)
+        before = workers(program)
+        program.publish("power", program.submit(pow, 2, 10))
+        assert program["power"].result(60) == 1024
+        server.kill()
+        server.start()
+        assert until(lambda: count(program) == 1 and not workers(program) & before)
+        assert program["power"].result(60) == 1024
+        assert program.gather(program.map(pow, range(50), [3] * 50))[-1] == 49**3
+    assert server.run("stop", "lab").returncode == 0
+    assert until(lambda: all(map(_has_ended, before)))
 
 
 SLURM = """#!/bin/sh

@@ -2,7 +2,7 @@
 
 use crate::Name;
 use std::collections::{HashMap, HashSet};
-use std::hash::{BuildHasherDefault, Hasher};
+use std::hash::{BuildHasher, BuildHasherDefault, Hasher};
 
 /// Takes the last eight bytes of a name as they are; spreads small numbers.
 #[derive(Default, Clone, Copy)]
@@ -36,6 +36,11 @@ type Build = BuildHasherDefault<Spread>;
 
 /// What is found by a block's name.
 pub type ByName<V> = HashMap<Name, V, Build>;
+
+/// The hash of a name, as [`ByName`] has it.
+pub fn hash_of(name: &Name) -> u64 {
+    Build::default().hash_one(name)
+}
 
 /// A set of slots or ids; sort before its order could matter.
 pub type SetOf<K> = HashSet<K, Build>;

@@ -246,7 +246,7 @@ fn write_arguments(
     let mut position = |future: &FutureBase| {
         let reference = future.reference().ok()?;
         // That a future is another cluster's is said where it is pickled.
-        owner.is(&reference.link.owner).then(|| inputs.position(reference.name))
+        owner.is(&reference.link().owner).then(|| inputs.position(reference.name))
     };
     let payload = write_plain_arguments(arguments, keywords, MAX_DIRECT_NBYTES, &mut position)?;
     Some(Arguments { payload, inputs: inputs.into_names() })

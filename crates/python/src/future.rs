@@ -11,34 +11,42 @@ use pyo3::exceptions::PyRuntimeError;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyList, PyType};
 use smallvec::SmallVec;
-use std::sync::{Arc, OnceLock};
+
+use std::cell::RefCell;
+use std::sync::Arc;
 
 /// A reference to a block; the block is needed for as long as it lives.
+///
+/// A program may have a million of them: what those of one `map` have in common is in memory once.
 pub struct Reference {
     /// The block.
     pub name: Name,
-    /// The function that makes it, for people.
-    pub label: Arc<str>,
     /// Where its outcome comes.
-    pub cell: Arc<Cell>,
-    /// The call that makes it, if one does.
-    pub made_by: Option<Call>,
-    /// The cluster that it belongs to.
-    pub link: Arc<Link>,
+    pub cell: Cell,
+    /// Where it comes from.
+    pub origin: Arc<Origin>,
+    /// The encoded arguments of the call that makes it, if one does.
+    pub arguments: Option<Payload>,
 }
 
-/// A call as it was submitted, so that it can be made again.
-#[derive(Clone)]
-pub struct Call {
-    /// The function's number.
-    pub function: FunctionId,
-    /// The encoded arguments.
-    pub arguments: Payload,
-    /// The blocks that they stand on.
+/// Where a block comes from.
+pub struct Origin {
+    /// The function that makes it, for people.
+    pub label: Arc<str>,
+    /// The cluster that it belongs to.
+    pub link: Arc<Link>,
+    /// The function's number, if a call makes it.
+    pub function: Option<FunctionId>,
+    /// The blocks that the call's arguments stand on.
     pub inputs: SmallVec<[Name; 2]>,
 }
 
 impl Reference {
+    /// The cluster that it belongs to.
+    pub fn link(&self) -> &Arc<Link> {
+        &self.origin.link
+    }
+
     /// Bytes of the block, if they are known.
     pub fn nbytes(&self) -> Option<u64> {
         let nbytes = self.cell.inspect(|outcome| match outcome {
@@ -52,15 +60,20 @@ impl Reference {
 
 impl Drop for Reference {
     fn drop(&mut self) {
-        self.link.client.release(self.name);
+        self.link().client.release(self.name);
     }
 }
 
 /// What `freestone.Future` stands on. Made by a cluster only.
 #[pyclass(subclass, frozen, weakref, module = "freestone._native.manager")]
-#[derive(Default)]
 pub struct FutureBase {
-    reference: OnceLock<Reference>,
+    reference: Option<Reference>,
+}
+
+thread_local! {
+    /// What the next future is made of. Python makes the object, since its class is Python's, and a
+    /// reference that came later would need room for a lock in each.
+    static NEXT: RefCell<Option<Reference>> = const { RefCell::new(None) };
 }
 
 impl FutureBase {
@@ -69,17 +82,17 @@ impl FutureBase {
         class: &Bound<'py, PyType>,
         reference: Reference,
     ) -> PyResult<Bound<'py, PyAny>> {
-        let future = class.call0()?;
-        let base = future.cast::<Self>()?;
-        // It was made by the line above and can't have a reference yet.
-        let _ = base.get().reference.set(reference);
-        Ok(future)
+        NEXT.set(Some(reference));
+        let future = class.call0();
+        // If no object could be made, nobody has taken it.
+        drop(NEXT.take());
+        future
     }
 
     /// What it refers to.
     pub fn reference(&self) -> PyResult<&Reference> {
         self.reference
-            .get()
+            .as_ref()
             .ok_or_else(|| PyRuntimeError::new_err("a Future is made by a cluster, not by hand"))
     }
 }
@@ -93,7 +106,7 @@ impl FutureBase {
     #[new]
     #[pyo3(signature = ())]
     fn new() -> Self {
-        Self::default()
+        Self { reference: NEXT.take() }
     }
 
     /// The name of the block: 32 hex digits.
@@ -105,7 +118,7 @@ impl FutureBase {
     /// The name of the function that makes the block, for people.
     #[getter]
     fn label(&self) -> PyResult<&str> {
-        Ok(&self.reference()?.label)
+        Ok(&self.reference()?.origin.label)
     }
 
     /// `pending`, `done`, `failed` or `cancelled`.
@@ -134,7 +147,7 @@ impl FutureBase {
     #[pyo3(signature = (timeout_s=None))]
     fn _wait(&self, py: Python<'_>, timeout_s: Option<f64>) -> PyResult<bool> {
         let reference = self.reference()?;
-        wait(py, &reference.cell, reference.link.spin, timeout_s)
+        wait(py, &reference.cell, reference.link().spin, timeout_s)
     }
 
     /// The failure as a dict, or None if there is none (yet).
@@ -155,7 +168,7 @@ impl FutureBase {
         });
         match inline.flatten() {
             Some(bytes) => Ok(decoding::decode_inline(py, bytes.as_slice())?.unbind()),
-            None => reference.link.gather(py, reference.name, timeout_s),
+            None => reference.link().gather(py, reference.name, timeout_s),
         }
     }
 
@@ -167,25 +180,25 @@ impl FutureBase {
 
     /// The encoded arguments of the call that makes it, if they are short enough to be shown.
     fn _arguments<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyBytes>>> {
-        let arguments = self.reference()?.made_by.as_ref().map(|call| call.arguments.as_slice());
+        let arguments = self.reference()?.arguments.as_ref().map(Payload::as_slice);
         let short = arguments.filter(|arguments| arguments.len() <= SHOWN_NBYTES);
         Ok(short.map(|arguments| PyBytes::new(py, arguments)))
     }
 
     /// A weak reference to its cluster.
     fn _owner(&self, py: Python<'_>) -> PyResult<Py<PyAny>> {
-        Ok(self.reference()?.link.owner.clone_ref(py))
+        Ok(self.reference()?.link().owner.clone_ref(py))
     }
 
     /// Inside the arguments of a call: the position of the block among its inputs.
     fn __reduce__(&self, py: Python<'_>) -> PyResult<Py<PyAny>> {
         let reference = self.reference()?;
         let owner = pickling::encoding_owner(py);
-        if owner.is_some_and(|owner| owner.is(&reference.link.owner)) {
+        if owner.is_some_and(|owner| owner.is(&reference.link().owner)) {
             return pickling::reference(py, reference.name);
         }
         let in_call = pickling::encoding_owner(py).is_some();
-        Err(figures::foreign(py, &reference.label, &reference.name.to_string(), in_call)?)
+        Err(figures::foreign(py, &reference.origin.label, &reference.name.to_string(), in_call)?)
     }
 }
 

@@ -56,8 +56,9 @@ mod _native {
     mod events {
         #[pymodule_export]
         use crate::events::{
-            Event, EventBuffer, EventInvitation, EventMeeting, EventMemory, EventRank, EventWorld,
-            TaskFuture, current_rank, meet_ranks, set_current_rank,
+            Event, EventBridge, EventBuffer, EventInvitation, EventMeeting, EventMemory, EventRank,
+            EventWorld, TaskFuture, check_limits, current_rank, hold_mpi, limit_rows, meet_ranks,
+            release_mpi, set_current_rank,
         };
     }
 
@@ -118,8 +119,8 @@ mod _native {
         use crate::manager::members::revoke_certificate;
         #[pymodule_export]
         use crate::manager::shared::{
-            close_queue, count_queue, delete_queue, delete_variable, fail_call, let_go,
-            restart_executors, set_variable,
+            cancel_tagged, close_queue, count_queue, delete_queue, delete_variable, fail_call,
+            let_go, restart_executors, set_variable,
         };
         #[pymodule_export]
         use crate::options::Options;

@@ -79,7 +79,7 @@ impl Options {
     #[new]
     #[pyo3(signature = (*, cores=1, gpus=0, memory=0, disk=0, custom=BTreeMap::new(), isolation="shared", keep="task",
         timeout_s=None, retries=0, priority=0, worker=None, near=None, pure=true, outputs=1,
-        replicas=1, category=0, kills=0, rerun=false))]
+        replicas=1, category=0, kills=0, rerun=false, tag=None))]
     #[allow(clippy::too_many_arguments)]
     fn new(
         cores: u32,
@@ -100,6 +100,7 @@ impl Options {
         category: u32,
         kills: u32,
         rerun: bool,
+        tag: Option<String>,
     ) -> PyResult<Self> {
         if timeout_s.is_some_and(|timeout_s| !(timeout_s > 0.0 && timeout_s < 1e9)) {
             return Err(PyValueError::new_err("timeout_s must be a positive number of seconds"));
@@ -132,6 +133,7 @@ impl Options {
                 category,
                 kills,
                 once: !pure && !rerun,
+                tag: tag.map(Arc::from),
             }),
             retries,
             priority,

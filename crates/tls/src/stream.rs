@@ -14,6 +14,22 @@ const CHUNK: usize = 64 << 10;
 pub struct Tls<S> {
     session: Connection,
     stream: S,
+    /// Whether the last read of the stream gave less than it could.
+    drained: bool,
+}
+
+/// A stream that notes whether a read gave less than there was room for.
+struct Noted<'a, S> {
+    stream: &'a mut S,
+    drained: &'a mut bool,
+}
+
+impl<S: Read> Read for Noted<'_, S> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let nbytes = self.stream.read(buffer)?;
+        *self.drained = nbytes < buffer.len();
+        Ok(nbytes)
+    }
 }
 
 impl Tls<TcpStream> {
@@ -24,7 +40,7 @@ impl Tls<TcpStream> {
     pub fn connect(stream: TcpStream, access: &Access) -> io::Result<Self> {
         let session = ClientConnection::new(Arc::clone(&access.client), Access::name())
             .map_err(|error| broken(&error))?;
-        let mut tls = Self { session: session.into(), stream };
+        let mut tls = Self { session: session.into(), stream, drained: false };
         while tls.session.is_handshaking() {
             tls.push()?;
             if tls.session.is_handshaking() && tls.pull()? == 0 {
@@ -47,7 +63,7 @@ impl<S: Read + Write> Tls<S> {
     pub fn accept(stream: S, access: &Access) -> io::Result<Self> {
         let session =
             ServerConnection::new(Arc::clone(&access.server)).map_err(|error| broken(&error))?;
-        Ok(Self { session: session.into(), stream })
+        Ok(Self { session: session.into(), stream, drained: false })
     }
 
     /// Whether encrypted bytes wait to be written.
@@ -68,7 +84,8 @@ impl<S: Read + Write> Tls<S> {
 
     /// Reads encrypted bytes; 0 is the end of the stream.
     fn pull(&mut self) -> io::Result<usize> {
-        let nbytes = self.session.read_tls(&mut self.stream)?;
+        let mut noted = Noted { stream: &mut self.stream, drained: &mut self.drained };
+        let nbytes = self.session.read_tls(&mut noted)?;
         if let Err(error) = self.session.process_new_packets() {
             // The other side is told why, if it still listens.
             let _ = self.push();
@@ -79,6 +96,12 @@ impl<S: Read + Write> Tls<S> {
 }
 
 impl<S> Tls<S> {
+    /// Whether the stream below had nothing more when it was last read. What was decrypted may wait
+    /// all the same: it has been taken once a read gives less than there is room for.
+    pub fn is_drained(&self) -> bool {
+        self.drained
+    }
+
     /// The stream below.
     pub fn stream(&self) -> &S {
         &self.stream
@@ -96,7 +119,7 @@ impl<S> Tls<S> {
 
     /// The same session over another form of the stream.
     pub fn map<T>(self, form: impl FnOnce(S) -> T) -> Tls<T> {
-        Tls { session: self.session, stream: form(self.stream) }
+        Tls { session: self.session, stream: form(self.stream), drained: self.drained }
     }
 }
 
@@ -272,6 +295,57 @@ mod tests {
         let mut tls = Tls::accept(listener.accept().unwrap().0, &access(1)).unwrap();
         let error = tls.read(&mut [0; 9]).unwrap_err();
         assert!(error.to_string().contains("does not speak TLS"), "{error}");
+    }
+
+    /// Counts what is asked of the system.
+    struct Counted {
+        stream: TcpStream,
+        reads: usize,
+        writes: usize,
+    }
+
+    impl Read for Counted {
+        fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+            self.reads += 1;
+            self.stream.read(buffer)
+        }
+    }
+
+    impl Write for Counted {
+        fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+            self.writes += 1;
+            self.stream.write(bytes)
+        }
+
+        fn flush(&mut self) -> io::Result<()> {
+            self.stream.flush()
+        }
+    }
+
+    #[test]
+    fn a_small_message_costs_one_write_and_one_read() {
+        let access = access(1);
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let address = listener.local_addr().unwrap();
+        let counted = |stream| Counted { stream, reads: 0, writes: 0 };
+        let there = access.clone();
+        let server = thread::spawn(move || {
+            let stream = counted(listener.accept().unwrap().0);
+            let mut tls = Tls::accept(stream, &there).unwrap();
+            tls.read_exact(&mut [0; 5]).unwrap();
+            let before = tls.stream().writes;
+            tls.write_all(&[7; 3000]).unwrap();
+            tls.stream().writes - before
+        });
+        let tls = Tls::connect(TcpStream::connect(address).unwrap(), &access).unwrap();
+        let mut tls = tls.map(counted);
+        tls.write_all(b"hello").unwrap();
+        assert_eq!(server.join().unwrap(), 1);
+        // The server's tickets for other sessions come before the message.
+        let mut received = vec![0; 64 << 10];
+        let nbytes = tls.read(&mut received).unwrap();
+        assert_eq!((nbytes, tls.is_drained()), (3000, true));
+        assert_eq!(tls.stream().reads, 1);
     }
 
     #[test]

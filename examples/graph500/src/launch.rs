@@ -1,7 +1,7 @@
 //! Ranks as processes of this machine, or where somebody else has placed them.
 
 use crate::options::Options;
-use freestone_events::transport::mpi::{MEET_TIMEOUT, Mpi, World};
+use freestone_events::transport::mpi::{MEET_TIMEOUT, Mpi, Role, World};
 use freestone_events::transport::tcp::Invitation;
 use freestone_events::transport::{Layout, Node, Region, TransportError};
 use freestone_events::{Config, EventsError, Rank};
@@ -115,7 +115,7 @@ impl Placed {
         if !World::is_here() {
             return Ok(None);
         }
-        let world = Arc::new(World::begin(&[], None, MEET_TIMEOUT)?);
+        let world = Arc::new(World::begin(&[], None, MEET_TIMEOUT, Role::Rank)?);
         let rank = Rank::start(Box::new(Mpi::new(Arc::clone(&world))?), config(world.ranks()))?;
         Ok(Some(Self { rank, world: Some(world) }))
     }

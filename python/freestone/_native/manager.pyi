@@ -12,6 +12,7 @@ __all__ = [
     "Options",
     "SharedItem",
     "Watch",
+    "cancel_tagged",
     "close_queue",
     "count_queue",
     "delete_queue",
@@ -126,6 +127,7 @@ class Options:
         category: int = 0,
         kills: int = 0,
         rerun: bool = False,
+        tag: str | None = None,
     ) -> Options: ...
 
 @final
@@ -243,6 +245,7 @@ def fail_call(
     in_encoding: bool,
 ) -> None: ...
 def let_go(manager: Manager, future: FutureBase) -> None: ...
+def cancel_tagged(manager: Manager, tag: str) -> int: ...
 def restart_executors(manager: Manager) -> None: ...
 def revoke_certificate(manager: Manager, certificate: str) -> None: ...
 def close_queue(manager: Manager, title: str, capacity: int | None) -> tuple[str, int]: ...

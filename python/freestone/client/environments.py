@@ -215,23 +215,22 @@ class InEnvironment:
         return result
 
 
-_SPECIAL = frozenset({"environment", "env", "tag"})
+_SPECIAL = frozenset({"environment", "env"})
 
 
 def adapt(
     function: Callable[..., Any], options: Mapping[str, Any]
-) -> tuple[Callable[..., Any], tuple[Any, ...], Mapping[str, Any], str | None]:
-    """Return what is called for these options, what it is given first, the others, and the tag."""
+) -> tuple[Callable[..., Any], tuple[Any, ...], Mapping[str, Any]]:
+    """Return what is called for these options, what it is given first, and the others."""
     if _SPECIAL.isdisjoint(options):
-        return function, (), options, None
+        return function, (), options
     options = dict(options)
     environment, env = options.pop("environment", None), options.pop("env", None)
-    tag = options.pop("tag", None)
     check_function(function)
     called, first = _within(function, environment, env)
     if called is not function and options.get("name") is None:
         options["name"] = getattr(function, "__name__", type(function).__name__)
-    return called, first, options, tag
+    return called, first, options
 
 
 def _texts(variables: Mapping[Any, Any]) -> Mapping[str, str]:

@@ -20,12 +20,14 @@ from freestone.errors import (
     FileMissingError,
     FileUnreadableError,
 )
+from freestone.errors.keywords import suggest_keywords
 
 __all__ = ["File", "Scratch", "Stamp", "file", "stamp_of"]
 
 Stamp = tuple[int, int, int]
 
 
+@suggest_keywords
 class File(os.PathLike[str]):
     """A file as a block: what stands for its content in the arguments of calls.
 

@@ -138,7 +138,8 @@ class Future(_native.manager.FutureBase, NotAValue, Generic[T]):
 
         The result stays in the cluster as with ``keep="session"``: who submits the same call to
         the cluster later is answered by it. Of use with a cluster that outlives its programs, see
-        `freestone.connect`.
+        `freestone.connect`. Once this returns, the cluster knows: however this program ends, the
+        call goes on.
 
         Returns
         -------

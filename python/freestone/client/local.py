@@ -195,10 +195,11 @@ class LocalClient:
         """Define a function and submit a call of it."""
         if options is not DEFAULTS:
             check_types(options)
-        function, first, options, tag = adapt(function, options)
+        function, first, options = adapt(function, options)
         number, native = self._prepare(function, options, outputs)
         first = (*self._definitions.leading(number), *first)
         future = self._submitted(self.manager.submit(number, (*first, *args), kwargs, native))
+        tag = options.get("tag")
         if tag is not None:
             self._tag(tag, future if isinstance(future, tuple) else (future,))
         return future
@@ -211,9 +212,10 @@ class LocalClient:
     ) -> list[Future]:
         """Define a function and submit a call of it for each tuple of arguments."""
         check_types(options)
-        function, first, options, tag = adapt(function, options)
+        function, first, options = adapt(function, options)
         number, native = self._prepare(function, options)
         futures = self._map(number, first, calls, native)
+        tag = options.get("tag")
         if tag is not None:
             self._tag(tag, futures)
         return futures
@@ -274,6 +276,18 @@ class LocalClient:
     def tagged(self, tag: str) -> list[Future]:
         """Return the futures of calls with a tag, as far as the program still refers to them."""
         return list(self._tags.get(tag, ()))
+
+    def cancel_everywhere(self, tag: str) -> int:
+        """Cancel the calls with a tag of all programs that use this manager, for each of them.
+
+        Returns
+        -------
+        int
+            How many had not ended. What a program has submitted without the tag goes on for it.
+        """
+        own = [future for future in self.tagged(tag) if not future.done()]
+        self.cancel(own)
+        return len(own) + _native.manager.cancel_tagged(self.manager, tag)
 
     def subscribe(self, awaited: A, callback: Callable[[A], object]) -> Callable[[], object]:
         """Call `callback(awaited)` once it is resolved; see `Client.subscribe`."""
@@ -402,6 +416,8 @@ class LocalClient:
         """Have calls run to their end though this program ends; see `Future.detach`."""
         self.require_open("detach a call")
         self.manager.detach(list(futures))
+        # Answered after that: once this returns, the end of this program does not matter.
+        self.manager.who_has([])
 
     def who_has(self, futures: list[Future]) -> list[list[str]]:
         """Return for each block the workers that hold it."""

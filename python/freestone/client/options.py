@@ -78,7 +78,7 @@ DEFAULTS: dict[str, Any] = {
 _Amounts = tuple[tuple[str, int | str], ...]
 _Options = tuple[tuple[str, Any], ...]
 # What other parts of the runtime read, so that it does not travel with a call.
-_ELSEWHERE = {"name", "hoist", "environment", "env", "tag", "category", "resources"}
+_ELSEWHERE = {"name", "hoist", "environment", "env", "category", "resources"}
 _INTERNAL = {"near", "category", "kills", "rerun"}
 _NAMES = tuple(CallOptions.__annotations__)
 # How types of options are written in a sentence, and what makes values of those that are ours.

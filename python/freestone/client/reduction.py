@@ -106,11 +106,21 @@ def reduce(
         raise ValueError(f"arity={arity}: a reduction takes at least two blocks at a time")
     client = next((b.client for b in blocks if isinstance(b, Future)), None) or current()
     if client is None:
-        return FinishedFuture(functools.reduce(op, map(value_here, blocks)))
+        return FinishedFuture(fold(op, *map(value_here, blocks)))
     combine = functools.partial(fold, op)
     return client.reduce(combine, blocks, arity, commutes=commutes, options=options)
 
 
 def fold(op: Callable[[Any, Any], Any], *values: Any) -> Any:
     """Combine values from the left."""
-    return functools.reduce(op, values)
+    try:
+        return functools.reduce(op, values)
+    except TypeError as error:
+        # Raised by the call itself, not inside of the function.
+        if error.__traceback__ is not None and error.__traceback__.tb_next is None:
+            name = getattr(op, "__name__", repr(op))
+            error.add_note(
+                f"what to do: a reduction calls {name}(a, b) with two results at a time; "
+                "give a function of two arguments, such as operator.add"
+            )
+        raise

@@ -9,6 +9,7 @@ from types import CodeType, MethodType
 from typing import TYPE_CHECKING, Any, Never
 
 from freestone import functions
+from freestone.errors import did_you_mean
 from freestone.errors.habits import OF_CALL, OF_FUTURE, missing_attribute
 
 __all__ = [
@@ -17,8 +18,8 @@ __all__ = [
     "check_keywords",
     "refuse_ambiguous",
     "refuse_coroutines",
-    "refuse_habits",
     "refuse_method",
+    "refuse_unknown",
     "rows",
 ]
 
@@ -119,8 +120,13 @@ def refuse_ambiguous(
             )
 
 
-def refuse_habits(function: Callable[..., Any], keywords: Iterable[str]) -> None:
-    """Refuse keywords that are options in other libraries, and that the function does not take.
+def refuse_unknown(
+    function: Callable[..., Any], keywords: Iterable[str], options: Iterable[str]
+) -> None:
+    """Refuse keywords that the function does not take, and that were meant for options.
+
+    These are options in other libraries, and misspelt options or parameters. Others fail where the
+    function is called, with Python's own message.
 
     Raises
     ------
@@ -130,12 +136,14 @@ def refuse_habits(function: Callable[..., Any], keywords: Iterable[str]) -> None
     code = getattr(function, "__code__", None)
     if not isinstance(code, CodeType) or code.co_flags & inspect.CO_VARKEYWORDS:
         return
+    parameters = _parameters(function)
     for key in keywords:
-        if key in OF_CALL and key not in _parameters(function):
+        if key in parameters:
+            continue
+        known = f"; {OF_CALL[key]}" if key in OF_CALL else ""
+        if advice := known or did_you_mean(key, [*parameters, *options]):
             name = _name_of(function)
-            raise TypeError(
-                f"{key}= is no option of submit and no parameter of {name}; {OF_CALL[key]}"
-            )
+            raise TypeError(f"{key}= is no option of submit and no parameter of {name}{advice}")
 
 
 def _parameters(function: Callable[..., Any]) -> Sequence[str]:

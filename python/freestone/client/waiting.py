@@ -231,7 +231,10 @@ def _checked(futures: Iterable[Future[T]]) -> Iterable[Future[T]]:
     futures = list(futures)
     for future in futures:
         if not isinstance(future, Future):
-            raise TypeError(f"{future!r:.80} ({type(future).__name__}) is no future to wait for")
+            raise TypeError(
+                f"{future!r:.80} ({type(future).__name__}) is no future to wait for; give a list "
+                "of what cluster.submit() and cluster.map() return"
+            )
     return futures
 
 

@@ -205,13 +205,19 @@ def connect(
     config = Config.load(settings)
     path, address, label = _find(config, cluster, access)
     known = Access.read(path)
-    client = RemoteClient(
-        config,
-        cluster=label,
-        address=address or known.address,
-        key=known.key,
-        identity=known.identity,
-    )
+    try:
+        client = RemoteClient(
+            config,
+            cluster=label,
+            address=address or known.address,
+            key=known.key,
+            identity=known.identity,
+        )
+    except ConnectError:
+        killed = control.left_by(path.parent)
+        if killed is None:
+            raise
+        raise ConnectError(cluster=label, reason=_how_to_go_on(killed)) from None
     own = None
     if client.manager.home is None or "memory" in settings or "disk" in settings:
         try:
@@ -248,11 +254,16 @@ def _why_there_is_none(config: Config, wanted: str | None) -> str | None:
     """Return why a cluster is not among those that run, if more is known than that."""
     if wanted is not None and wanted.startswith("tcp:"):
         return "to reach an address on another machine takes access=, its access file"
+    if wanted is not None and wanted.startswith("unix:"):
+        left = control.left_by(Path(wanted.removeprefix("unix:")).parent)
+        return None if left is None else _how_to_go_on(left)
     killed = [name for name in killed_clusters(config) if wanted in (None, name)]
-    if len(killed) != 1:
-        return None
-    cure = f"'freestone serve --name {killed[0]}' goes on with it"
-    return f"the process that served {killed[0]!r} was killed; {cure}"
+    return _how_to_go_on(killed[0]) if len(killed) == 1 else None
+
+
+def _how_to_go_on(name: str) -> str:
+    cure = f"'freestone serve --name {name}' goes on with it, given the same options"
+    return f"the process that served {name!r} was killed; {cure}"
 
 
 def _is_file(text: str) -> bool:

@@ -44,9 +44,7 @@ def _retire(cluster: Cluster, question: Question) -> dict[str, Any]:
 
 
 def _cancel(cluster: Cluster, question: Question) -> dict[str, Any]:
-    tagged = cluster.client.tagged(question["tag"])
-    cluster.cancel(tagged)
-    return {"cancelled": len(tagged), "programs": cluster.client.manager.clients}
+    return {"cancelled": cluster.client.cancel_everywhere(question["tag"])}
 
 
 def _grant(cluster: Cluster, question: Question) -> dict[str, Any]:

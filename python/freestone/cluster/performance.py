@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 from freestone.client.remote import RemoteClient
 from freestone.cluster import open_clusters
 from freestone.errors import UsageError
+from freestone.errors.keywords import suggest_keywords
 
 if TYPE_CHECKING:
     from freestone.client.local import LocalClient
@@ -26,6 +27,7 @@ __all__ = ["performance_report"]
 _POLL_INTERVAL_S = 0.25
 
 
+@suggest_keywords
 @contextmanager
 def performance_report(
     path: str | os.PathLike[str] = "freestone-report.html",

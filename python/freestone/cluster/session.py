@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Never, Self, TypeVar, Unpack, overload
+from typing import TYPE_CHECKING, Any, Never, NoReturn, Self, TypeVar, Unpack, overload
 
 from freestone.client.commands import Command, run_command, words_of
 from freestone.client.environments import Prepared
@@ -12,7 +12,7 @@ from freestone.client.future import Future
 from freestone.client.graphs import offer_scheduler
 from freestone.client.options import DEFAULTS, CallOptions, Isolation, Keep, changed
 from freestone.client.streams import Stream
-from freestone.client.usage import check_keywords, refuse_ambiguous, refuse_habits, rows
+from freestone.client.usage import check_keywords, refuse_ambiguous, refuse_unknown, rows
 from freestone.client.waiting import AsCompleted, DoneAndNotDone, as_completed, gather, wait
 from freestone.cluster.everywhere import Everywhere
 from freestone.cluster.observed import Observed
@@ -169,7 +169,7 @@ class Session(SharedState, Streaming, Observed, Everywhere):
         if category is not None:
             options["category"] = category
         if kwargs:
-            refuse_habits(function, kwargs)
+            refuse_unknown(function, kwargs, CallOptions.__annotations__)
         if options == DEFAULTS:
             # Which need no check.
             options = DEFAULTS
@@ -566,6 +566,12 @@ class Session(SharedState, Streaming, Observed, Everywhere):
 
         def __getattr__(self, name: str) -> Any:
             raise missing_attribute("a cluster", name, self, OF_CLUSTER)
+
+    def __reduce__(self) -> NoReturn:
+        raise TypeError(
+            "a cluster stays in its program; a task submits to its cluster by "
+            "freestone.current().submit(), or by calling a task"
+        )
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Self:
         return self  # `dask.config`, whose scheduler may be `get`, is copied by libraries.

@@ -193,7 +193,10 @@ class ExplodingJoinError(TableError, ValueError):
     left_rows, right_rows : int
         How many rows the tables have, or the parts of them that one call joins.
     rows, nbytes : int
-        About how many rows the join would make, and their bytes at least.
+        About how many rows the join would make, and their bytes at least; 0 bytes if they are
+        only aggregated.
+    keys : str
+        By what rows are joined, ``"id, day = date"``; empty if by nothing.
     """
 
     slug = "exploding-join"
@@ -201,25 +204,36 @@ class ExplodingJoinError(TableError, ValueError):
     right_rows: int
     rows: int
     nbytes: int
+    keys: str
 
     def __init__(
-        self, *, left_rows: int, right_rows: int, rows: int, nbytes: int, how: str = "inner"
+        self,
+        *,
+        left_rows: int,
+        right_rows: int,
+        rows: int,
+        nbytes: int,
+        how: str = "inner",
+        keys: str = "",
     ) -> None:
         advice = (
             ": many rows of both tables have the same keys; join by more columns, group one "
             "table by its keys first, or leave out keys that stand for a missing value"
         )
         if how == "cross":
-            advice = ": how='cross' pairs every row with every row; filter the tables first, or "
-            advice += "join them by columns"
+            advice = ": it pairs every row with every row; filter the tables first, or join them "
+            advice += "by columns"
+        size = f"{format_nbytes(nbytes)} at least, which is more than the machine has memory for"
+        if not nbytes:
+            size = "which takes minutes to hours, even if they are only aggregated"
+        by = f"by {keys}, " if keys else ""
         super().__init__(
             "join",
-            reason=(
-                f"of {left_rows:,} and {right_rows:,} rows it would make about {rows:,}, "
-                f"{format_nbytes(nbytes)} at least, which is more than the machine has memory for"
-            ),
+            reason=f"{by}of {left_rows:,} and {right_rows:,} rows it would make about {rows:,}, "
+            + size,
             advice=advice,
         )
+        self.keys = keys
         self.left_rows, self.right_rows = left_rows, right_rows
         self.rows, self.nbytes = rows, nbytes
 

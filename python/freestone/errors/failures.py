@@ -132,7 +132,25 @@ def _raised(failure: dict[str, Any]) -> BaseException:
         kind, text = failure["type"], failure["message"]
         why = "raised here, that would end or cancel what waits for the result; raise an Exception"
         error = TaskRaisedError(label=label, kind=kind, text=text, why=why, worker=worker)
+    if hint := _hint(error):
+        error.add_note(f"what to do: {hint}")
     return attach_remote(error, failure["traceback"], label, worker, failure["attempts"])
+
+
+def _hint(error: BaseException) -> str:
+    """Give what helps against an error of others that calls on a cluster meet often."""
+    if isinstance(error, ValueError) and "read-only" in str(error):
+        return (
+            "arrays that a call is given are views of blocks, which nothing changes; "
+            "write into a copy, as in x = x.copy()"
+        )
+    if isinstance(error, ModuleNotFoundError):
+        name = (error.name or "it").partition(".")[0]
+        return (
+            f"install {name!r} in the environment of the workers, or send a module of yours: "
+            f"cluster.upload('{name}.py')"
+        )
+    return ""
 
 
 def _is_control(error: BaseException) -> bool:

@@ -214,8 +214,10 @@ class NotSerializableError(UsageError, TypeError):
         }.get(what, "send what it is made from")
         if (what, kind) == ("result", "generator"):
             advice = "cluster.stream gives what it yields, while it runs; or return a list"
+        # What freestone's own types say is what to do.
+        then = "" if reason and kind.startswith("freestone.") else f"; {advice}"
         super().__init__(
-            f"the {what}{of} can't be sent: {where} is of type {kind}{because}; {advice}",
+            f"the {what}{of} can't be sent: {where} is of type {kind}{because}{then}",
             what=what,
             where=where,
             kind=kind,

@@ -47,11 +47,19 @@ def not_serializable(what: str, value: Any, label: str, error: BaseException) ->
 
 
 def _culprit(value: Any, where: str, depth: int) -> tuple[str, Any]:
-    if depth < _DEEPEST:
+    if depth < _DEEPEST and not _says_itself(value):
         for step, part in _parts(value, where):
             if not _can_be_pickled(part):
                 return _culprit(part, step, depth + 1)
     return where, value
+
+
+def _says_itself(value: Any) -> bool:
+    """Whether it is of a type of freestone's that says why it can't be sent."""
+    kind = type(value)
+    is_own = kind.__module__.partition(".")[0] == "freestone"
+    reduce: object = kind.__reduce__
+    return is_own and reduce is not object.__reduce__
 
 
 def _parts(value: Any, where: str) -> Iterator[tuple[str, Any]]:

@@ -27,8 +27,8 @@ from freestone.hosts.naming import HeldName
 from freestone.hosts.node import (
     Node,
     hostname,
+    libraries,
     python_path,
-    threads,
     worker_words,
 )
 from freestone.hosts.pauses import Pauses
@@ -298,7 +298,7 @@ class LocalWorkers:
         return subprocess.Popen(
             [sys.executable, "-m", "freestone.node.worker", *words],
             stdin=subprocess.DEVNULL,
-            env=threads(sum(node.executors for node in self.nodes)) | os.environ | python_path(),
+            env=libraries(sum(node.executors for node in self.nodes)) | os.environ | python_path(),
             process_group=0,
         )
 

@@ -6,12 +6,16 @@ import contextlib
 import fcntl
 import os
 import re
+import time
 from pathlib import Path
 
 from freestone.errors import NameTakenError, UsageError
 
 __all__ = ["HeldName"]
 
+GRACE_S = 2.0
+"""A process that was killed keeps its locks until the last of its threads has ended."""
+_INTERVAL_S = 0.02
 _FORM = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,63}")
 
 
@@ -30,7 +34,7 @@ class HeldName:
     UsageError
         When it can't be a name.
     NameTakenError
-        When a running cluster has it.
+        When a running cluster has it, also after two seconds.
 
     Notes
     -----
@@ -46,12 +50,16 @@ class HeldName:
         self._descriptor = self._lock()
 
     def _lock(self) -> int:
+        end = time.monotonic() + GRACE_S
         while True:
             descriptor = os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
             try:
                 fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
             except OSError:
                 os.close(descriptor)
+                if time.monotonic() < end:
+                    time.sleep(_INTERVAL_S)
+                    continue
                 raise NameTakenError(what="cluster", name=self.name) from None
             # Whoever had it may have removed the file between the two lines.
             with contextlib.suppress(FileNotFoundError):

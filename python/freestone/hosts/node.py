@@ -21,9 +21,9 @@ from freestone.hosts.folders import Folders
 __all__ = [
     "Node",
     "hostname",
+    "libraries",
     "node",
     "python_path",
-    "threads",
     "worker_words",
 ]
 
@@ -167,11 +167,17 @@ _THREADS = (
 )
 
 
-def threads(executors: int) -> dict[str, str]:
-    """Share out the cores among the threads that libraries start in each executor.
+_POLARS_MEMORY = "background_thread:true,dirty_decay_ms:10000,muzzy_decay_ms:-1,thp:always"
+
+
+def libraries(executors: int) -> dict[str, str]:
+    """Return variables by which libraries share the machine with other executors.
 
     Two matrix products with as many threads as there are cores each wait for one another: seen ten
-    times slower than with a thread each. What the user has set is to be left as it is.
+    times slower than with a thread each. polars gives memory back after half a second, and the next
+    call has the system clear the same pages again: a tenth to a quarter of the time of groups and
+    joins of millions of rows. So its allocator keeps pages for ten seconds, and takes large ones.
+    What the user has set is to be left as it is.
     """
     share = str(max(1, len(os.sched_getaffinity(0)) // max(1, executors)))
-    return dict.fromkeys(_THREADS, share)
+    return dict.fromkeys(_THREADS, share) | {"_RJEM_MALLOC_CONF": _POLARS_MEMORY}
