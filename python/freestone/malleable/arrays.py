@@ -15,9 +15,11 @@ from freestone.malleable.path import not_joined
 from freestone.malleable.plans import Move, Plan, Rows
 from freestone.malleable.storage import Handle, Storage
 
-__all__ = ["Array", "Description", "Kind"]
+__all__ = ["Array", "Deal", "Description", "Kind"]
 
 Kind = Literal["constant", "variable"]
+Deal = int | str
+"""What rows are dealt by: arrays of one deal lie alike, also after a resize."""
 
 
 class Description(NamedTuple):
@@ -27,6 +29,8 @@ class Description(NamedTuple):
     kind: Kind
     form: Form
     is_shared: bool
+    replaced: str = ""
+    """The arrays whose rows were replaced together, if its were."""
 
 
 class Array:
@@ -47,7 +51,7 @@ class Array:
     """
 
     def __init__(self, description: Description, storages: list[Storage]) -> None:
-        self.name, self.kind, self.form, self.is_shared = description
+        self.name, self.kind, self.form, self.is_shared, self.replaced = description
         self.storages = storages
         self.layout: Rows | None = None
         self._start = self._stop = 0
@@ -61,12 +65,17 @@ class Array:
     @property
     def description(self) -> Description:
         """What joining processes are sent."""
-        return Description(self.name, self.kind, self.form, self.is_shared)
+        return Description(self.name, self.kind, self.form, self.is_shared, self.replaced)
 
     @property
     def rows(self) -> int:
         """Rows on all ranks."""
         return self.form.rows
+
+    @property
+    def deal(self) -> Deal:
+        """What its rows are dealt by: their number, or the arrays that were replaced with it."""
+        return self.replaced or self.form.rows
 
     @property
     def start(self) -> int:
@@ -123,6 +132,11 @@ class Array:
         given = [*self._given_before, *self._given]
         self._given_before = [root for root in given if root() is not None]
         self._given = []
+
+    def take_place(self, description: Description, storages: list[Storage]) -> None:
+        """Have room for other rows, which `take_layout` and `fill` then give it."""
+        self.form, self.replaced = description.form, description.replaced
+        self.storages = storages
 
     def part(self, index: int) -> Any:
         """Return the bytes of a part that this rank has, of dtype uint8, in place."""

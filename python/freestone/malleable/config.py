@@ -48,9 +48,14 @@ class Config:
     share : bool
         Keep constant data once per host, in memory that all its processes map, so that it
         changes owners without being moved. Otherwise MPI messages carry everything.
-    balance : {"rows", "nonzeros"} or sequence of float
+    balance : {"rows", "nonzeros"}, sequence of float, or callable
         What a resize distributes evenly; or weights of the ranks, in their order, of which as
-        many are used as there are ranks.
+        many are used as there are ranks. Or a function of the numbers of rows and of ranks that
+        returns where the rows of each rank begin, and where the last one's end: it is called on
+        rank 0.
+    weights : str, optional
+        The name of variable data with one number a row: how much work that row is. A resize, and
+        `World.rebalance`, give each rank about as much; the rows begin dealt evenly.
     slots : int or mapping of str to int, optional
         The maximum number of processes; by host, joining processes are placed there.
     check_every : int
@@ -88,7 +93,8 @@ class Config:
     relabel: bool = True
     by_host: bool = True
     share: bool = True
-    balance: Balance | Sequence[float] = "rows"
+    balance: Balance | Sequence[float] | Callable[[int, int], Sequence[int]] = "rows"
+    weights: str | None = None
     slots: int | Mapping[str, int] | None = None
     check_every: int = 1
     timeout_s: float = 600.0
@@ -152,9 +158,17 @@ class Config:
             raise _wrong("slots", self.slots, "a number of processes, or one for each host")
 
     def _check_balance(self) -> None:
+        if self.weights is not None:
+            if not isinstance(self.weights, str):
+                raise _wrong("weights", self.weights, "the name of registered data")
+            if self.balance != "rows":
+                raise _wrong("weights", self.weights, "without balance=, which says otherwise")
+        if callable(self.balance):
+            return
         if isinstance(self.balance, str):
             if self.balance not in ("rows", "nonzeros"):
-                raise _wrong("balance", self.balance, "'rows', 'nonzeros' or a list of weights")
+                must = "'rows', 'nonzeros', a list of weights, or a function"
+                raise _wrong("balance", self.balance, must)
             return
         weights = _anything(self.balance)
         if (
@@ -196,7 +210,7 @@ class Config:
     def places(self) -> int | None:
         """How many processes there may be at most."""
         slots = sum(self.slots.values()) if isinstance(self.slots, Mapping) else self.slots
-        if isinstance(self.balance, str):
+        if isinstance(self.balance, str) or callable(self.balance):
             return slots
         return len(self.balance) if slots is None else min(slots, len(self.balance))
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 import numpy as np
@@ -86,6 +86,13 @@ class Form:
     def nbytes(self) -> int:
         """Bytes of all rows on all ranks."""
         return sum(part.nbytes for part in self.parts)
+
+    def of(self, rows: int, nonzeros: int) -> Form:
+        """Return the same with other numbers of rows, and of non-zeros of a CSR matrix."""
+        totals = [nonzeros if p.per_row is None else rows * p.per_row for p in self.parts]
+        pairs = zip(self.parts, totals, strict=True)
+        parts = tuple(replace(part, total=total) for part, total in pairs)
+        return replace(self, rows=rows, parts=parts)
 
 
 def form_of(local: Any, rows: int, nonzeros: int) -> Form:

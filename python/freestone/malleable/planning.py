@@ -12,8 +12,9 @@ from typing import Any
 import numpy as np
 
 from freestone.malleable import plans, together
-from freestone.malleable.arrays import Array
+from freestone.malleable.arrays import Array, Deal
 from freestone.malleable.config import Config
+from freestone.malleable.dealing import deal
 from freestone.malleable.method import Method
 from freestone.malleable.plans import Plan, Rows
 from freestone.malleable.spawning import Group
@@ -36,8 +37,8 @@ class Blueprint:
         What is spawned.
     process_of : tuple of int
         The process of each new rank: sources come first, then joining ranks.
-    plans : dict of int to Plan
-        By number of rows.
+    plans : dict of int or str to Plan
+        By the deal of arrays.
     ragged : dict of str to dict of int to int
         By array whose rows differ, the elements before each row where a block begins or ends.
     """
@@ -47,7 +48,7 @@ class Blueprint:
     method: Method
     joining_ranks: list[Group]
     process_of: tuple[int, ...]
-    plans: dict[int, Plan] = field(default_factory=dict)
+    plans: dict[Deal, Plan] = field(default_factory=dict)
     ragged: dict[str, dict[int, int]] = field(default_factory=dict)
 
 
@@ -122,7 +123,7 @@ def new_groups(
 def draw(
     comm: Any,
     arrays: Sequence[Array],
-    layouts: Mapping[int, Rows],
+    layouts: Mapping[Deal, Rows],
     groups: Sequence[int],
     hosts: Sequence[str],
     request: Request,
@@ -137,8 +138,8 @@ def draw(
         Of the sources.
     arrays : sequence of Array
         What is registered.
-    layouts : mapping of int to Rows
-        Today's, by number of rows.
+    layouts : mapping of int or str to Rows
+        Today's, by the deal of arrays.
     groups, hosts : sequence
         The group and host of each source.
     request : Request
@@ -160,10 +161,13 @@ def draw(
     stay = [host for rank, host in enumerate(hosts) if rank not in gone] if coming else []
     slots = config.slots if granted is None else granted
     joining_ranks = new_groups(coming, stay, slots, granted is not None)
-    after = {rows: _layout(comm, arrays, rows, size, config) for rows in layouts}
-    bounds = {rows: sorted({*layouts[rows].offsets, *after[rows].offsets}) for rows in layouts}
+    after = {
+        key: deal(comm, [array for array in arrays if array.deal == key], old.rows, size, config)
+        for key, old in layouts.items()
+    }
+    bounds = {key: sorted({*layouts[key].offsets, *after[key].offsets}) for key in layouts}
     ragged = {
-        array.name: _elements_before(comm, array, bounds[array.rows], config.timeout_s)
+        array.name: _elements_before(comm, array, bounds[array.deal], config.timeout_s)
         for array in arrays
         if array.form.is_ragged
     }
@@ -171,7 +175,7 @@ def draw(
     process_of = _processes(
         arrays, layouts, after, bounds, ragged, gone, before, size, config.relabel, nodes
     )
-    each = {rows: plans.follow(layouts[rows], after[rows], process_of) for rows in layouts}
+    each = {key: plans.follow(layouts[key], after[key], process_of) for key in layouts}
     return Blueprint(before, size, method, joining_ranks, process_of, each, ragged)
 
 
@@ -183,9 +187,9 @@ def _nodes(hosts: Sequence[str], joining_ranks: Sequence[Group]) -> list[str | i
 
 def _processes(
     arrays: Sequence[Array],
-    layouts: Mapping[int, Rows],
-    after: Mapping[int, Rows],
-    bounds: Mapping[int, list[int]],
+    layouts: Mapping[Deal, Rows],
+    after: Mapping[Deal, Rows],
+    bounds: Mapping[Deal, list[int]],
     ragged: Mapping[str, Mapping[int, int]],
     gone: list[int],
     before: int,
@@ -197,56 +201,31 @@ def _processes(
 
     Only rows where a block begins or ends matter, so the plan is drawn over those.
     """
-    weight = {rows: 0 for rows in layouts}
+    weight = dict.fromkeys(layouts, 0)
     for array in arrays:
-        weight[array.rows] += array.form.nbytes
+        weight[array.deal] += array.form.nbytes
     if not weight:
         # Nothing is registered, so any rows show who stays.
         none = plans.even(0, before)
         return plans.plan(none, plans.even(0, size), relabel=False, leaving=gone).process_of
-    rows = max(weight, key=lambda rows: weight[rows])
-    marks = bounds[rows]
+    heaviest = max(weight, key=lambda key: weight[key])
+    marks = bounds[heaviest]
     index = {row: at for at, row in enumerate(marks)}
     table = [
         sum(
             part.position(row, ragged.get(array.name, {}))
             for array in arrays
-            if array.rows == rows
+            if array.deal == heaviest
             for part in array.form.parts
         )
         for row in marks
     ]
     old, new = (
-        Rows([index[row] for row in layout.offsets]) for layout in (layouts[rows], after[rows])
+        Rows([index[row] for row in layout.offsets])
+        for layout in (layouts[heaviest], after[heaviest])
     )
     plan = plans.plan(old, new, relabel=relabel, leaving=gone, nodes=nodes, offsets=table)
     return plan.process_of
-
-
-def _layout(comm: Any, arrays: Sequence[Array], rows: int, size: int, config: Config) -> Rows:
-    """Return how rows are dealt to `size` ranks."""
-    balance = config.balance
-    if not isinstance(balance, str):
-        return plans.weighted(rows, list(balance)[:size])
-    ragged = [array for array in arrays if array.rows == rows and array.form.is_ragged]
-    if balance == "rows" or not ragged:
-        return plans.even(rows, size)
-    return _by_nonzeros(comm, ragged[0], size, config.timeout_s)
-
-
-def _by_nonzeros(comm: Any, array: Array, size: int, timeout_s: float) -> Rows:
-    """Return cuts with as many non-zeros between them; each rank finds those in its rows."""
-    total = array.form.parts[1].total
-    ideal = np.array([total * cut // size for cut in range(size + 1)], np.int64)
-    sums = array.sums()
-    mine = (sums[0] < ideal) & (ideal <= sums[-1])
-    after = np.searchsorted(sums, ideal[mine])
-    is_before = ideal[mine] - sums[after - 1] < sums[after] - ideal[mine]
-    found = np.zeros(size + 1, np.int64)
-    found[mine] = array.start + after - is_before
-    found[-1] = array.rows
-    cuts = together.largest(comm, found, timeout_s, "cuts by non-zeros")
-    return Rows(np.maximum.accumulate(cuts).tolist())
 
 
 def _elements_before(

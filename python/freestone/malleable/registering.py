@@ -8,16 +8,17 @@ from typing import Any
 import numpy as np
 
 from freestone.errors import RegistrationError
-from freestone.malleable import plans, together
-from freestone.malleable.arrays import Array, Description, Kind
+from freestone.malleable import together
+from freestone.malleable.arrays import Array, Deal, Description, Kind
 from freestone.malleable.config import Config
+from freestone.malleable.dealing import deal
 from freestone.malleable.membership import Membership
-from freestone.malleable.parts import form_of
+from freestone.malleable.parts import Form, form_of
 from freestone.malleable.plans import Rows
-from freestone.malleable.storage import reserve
+from freestone.malleable.storage import Storage, reserve
 from freestone.malleable.transfer import make_arrays
 
-__all__ = ["Load", "again", "dealt", "register", "unmovable"]
+__all__ = ["Load", "again", "register", "replace", "unmovable"]
 
 Load = Callable[[int, int], Any]
 # What is an array of numbers and no more, by whatever name.
@@ -31,14 +32,14 @@ def register(
     kind: Kind,
     load: Load,
     rows: int | None,
-    layouts: Mapping[int, Rows],
+    layouts: Mapping[Deal, Rows],
 ) -> tuple[Array, Rows]:
     """Load the rows of each rank; all ranks call it together.
 
     Parameters
     ----------
-    layouts : mapping of int to Rows
-        Today's, by number of rows: arrays of as many rows lie alike, also after a resize.
+    layouts : mapping of int or str to Rows
+        Today's, by the deal of arrays: arrays of as many rows lie alike, also after a resize.
 
     Returns
     -------
@@ -50,13 +51,13 @@ def register(
     RegistrationError
         On all ranks, if one has something else.
     """
-    layout = layouts.get(rows or 0) or dealt(rows or 0, membership.size, config)
+    layout = layouts.get(rows or 0)
+    if layout is None:
+        layout = deal(membership.data, [], rows or 0, membership.size, config)
     start, stop = layout.of(membership.rank)
     local, problem = _load(name, load, start, stop, rows)
     description = _agree(membership, config, name, kind, local, rows, problem)
-    no_room = _no_room(membership, description)
-    if no_room:
-        raise RegistrationError(no_room, name=name)
+    _require_room(membership, [description])
     array = make_arrays(membership.data, [description], {}, config.timeout_s)[name]
     nonzeros = _nonzeros(local)
     before = int(membership.data.exscan(nonzeros) or 0)
@@ -74,13 +75,120 @@ def again(array: Array, kind: Kind, rows: int | None) -> Array:
     RegistrationError
         If it is another one.
     """
-    if array.kind != kind or rows not in (None, array.rows):
+    is_as_many = bool(array.replaced) or rows in (None, array.rows)
+    if array.kind != kind or not is_as_many:
         raise RegistrationError(
             f"{array.name!r} is registered as {kind} of {rows} rows, and was as {array!r}; "
             "register each name once, alike on all ranks",
             name=array.name,
         )
     return array
+
+
+def replace(
+    membership: Membership, config: Config, given: Mapping[Array, Any]
+) -> tuple[Deal, Rows]:
+    """Give arrays other rows, any number on each rank; all ranks call it together.
+
+    Returns
+    -------
+    int or str, Rows
+        What they are dealt by from now on, and how they are.
+
+    Raises
+    ------
+    RegistrationError
+        On all ranks, if what one of them gives does not fit; then nothing has changed.
+    """
+    arrays = list(given)
+    names, problem = [array.name for array in arrays], _unfit(arrays, list(given.values()))
+    local = [] if problem else [_as_rows(rows) for rows in given.values()]
+    mine = (names, problem, int(local[0].shape[0]) if local else 0)
+    counted = (mine, [_nonzeros(rows) for rows in local])
+    all_of_them = together.gather_all(membership.data, counted, config.timeout_s, "new rows")
+    counts = _agreed_counts([its for its, _ in all_of_them])
+    layout = Rows([0, *np.cumsum(counts).tolist()])
+    nonzeros = np.array([theirs for _, theirs in all_of_them], np.int64)
+    together_with = "+".join(sorted(names))
+    described = [
+        array.description._replace(
+            form=array.form.of(layout.rows, int(total)), replaced=together_with
+        )
+        for array, total in zip(arrays, nonzeros.sum(axis=0), strict=True)
+    ]
+    _require_room(membership, described)
+    before = nonzeros[: membership.rank].sum(axis=0)
+    start, stop = layout.of(membership.rank)
+    for index, (array, description) in enumerate(zip(arrays, described, strict=True)):
+        first, count = int(before[index]), _nonzeros(local[index])
+        array.take_place(description, [Storage(part.nbytes) for part in description.form.parts])
+        array.take_layout(layout, membership.rank, {start: first, stop: first + count})
+        array.fill(local[index])
+    return together_with, layout
+
+
+def _agreed_counts(all_of_them: list[tuple[list[str], str, int]]) -> list[int]:
+    """Return how many rows each rank gives, if all give the same arrays, and some rows."""
+    names = all_of_them[0][0]
+    for rank, (theirs, problem, _) in enumerate(all_of_them):
+        if problem:
+            raise RegistrationError(f"rank {rank}: {problem}", name=names[0] if names else "")
+        if theirs != names:
+            problem = (
+                f"rank 0 replaces the rows of {names} and rank {rank} those of {theirs}; replace "
+                "the same on all ranks, in the same order"
+            )
+            raise RegistrationError(problem, name=names[0])
+    counts = [count for *_, count in all_of_them]
+    if not any(counts):
+        problem = f"no rank has a row of {names} left; keep one, or end the loop"
+        raise RegistrationError(problem, name=names[0])
+    return counts
+
+
+def _unfit(arrays: list[Array], local: list[Any]) -> str:
+    """Return why rows of this rank can't be those of some arrays, if they can't."""
+    if not arrays:
+        return "world.replace is given no arrays; write world.replace({x: rows_of_x})"
+    for array, given in zip(arrays, local, strict=True):
+        problem, rows = _problem_of(given), _as_rows(given)
+        if not problem and array.kind == "constant":
+            problem = "is constant: its rows stay; register it by world.variable"
+        if not problem and rows.ndim == 0:
+            problem = "has no axis of rows"
+        if not problem and not _is_alike(array.form, form_of(rows, 0, 0)):
+            form = array.form
+            problem = (
+                f"has rows of {tuple(rows.shape[1:])} ({rows.dtype}), {_kind_of(rows)}; it was "
+                f"registered with rows of {form.trailing} ({form.parts[-1].dtype}), {form.kind}"
+            )
+        if problem:
+            return f"{array.name!r} {problem}"
+    lengths = [_as_rows(rows).shape[0] for rows in local]
+    if len(set(lengths)) > 1:
+        pairs = zip(arrays, lengths, strict=True)
+        each = ", ".join(f"{array.name!r} has {length}" for array, length in pairs)
+        return f"arrays that are replaced together have as many rows as one another; {each}"
+    return ""
+
+
+def _as_rows(given: Any) -> Any:
+    return given if _is_csr(given) else np.asarray(given)
+
+
+def _kind_of(rows: Any) -> str:
+    return "csr" if _is_csr(rows) else "dense"
+
+
+def _is_alike(form: Form, other: Form) -> bool:
+    """Tell whether rows are of one kind; the index type of a CSR matrix follows its number."""
+    is_one_type = form.parts[-1].dtype == other.parts[-1].dtype
+    same = (form.kind, form.trailing, form.container) == (
+        other.kind,
+        other.trailing,
+        other.container,
+    )
+    return is_one_type and same
 
 
 def unmovable(membership: Membership, config: Config, arrays: Iterable[Array]) -> str:
@@ -94,13 +202,6 @@ def unmovable(membership: Membership, config: Config, arrays: Iterable[Array]) -
     return next(
         (f"RegistrationError: rank {r}: {text}" for r, text in enumerate(found) if text), ""
     )
-
-
-def dealt(rows: int, size: int, config: Config) -> Rows:
-    """Return how rows are dealt to the ranks that a job begins with."""
-    if isinstance(config.balance, str):
-        return plans.even(rows, size)
-    return plans.weighted(rows, list(config.balance)[:size])
 
 
 def _load(name: str, load: Load, start: int, stop: int, rows: int | None) -> tuple[Any, str]:
@@ -135,15 +236,17 @@ def _problem_of(local: Any) -> str:
     return ""
 
 
-def _no_room(membership: Membership, description: Description) -> str:
-    """Return why not all ranks can reserve addresses for an array, if so; collective."""
-    problem = ""
-    try:
-        reserve([part.nbytes for part in description.form.parts])
-    except OSError as error:
-        problem = f"{description.name!r}: {error}"
-    found = enumerate(membership.data.allgather(problem))
-    return next((f"rank {rank}: {text}" for rank, text in found if text), "")
+def _require_room(membership: Membership, described: Iterable[Description]) -> None:
+    """Require that all ranks can reserve addresses for some arrays; collective."""
+    problem, name = "", ""
+    for description in described:
+        try:
+            reserve([part.nbytes for part in description.form.parts])
+        except OSError as error:
+            problem, name = f"{description.name!r}: {error}", description.name
+    for rank, (theirs, its) in enumerate(membership.data.allgather((problem, name))):
+        if theirs:
+            raise RegistrationError(f"rank {rank}: {theirs}", name=its)
 
 
 def _agree(

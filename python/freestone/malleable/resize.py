@@ -16,7 +16,7 @@ import numpy as np
 
 from freestone.errors import ResizeTimeoutError
 from freestone.malleable import planning, together
-from freestone.malleable.arrays import Array
+from freestone.malleable.arrays import Array, Deal
 from freestone.malleable.collective_spawn import spawn_together
 from freestone.malleable.config import Config
 from freestone.malleable.membership import Membership
@@ -52,8 +52,8 @@ class Resize:
         The sources.
     arrays : dict of str to Array
         What they hold.
-    layouts : dict of int to Rows
-        How, by number of rows.
+    layouts : dict of int or str to Rows
+        How, by the deal of arrays.
     request : Request
         How many processes there shall be, and where.
     method : Method
@@ -77,7 +77,7 @@ class Resize:
         self,
         membership: Membership,
         arrays: dict[str, Array],
-        layouts: dict[int, Rows],
+        layouts: dict[Deal, Rows],
         request: Request,
         method: Method,
         config: Config,

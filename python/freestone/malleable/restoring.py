@@ -8,12 +8,12 @@ from pathlib import Path
 
 from freestone.errors import SavedStateError
 from freestone.malleable import together
-from freestone.malleable.arrays import Array
+from freestone.malleable.arrays import Array, Deal
 from freestone.malleable.config import Config
+from freestone.malleable.dealing import deal
 from freestone.malleable.entering import Entering
 from freestone.malleable.membership import Membership
 from freestone.malleable.plans import Rows
-from freestone.malleable.registering import dealt
 from freestone.malleable.states import Contents, State
 from freestone.malleable.transfer import make_arrays
 
@@ -49,13 +49,13 @@ class Restoring(Entering):
         """Tell whether the job goes on in this loop."""
         return self._is_at(loop)
 
-    def read(self, config: Config) -> dict[int, Rows]:
+    def read(self, config: Config) -> dict[Deal, Rows]:
         """Read this rank's rows; all ranks call it together.
 
         Returns
         -------
-        dict of int to Rows
-            How rows are dealt to the ranks, by number of rows.
+        dict of int or str to Rows
+            How rows are dealt to the ranks, by the deal of arrays.
 
         Raises
         ------
@@ -64,11 +64,13 @@ class Restoring(Entering):
         """
         comm, rank = self.membership.data, self.membership.rank
         made = make_arrays(comm, list(self.contents.arrays), {}, config.timeout_s)
-        layouts: dict[int, Rows] = {}
+        layouts: dict[Deal, Rows] = {}
         problem: SavedStateError | None = None
         for name, array in self.arrays.items():
             array.storages = made[name].storages
-            layout = layouts.setdefault(array.rows, dealt(array.rows, comm.size, config))
+            if array.deal not in layouts:
+                layouts[array.deal] = deal(comm, [], array.rows, comm.size, config)
+            layout = layouts[array.deal]
             try:
                 array.take_layout(layout, rank, self._state.elements(array, *layout.of(rank)))
                 self._state.fill(array)

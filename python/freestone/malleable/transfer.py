@@ -103,7 +103,7 @@ def warm_rows(arrays: Iterable[Array], blueprint: Blueprint, process: int) -> No
     for array in arrays:
         if array.is_shared:
             continue
-        bounds = blueprint.plans[array.rows].after.of(place)
+        bounds = blueprint.plans[array.deal].after.of(place)
         ragged = blueprint.ragged.get(array.name, {})
         for part, storage in zip(array.form.parts, array.storages, strict=True):
             storage.warm(*(part.position(row, ragged) for row in bounds))
@@ -225,7 +225,7 @@ class Transfer:
             self._arrays.clear()
             return
         for array in self._arrays.values():
-            plan = self._blueprint.plans[array.rows]
+            plan = self._blueprint.plans[array.deal]
             array.take_layout(plan.after, self.place, self._blueprint.ragged.get(array.name, {}))
 
     def _transport(self, kind: str) -> Transport:
@@ -243,7 +243,7 @@ class Transfer:
         return transport(redistribution, self.bridge, streams, self._timeout_s)
 
     def _moves(self, array: Array, index: int) -> list[Any]:
-        plan = self._blueprint.plans[array.rows]
+        plan = self._blueprint.plans[array.deal]
         ragged = self._blueprint.ragged.get(array.name, {})
 
         def is_one(source: int, target: int) -> bool:
@@ -255,7 +255,7 @@ class Transfer:
 
     def _needed(self, array: Array) -> list[list[tuple[int, int]]]:
         """Return the bytes of each part that this process has, and those that it shall have."""
-        plan = self._blueprint.plans[array.rows]
+        plan = self._blueprint.plans[array.deal]
         ragged = self._blueprint.ragged.get(array.name, {})
         spans = []
         for index, part in enumerate(array.form.parts):

@@ -13,16 +13,17 @@ from freestone.errors import (
     MalleableError,
     RegistrationError,
 )
-from freestone.malleable import misuse, plans, registering, timeline, together
-from freestone.malleable.arrays import Array, Kind
+from freestone.malleable import dealing, misuse, registering
+from freestone.malleable.arrays import Array, Deal, Kind
+from freestone.malleable.checkpoints import Checkpoints
 from freestone.malleable.choosing import Chooser
 from freestone.malleable.config import Config
 from freestone.malleable.heartbeat import Heartbeat, Word
 from freestone.malleable.joining import Joining
 from freestone.malleable.joining_rank import end, pending
 from freestone.malleable.membership import Membership, host_of, next_membership
-from freestone.malleable.method import METHODS, Method
-from freestone.malleable.path import Once, Path, call_once, label_of, not_joined
+from freestone.malleable.path import Once, call_once, label_of, not_joined
+from freestone.malleable.plans import Rows
 from freestone.malleable.progress import Progress
 from freestone.malleable.record import Replicated, Resized
 from freestone.malleable.registering import Load
@@ -30,19 +31,14 @@ from freestone.malleable.resize import Resize
 from freestone.malleable.restoring import Restoring, find
 from freestone.malleable.saving import Saver, Snapshot
 from freestone.malleable.starting import check_threads, first_membership
-from freestone.malleable.targets import Request, agree, first_request
-from freestone.malleable.transfer import Transfer
+from freestone.malleable.targets import Request
 
 __all__ = ["World"]
 
 T = TypeVar("T")
 
 
-class _Leave(BaseException):
-    """Takes a process that leaves out of its loop; never seen by the program."""
-
-
-class World:
+class World(Checkpoints):
     """The ranks of a job, whose number may change, and their data.
 
     Every rank makes one, as a context. A process that is spawned later runs the same program and
@@ -99,7 +95,7 @@ class World:
         self._config = config.with_settings(settings)
         self._host = host_of(self._config)
         self._arrays: dict[str, Array] = {}
-        self._layouts: dict[int, plans.Rows] = {}
+        self._layouts: dict[Deal, Rows] = {}
         self._replicated: dict[str, Replicated[Any]] = {}
         self.resizes: list[Resized] = []
         self.changed = True
@@ -113,6 +109,7 @@ class World:
         self._saver = Saver(self._config, self._snapshot)
         self.saved = self._saver.saved
         self._is_entered = self._is_in_loop = self._has_to_leave = self._closed = False
+        self._is_uneven = False
         joining_rank = pending()
         check_threads(self._config)
         self._chooser = Chooser(self._config)
@@ -194,6 +191,42 @@ class World:
         another one it can't be moved, and resizes are refused.
         """
         return self._register(name, "variable", load, rows)
+
+    def replace(self, rows: Mapping[Array, Any]) -> None:
+        """Give variable data other rows: particles that come and go, or a mesh that is refined.
+
+        All ranks call it together, for the same arrays. Rank 0's rows come first, then rank 1's.
+
+        Parameters
+        ----------
+        rows : mapping of Array to array of shape (k, ...) or CSR matrix of k rows
+            The rows of this rank from now on, which are copied. `k` may be any number, 0 too, the
+            same for all arrays of the mapping: those lie alike, also after a resize.
+
+        Raises
+        ------
+        RegistrationError
+            On all ranks, for constant data, other types or shapes, or if no rank has a row; then
+            nothing has changed.
+
+        Notes
+        -----
+        Two small collectives; no row is sent. A resize that goes on is called off, and begun anew.
+        """
+        membership = self._members("world.replace")
+        names = ", ".join(repr(array.name) for array in rows)
+        self._begin_anew(f"rows of {names} were replaced meanwhile")
+        key, layout = registering.replace(membership, self._config, rows)
+        self._layouts[key] = layout
+
+    def rebalance(self) -> None:
+        """Deal the rows anew to the ranks that there are, by the settings, as a resize does.
+
+        All ranks call it in the same step, or one does. The rows move at the heads of the next
+        steps; it is written down in `resizes`.
+        """
+        self._members("world.rebalance")
+        self._is_uneven = True
 
     def replicated(self, name: str, value: T) -> Replicated[T]:
         """Register a value that all ranks have; at a switch all get that of rank 0.
@@ -280,6 +313,7 @@ class World:
                 self._restore(self._joining)
             else:
                 self._join(self._joining)
+        dealing.require_weights(self._config, self._arrays)
         # The one before may not be closed yet, if it was left by break.
         self._leave_loop(loop - 1)
         self._is_in_loop = True
@@ -318,7 +352,7 @@ class World:
     def _join(self, joining: Joining) -> None:
         """Take part in the resize that this process was spawned for."""
         transfer, blueprint, bridge = joining.join(), joining.blueprint, joining.bridge
-        self._layouts = {rows: plan.after for rows, plan in blueprint.plans.items()}
+        self._layouts = {key: plan.after for key, plan in blueprint.plans.items()}
         self._arrays = joining.arrays
         self._share(transfer, None, [])
         transfer.take_layout()
@@ -379,160 +413,8 @@ class World:
             self._membership, self._config, name, kind, load, count, self._layouts
         )
         self._arrays[name] = array
-        self._layouts[array.rows] = layout
+        self._layouts[array.deal] = layout
         return array
-
-    def _begin_anew(self, why: str) -> None:
-        """Call off a resize whose plan is no longer right, and ask for it at the next step."""
-        resize, self._resize = self._resize, None
-        if resize is not None:
-            self._again = resize.request
-            self._write(resize.call_off(f"called off, and begun anew at the next step: {why}"))
-
-    # The head of a step.
-
-    def _checkpoint(self) -> None:
-        done = self._progress.done
-        if done % self._config.check_every:
-            return
-        if not self._beat.is_out and not self._is_primed:
-            self._beat.post(self._word(done))
-        if self._beat.is_out:
-            self._act(self._beat.read())
-        self._is_primed = False
-        self._beat.post(self._word(done + self._config.check_every))
-
-    def _word(self, due: int) -> Word:
-        """Return what this rank says; `due` is the step at which it will be read."""
-        self._posted = time.time()
-        resize = self._resize
-        if resize is not None:
-            ready, failed = resize.test(), resize.has_failed
-            return Word(self._progress.done, is_ready=ready, has_failed=failed)
-        self._asked = request = self._again or self._ask(due)
-        if request is None or request.size == self.size:
-            return Word(self._progress.done)
-        chosen = self._chooser.method(self.size, request.size, self._membership.hosts)
-        method = request.method or chosen
-        return Word(self._progress.done, request.size, METHODS.index(method))
-
-    def _ask(self, due: int) -> Request | None:
-        given = (self._total, self._membership.hosts, self._config.places, len(self.resizes))
-        return first_request(self._config.sources, self.rank, self._progress.status(due, *given))
-
-    def _act(self, word: Word) -> None:
-        """Do what all ranks have agreed on, once all of them have come to this step."""
-        resize = self._resize
-        if not (word.size if resize is None else word.has_failed or word.is_ready):
-            return
-        self._beat.meet(Word(self._progress.done))
-        if resize is None:
-            self._begin(word.size, METHODS[word.method])
-        elif word.has_failed:
-            self._give_up()
-        else:
-            self._go_on(resize)
-
-    def _path(self) -> Path:
-        names = (*self._arrays, *self._replicated)
-        return Path(self._progress.loop, names, tuple(self._results))
-
-    def _begin(self, size: int, method: Method) -> None:
-        step = self._progress.done
-        self._progress.asked, self._progress.since = step, self._posted
-        self._again = None
-        places = self._config.places
-        if places is not None and size > places:
-            error = f"{size} processes were asked for, and there are {places} slots"
-            began_s = time.time() - self._progress.began
-            self._write(Resized(step, self.size, size, str(method), error, began_s=began_s))
-            return
-        self._resize = resize = Resize(
-            self._membership,
-            self._arrays,
-            self._layouts,
-            agree(self._asked, size, method, self._membership.data, self._config.timeout_s),
-            method,
-            self._config,
-            step,
-            self._path(),
-            self._progress.began,
-        )
-        resize.start()
-        if not resize.is_overlapped:
-            self._go_on(resize)
-
-    def _go_on(self, resize: Resize) -> None:
-        """Take a resize to its next stage, or to its end."""
-        resize.follow(self._path())
-        if resize.agree_on_failure():
-            self._give_up()
-        elif resize.advance(self._progress.done):
-            if resize.finish_or_fail():
-                self._give_up()
-                return
-            problem = registering.unmovable(self._membership, self._config, self._arrays.values())
-            if problem:
-                self._resize = None
-                self._write(resize.call_off(problem))
-            else:
-                self._switch()
-
-    def _give_up(self) -> None:
-        resize, self._resize = self._resize, None
-        if resize is not None:
-            self._write(resize.fail())
-
-    def _switch(self) -> None:
-        """Become the membership that was planned; processes without a place leave."""
-        resize, self._resize = self._resize, None
-        if resize is None or resize.transfer is None:
-            return
-        resize.switch()
-        transfer, blueprint = resize.transfer, resize.blueprint
-        self._share(transfer, resize, self.resizes)
-        layouts = {rows: plan.after for rows, plan in blueprint.plans.items()}
-        transfer.take_layout()
-        membership = next_membership(
-            transfer.bridge,
-            transfer.place,
-            blueprint,
-            self._membership.groups,
-            self._host,
-            self._config.timeout_s,
-        )
-        self._membership.free()
-        transfer.bridge.Free()
-        if membership is None:
-            self._has_to_leave = True
-            raise _Leave
-        self._layouts = layouts
-        self._take_part(membership, is_primed=True)
-        self.changed = True
-
-    def _share(self, transfer: Transfer, resize: Resize | None, resizes: list[Resized]) -> None:
-        """Let all on the bridge know where the job is, as its rank 0 knows it."""
-        bridge, timeout_s = transfer.bridge, self._config.timeout_s
-        moved = together.sum_up(bridge, transfer.sent_nbytes, timeout_s, "the switch")
-        state = None
-        if resize is not None and bridge.rank == 0:
-            record = resize.record(self._progress.done, moved)
-            values = {name: item.value for name, item in self._replicated.items()}
-            state = (record, resizes, values, self._progress, self._results)
-        state = together.tell(bridge, state, timeout_s, "the switch")
-        record, before, values, progress, results = state
-        for name, item in self._replicated.items():
-            item.adopt(values[name])
-        if resize is None:
-            self.resizes, self._results = list(before), results
-            self._progress = progress
-        is_first = transfer.place == 0
-        self._write(record, is_first)
-
-    def _write(self, record: Resized, is_first: bool | None = None) -> None:
-        self.resizes.append(record)
-        if self.rank == 0 if is_first is None else is_first:
-            timeline.report(self.resizes, self._config)
 
     # The end.
 

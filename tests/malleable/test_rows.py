@@ -1,0 +1,179 @@
+"""Rows that come and go, weigh more or less, or lie as a program says: whole jobs of processes."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from tests.malleable import particles
+from tests.malleable.jobs import run
+
+pytest.importorskip("mpi4py")
+
+STEPS = 24
+
+
+def expected(steps: int = STEPS) -> list[int]:
+    """Return the particles that one process has at the end."""
+    ids = particles.BEGIN
+    for step in range(0, steps, 2):
+        ids = particles.after(ids, step)
+    return sorted(ids.tolist())
+
+
+def job(**words: Any) -> Any:
+    outcome = run("particles.py", json.dumps({"steps": STEPS, **words}))
+    assert outcome.status == 0, outcome.err
+    return outcome.data
+
+
+@pytest.mark.parametrize(
+    "methods",
+    [
+        ["merge-p2p-sync", "merge-collective-sync", "baseline-p2p-sync"],
+        ["merge-p2p-nonblocking", "merge-onesided-sync", "baseline-collective-thread"],
+    ],
+)
+def test_particles_are_the_same_through_resizes(methods: list[str]) -> None:
+    resizes = list(zip((4, 2, 3), methods, strict=True))
+    found = job(resizes=resizes)
+    assert found["ids"] == expected()
+    done = [(one["after"], one["method"]) for one in found["records"] if not one["error"]]
+    # A resize whose rows were replaced meanwhile is begun anew.
+    assert all("replaced meanwhile" in one["error"] for one in found["records"] if one["error"])
+    assert done == resizes[: len(done)]
+    if "nonblocking" not in methods[0]:
+        assert len(done) == 3
+
+
+def test_weights_are_even_after_a_resize_and_when_it_is_asked_for() -> None:
+    found = job(resizes=[(3, "merge-p2p-sync")], weights="cost", rebalance=STEPS - 5)
+    assert found["ids"] == expected()
+    first, second = found["records"]
+    assert (first["before"], first["after"], second["before"], second["after"]) == (2, 3, 3, 3)
+    uneven, even = found["spread"][STEPS - 5], found["spread"][second["step"]]
+    # A particle weighs ten at most, so a rank has at most ten more than its part.
+    total = float(particles.weights(np.array(found["ids"])).sum())
+    assert even <= 1 + 3 * 10 / total
+    assert even < uneven
+
+
+def test_rows_lie_as_a_function_says(tmp_path: Path) -> None:
+    # All rows but one a rank are rank 0's.
+    program = tmp_path / "lying.py"
+    program.write_text(
+        "import json\n"
+        "import numpy as np\n"
+        "from freestone import malleable\n"
+        "def lie(rows, size):\n"
+        "    return [0, *range(rows - size + 1, rows + 1)]\n"
+        "with malleable.World(rows=20, balance=lie, targets={3: 4, 6: 1}) as world:\n"
+        "    x = world.variable('x', lambda start, stop: np.arange(start, stop))\n"
+        "    found = world.replicated('found', [])\n"
+        "    for step in world.steps(9):\n"
+        "        assert (x.local == np.arange(x.start, x.stop)).all()\n"
+        "        counts = world.comm.allgather(len(x.local))\n"
+        "        found.value = [*found.value, counts]\n"
+        "    is_first = world.rank == 0\n"
+        "if is_first:\n"
+        "    print(json.dumps(found.value))\n"
+    )
+    outcome = run(str(program))
+    assert outcome.status == 0, outcome.err
+    counts = [list(one) for one in dict.fromkeys(map(tuple, outcome.data))]
+    assert counts == [[19, 1], [17, 1, 1, 1], [20]]
+
+
+def test_a_saved_state_has_the_rows_that_there_are(tmp_path: Path) -> None:
+    program = tmp_path / "saving.py"
+    program.write_text(
+        "import sys\n"
+        "import numpy as np\n"
+        "from freestone import malleable\n"
+        "with malleable.World(rows=4, load=sys.argv[2] if len(sys.argv) > 2 else None) as world:\n"
+        "    x = world.variable('x', lambda start, stop: np.arange(start, stop))\n"
+        "    for step in world.steps(4):\n"
+        "        world.replace({x: np.append(x.local, 100 * step + world.rank)})\n"
+        "        if step == 1 and len(sys.argv) == 2:\n"
+        "            world.save(sys.argv[1])\n"
+        "    whole = world.comm.gather(x.local)\n"
+        "    is_first = world.rank == 0\n"
+        "if is_first:\n"
+        "    print(np.concatenate(whole).tolist())\n"
+    )
+    state = str(tmp_path / "state")
+    first = run(str(program), state)
+    assert first.data == [0, 1, 0, 100, 200, 300, 2, 3, 1, 101, 201, 301]
+    second = run(str(program), state, state, ranks=1)
+    assert second.status == 0, second.err
+    assert second.data == [0, 1, 0, 100, 2, 3, 1, 101, 200, 300]
+
+
+def test_wrong_rows_are_refused_on_all_ranks_and_change_nothing() -> None:
+    outcome = run("wrong_rows.py", "replace")
+    assert outcome.status == 0, outcome.err
+    found = outcome.data["found"]
+    says = {
+        "nothing": r"rank 0: world.replace is given no arrays; write world.replace\(",
+        "constant": r"rank 0: 'c' is constant: its rows stay; register it by world.variable",
+        "type": r"rank 1: 'x' has rows of \(\) \(float32\), dense; it was .* \(float64\), dense",
+        "shape": r"rank 0: 'x' has rows of \(1,\) \(float64\), dense; it was .*rows of \(\)",
+        "lengths": r"rank 1: arrays .* as many rows as one another; 'x' has 3, 'w' has 4",
+        "others": r"rank 0 replaces the rows of \['w'\] and rank 1 those of \['x'\]",
+        "none": r"no rank has a row of \['x'\] left",
+        "dense": r"rank 0: 'm' has rows of \(10,\) \(float64\), dense; it was .*, csr",
+        "masked": r"rank 0: 'x' is a masked array",
+        "scalar": r"rank 0: 'x' has no axis of rows",
+    }
+    assert set(found) == set(says)
+    for name, pattern in says.items():
+        assert all(re.match(pattern, error) for error in found[name]), found[name]
+        assert len(found[name]) == 2
+    assert outcome.data["errors"] == [""]
+
+
+@pytest.mark.parametrize(
+    ("which", "says"),
+    [
+        ("offsets", "balance(10, 3) returned [0, 0, 0]; return 4 offsets from 0 to 10"),
+        ("raises", "balance(10, 3) raised ZeroDivisionError"),
+        ("weights", "'w' on rank 1: row 5 weighs -1.0; weights are finite and at least 0"),
+    ],
+)
+def test_a_resize_that_can_not_be_dealt_is_refused_and_the_job_goes_on(
+    which: str, says: str
+) -> None:
+    outcome = run("wrong_rows.py", which)
+    assert outcome.status == 0, outcome.err
+    assert outcome.data["errors"][0].startswith(f"RegistrationError: {says}"), outcome.data
+
+
+@pytest.mark.parametrize(
+    ("named", "says"),
+    [
+        ("y", "weights is 'y', which is not registered; there is 'x', 'z'"),
+        ("z", "weights is 'z', which is <variable 'z': rows 0 to 4 of 4>; register it by"),
+    ],
+)
+def test_weights_that_are_none_are_refused_before_the_loop(
+    named: str, says: str, tmp_path: Path
+) -> None:
+    program = tmp_path / "weighing.py"
+    program.write_text(
+        "import sys\n"
+        "import numpy as np\n"
+        "from freestone import malleable\n"
+        "with malleable.World(rows=4, weights=sys.argv[1]) as world:\n"
+        "    world.variable('x', lambda start, stop: np.zeros(stop - start))\n"
+        "    world.variable('z', lambda start, stop: np.zeros((stop - start, 2)))\n"
+        "    for step in world.steps(2):\n"
+        "        pass\n"
+    )
+    outcome = run(str(program), named, ranks=1)
+    assert outcome.status != 0
+    assert f"ConfigurationError: {says}" in outcome.err
