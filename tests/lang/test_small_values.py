@@ -1,5 +1,7 @@
 """Small lazy values are computed without a plan, to the same digits."""
 
+import warnings
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import numpy as np
@@ -11,6 +13,7 @@ from freestone.lang.arrays import lazily
 from freestone.lang.arrays import small as expressions
 from freestone.lang.daphnelib import DaphneContext, small
 from freestone.lang.run import local
+from freestone.lang.run.kernels.quiet import quietly
 from freestone.lang.settings import Settings
 
 CONTEXT = DaphneContext()
@@ -70,6 +73,80 @@ def test_small_values_have_no_program(monkeypatch: pytest.MonkeyPatch) -> None:
             other.compute(settings)
 
 
+@pytest.mark.parametrize("dtype", ["f8", "f4", "i8", "i1", "u8"])
+def test_exact_operations_of_larger_matrices_have_the_digits_of_a_plan(
+    dtype: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    array, other = drawn(dtype, 300, 400), drawn(dtype, 300, 400)[::-1].copy()
+    if dtype[0] == "f":
+        array[3, :5] = np.nan, np.inf, -np.inf, -0.0, 0.0
+        other[4, :5] = np.nan, np.inf, -np.inf, -0.0, 0.0
+    x, y = CONTEXT.from_numpy(array), CONTEXT.from_numpy(other)
+    row, column = CONTEXT.from_numpy(other[:1].copy()), CONTEXT.from_numpy(other[:, :1].copy())
+    values = [x + y, x - row, x * column, x > y, x == row, x.min(y), y.max(x), -x, abs(x)]
+    values += [
+        x.aggMin(),
+        x.aggMax(0),
+        x.aggMin(1),
+        x.idxMax(1),
+        x.asType("f4"),
+        x.reshape(1, 120_000),
+    ]
+    values += [
+        x[3:200, 5:9],
+        x.t(),
+        x.reverse(),
+        x.cbind(y),
+        x.rbind(y),
+        x[:, :300].t().diagVector(),
+    ]
+    if dtype[0] == "f":
+        values += [x / y, x.sqrt(), x.floor(), x.round(), x.isNan(), x * 2.5, 1.0 - x]
+    for value in values:
+        assert small.computed(value._value, FUSED) is not None
+        found = np.asarray(value.compute(FUSED))
+        wanted = np.asarray(planned(value, monkeypatch))
+        np.testing.assert_array_equal(found, wanted, strict=True)
+        np.testing.assert_array_equal(np.signbit(found), np.signbit(wanted))
+
+
+def test_what_a_plan_rounds_otherwise_is_planned_unless_it_is_small() -> None:
+    for rows, small_enough in ((100, True), (300, False)):
+        x = CONTEXT.from_numpy(drawn("f8", rows, 100))
+        column = CONTEXT.from_numpy(drawn("f8", 100, 1))
+        for value in (x.sum(), x.sum(0), x.mean(1), x.exp(), x**3.5, x @ column):
+            assert (small.computed(value._value, FUSED) is not None) == small_enough
+
+
+def test_numpy_warns_of_nothing_even_within_a_finaliser() -> None:
+    x = CONTEXT.from_numpy(np.zeros((2, 2)))
+    found = []
+
+    def again() -> float:
+        found.append((x / x).compute())
+        return float(quietly(np.divide, np.float64(1), np.float64(0)))
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert quietly(again) == np.inf
+        assert np.isnan(found[0]).all()
+        with ThreadPoolExecutor(2) as pool:
+            assert all(np.isnan(made).all() for made in pool.map(lambda _: (x / x).compute(), "ab"))
+    assert np.geterr()["divide"] == "warn"
+
+
+def test_deep_graphs_and_wide_ones_are_planned() -> None:
+    x = CONTEXT.from_numpy(np.ones((2, 2)))
+    deep = x
+    for _ in range(3000):
+        deep = deep + 1.0
+    assert small.computed(deep._value, FUSED) is None
+    assert deep.compute()[0, 0] == 3001
+    wide = sum((x * float(at) for at in range(70)), x)
+    assert small.computed(wide._value, FUSED) is None
+    assert wide.compute()[0, 0] == 1 + sum(range(70))
+
+
 def test_results_share_no_memory_with_inputs() -> None:
     array = drawn("f8")
     turned = CONTEXT.from_numpy(array).t().compute()
@@ -84,6 +161,27 @@ def test_what_fails_says_so() -> None:
     whole = CONTEXT.from_numpy(drawn("i8"))
     with pytest.raises(ScriptRunError, match="divided by zero"):
         (whole / (whole - whole)).compute()
+    none = CONTEXT.from_numpy(np.zeros((0, 3)))
+    with pytest.raises(ScriptRunError, match="there is no min of no cells"):
+        none.aggMin().compute()
+    position = CONTEXT.from_numpy(drawn("f8")).sum().floor() * 0.0 + 7.0
+    with pytest.raises(ScriptRunError, match="row 7 is outside of 0 to 6"):
+        whole[position, :].compute()
+
+
+def test_exact_expressions_of_larger_blocks_are_those_of_a_plan(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    array, other = drawn("f8", 300, 400), drawn("f8", 300, 400)[::-1].copy()
+    array[0, :3] = np.nan, -0.0, np.inf
+    x, y = fs.Array.from_numpy(array, 300), fs.Array.from_numpy(other, 300)
+    cases = [x + y, x * y, x / y, x > y, -x, abs(x), np.minimum(x, y), np.sqrt(x), x**2]
+    found = [case.compute() for case in cases]
+    for case in (x.sum(), np.exp(x)):
+        assert expressions.small_value(case._node, lambda node, part: part) is expressions.NOT_SMALL
+    monkeypatch.setattr(expressions, "MAX_BYTES", 0)
+    for made, case in zip(found, cases, strict=True):
+        np.testing.assert_array_equal(made, case.compute(), strict=True)
 
 
 @pytest.mark.parametrize("dtype", ["f8", "f4", "i4", "c16", "?"])

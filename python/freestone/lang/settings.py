@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -123,6 +124,14 @@ class Settings:
     folders: tuple[Path, ...] = ()
     # A dict has no hash; settings that differ in it alone are told apart by comparison.
     libraries: dict[str, Path] = field(default_factory=dict, hash=False)
+
+    @cached_property
+    def has_to_be_planned(self) -> bool:
+        """Whether somebody asks how a plan runs, or for one of a certain kind."""
+        places = self.distributed or self.kernels or self.memory_bytes
+        reports = self.statistics or self.timing or self.tell_pipelines or self.profiling
+        looks = self.explain or self.record or self.insert
+        return bool(not self.vec or places or reports or looks)
 
     @property
     def cut(self) -> str | Callable[[int, int], list[int]]:

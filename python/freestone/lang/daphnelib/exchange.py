@@ -5,7 +5,7 @@ See docs/decisions/058-results-may-share-memory-with-inputs.md
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from typing import Any
 
 import numpy as np
@@ -27,6 +27,9 @@ Array = np.ndarray[Any, Any]
 
 WIDER = {"int16": "int32", "uint16": "uint32", "float16": "float32"}
 """What no matrix holds, and the least that holds it."""
+
+HELD = (np.ndarray, Csr, Coo, FrameData, list)
+"""What has memory that may be an input's."""
 
 
 def cells_of(array: Any, *, flatten: bool = False, copy: bool = False) -> Array:
@@ -126,7 +129,7 @@ def cell_of_column(column: Array) -> str:
     return "str" if column.dtype.hasobject else cell_of(column.dtype)
 
 
-def exported(data: Any, given: Iterable[Any], *, index: bool = False) -> Any:
+def exported(data: Any, given: Collection[Any], *, index: bool = False) -> Any:
     """Hand out a result in place; what is still an input's memory can only be read.
 
     Parameters
@@ -138,7 +141,9 @@ def exported(data: Any, given: Iterable[Any], *, index: bool = False) -> Any:
     index : bool
         Whether the column ``index`` of a frame becomes the index.
     """
-    if not isinstance(data, np.ndarray | Csr | Coo | FrameData | list):
+    if not isinstance(data, HELD):
+        return data
+    if not given and isinstance(data, np.ndarray):
         return data
     known = [array for item in given for array in _arrays(item)]
     if isinstance(data, Csr):

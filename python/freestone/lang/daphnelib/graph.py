@@ -25,9 +25,19 @@ Copies = MutableMapping[Value, Value]
 _body: ContextVar[Block | None] = ContextVar("body", default=None)
 
 
+class _Dropped(list[Op]):
+    """A list that stays empty."""
+
+    def append(self, op: Op) -> None:
+        """Leave it out."""
+
+
+_NOWHERE = Block(ops=_Dropped())
+
+
 def emitter() -> Emitter:
     """Return what appends operations to the body that is being built; else, to no block."""
-    return Emitter(_body.get())
+    return Emitter(_body.get() or _NOWHERE)
 
 
 @contextmanager
@@ -51,7 +61,7 @@ def program_of(value: Value, settings: Settings) -> Program:
 
 
 def run(value: Value, settings: Settings) -> tuple[Any, list[Any]]:
-    """Run what makes a value; return it, and all that Python gave for it.
+    """Run what makes a value; return it, and what Python gave that it may share memory with.
 
     Notes
     -----
@@ -60,10 +70,11 @@ def run(value: Value, settings: Settings) -> tuple[Any, list[Any]]:
     """
     if value.const is not None:
         return value.const, []
+    found = small.computed(value, settings)
+    if found is not None:
+        return found
     ops = list(_ordered(value))
     data = list(_data(ops))
-    if small.is_small(ops, settings):
-        return small.computed(ops, value, settings), data
     key = programs.key_of(ops, value, settings)
     program = programs.known(key)
     if program is None:

@@ -25,7 +25,7 @@ from freestone.lang.front.graph.explaining import lines as explained
 from freestone.lang.front.graph.graph import Value
 from freestone.lang.front.parse.source import failure
 from freestone.lang.front.types.dtypes import cell_of
-from freestone.lang.front.types.types import Type
+from freestone.lang.front.types.types import Type, matrix
 from freestone.lang.run.kernels.frames import Frame as FrameData
 from freestone.lang.run.kernels.sparse import Csr
 from freestone.lang.settings import Settings
@@ -123,7 +123,7 @@ class Lazy:
         """
         if type not in WAYS:
             raise ValueError(f"type={type!r}: there are {', '.join(WAYS)}")
-        begin = time.perf_counter()
+        begin = time.perf_counter() if verbose else 0.0
         made, given = graph.run(self._value, settings or FUSED)
         found = exported(made, given, index=useIndexColumn)
         if asTensorFlow or asPyTorch:
@@ -168,8 +168,8 @@ def lifted(value: Any) -> Any:
 
 def of_cells(cells: np.ndarray[Any, Any]) -> Any:
     """Make a lazy matrix of cells."""
-    type = Type("matrix", cell_of_column(cells), cells.shape[0], cells.shape[1])
-    return wrapped(graph.given(cells, type))
+    rows, columns = cells.shape
+    return wrapped(graph.given(cells, matrix(cell_of_column(cells), rows, columns)))
 
 
 def of_rows(array: Any) -> Any:
@@ -192,7 +192,7 @@ def wrapped(value: Value) -> Any:
 
 def operated(name: str, *args: Any) -> Any:
     """Append an operation of cells."""
-    values = [lifted(arg)._value for arg in args]
+    values = [arg._value if isinstance(arg, Lazy) else lifted(arg)._value for arg in args]
     compute = elementwise.unary if len(values) == 1 else elementwise.binary
     return wrapped(compute(graph.emitter(), name, *values))
 
@@ -200,14 +200,17 @@ def operated(name: str, *args: Any) -> Any:
 def called(name: str, args: Iterable[Any], keywords: dict[str, Any]) -> Any:
     """Append a call of a built-in function; lists of arguments are given one by one."""
     values = [value_of(arg) for arg in _flat(args) if arg is not None]
+    named = _named(name, keywords) if keywords else {}
+    made = [wrapped(value) for value in lower(graph.emitter(), name, values, named)]
+    return made if len(made) > 1 else made[0]
+
+
+def _named(name: str, keywords: dict[str, Any]) -> dict[str, Value]:
     function = find(name)
     assert function is not None
     names = function.required + function.optional
-    named = {
-        _parameter(word, names): value_of(arg) for word, arg in keywords.items() if arg is not None
-    }
-    made = [wrapped(value) for value in lower(graph.emitter(), name, values, named)]
-    return made if len(made) > 1 else made[0]
+    given = {word: arg for word, arg in keywords.items() if arg is not None}
+    return {_parameter(word, names): value_of(arg) for word, arg in given.items()}
 
 
 ALIASES = {
@@ -243,5 +246,5 @@ def _flat(args: Iterable[Any]) -> Iterable[Any]:
 
 def value_of(value: Any) -> Value:
     """Return the value of the graph that Python's stands for."""
-    made: Value = lifted(value)._value
+    made: Value = value._value if isinstance(value, Lazy) else lifted(value)._value
     return made

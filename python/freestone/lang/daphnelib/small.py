@@ -1,92 +1,217 @@
-"""Small values: to plan their operations takes longer than to do them one after the other."""
+"""Small values: to plan their operations takes longer than to do them one after the other.
+
+What an operation does is found out once for its types: NumPy's own function where that gives what
+its kernel gives, elsewhere the kernel that scripts without ``--vec`` use.
+
+See docs/decisions/093-small-lazy-values-are-computed-without-a-plan.md
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Callable, Hashable, Iterable, Iterator
+from typing import Any, NamedTuple
 
-import numpy as np
-
+from freestone.lang.daphnelib import direct
 from freestone.lang.front.graph.graph import Op, Value
-from freestone.lang.front.types.types import DTYPES
+from freestone.lang.front.types.types import Type, is_float
+from freestone.lang.run.kernels import kernel_of
+from freestone.lang.run.kernels.quiet import quietly
 from freestone.lang.run.local import Run
 from freestone.lang.settings import Settings
 
-__all__ = ["MAX_BYTES", "computed", "is_small"]
+__all__ = ["MAX_BYTES", "computed"]
 
-MAX_BYTES = 1 << 17
-"""The bytes of the largest matrix; of larger ones NumPy's intermediate results leave the caches."""
+MAX_BYTES = 5 << 20
+"""What operations may read and write together: some 50 µs, as a plan and its threads take."""
+MAX_INEXACT_BYTES = 1 << 17
+"""The bytes of the largest matrix of operations whose last digits may be others in a plan."""
+INEXACT_WEIGHT = 4
+"""How many times as long most of these take, a byte."""
 MAX_OPERATIONS = 64
+MAX_STEPS = 4096
 
-_FUNCTIONS = {"add": np.add, "sub": np.subtract, "mul": np.multiply, "div": np.divide}
-
-_KINDS = frozenset({"given", "binary", "unary", "cast", "choose", "agg_all", "agg_row", "agg_col"})
-_KINDS |= {"matmul", "transpose", "to_scalar", "to_matrix", "index_row", "index_col", "outer"}
+_KINDS = frozenset({"binary", "unary", "cast", "choose", "agg_all", "agg_row", "agg_col", "matmul"})
+_KINDS |= {"transpose", "to_scalar", "to_matrix", "index_row", "index_col", "outer", "reshape"}
+_KINDS |= {"index", "reverse", "diag_vector", "cbind", "rbind", "replace", "fill", "cumulate"}
 """Operations on dense matrices that no pass stores, or has run, in another way."""
 
+_EXACT = frozenset({"cast", "choose", "transpose", "index_row", "index_col", "reshape", "index"})
+_EXACT |= {"reverse", "diag_vector", "cbind", "rbind", "replace", "fill", "cumulate"}
+_EXACT |= {"to_scalar", "to_matrix"}
+_VIEWS = frozenset({"transpose", "reverse", "reshape", "index", "diag_vector"})
+"""Operations that copy nothing, or as little as can be, in a plan as well."""
 
-def is_small(ops: Sequence[Op], settings: Settings) -> bool:
-    """Tell whether operations are run at once, without a plan."""
-    if len(ops) > MAX_OPERATIONS or not settings.vec or _has_to_be_planned(settings):
-        return False
-    for op in ops:
-        if op.kind not in _KINDS or op.kernel is not None or op.regions:
-            return False
-        type = op.results[0].type
-        if type.data == "matrix":
-            nbytes = type.nbytes
-            if nbytes is None or nbytes > MAX_BYTES or type.form:
-                return False
-        elif type.data != "scalar":
-            return False
-    return True
+_EXACT_NAMES = frozenset({"add", "sub", "mul", "div", "min", "max", "eq", "neq", "lt", "le", "gt"})
+_EXACT_NAMES |= {"ge", "and", "or", "minus", "abs", "sign", "floor", "ceil", "round", "isNan"}
+_EXACT_NAMES |= {"sqrt"}
+"""Operations whose digits do not depend on what computes them."""
 
 
-def _has_to_be_planned(settings: Settings) -> bool:
-    """Tell whether somebody asks how a plan runs, or for one on a cluster."""
-    if settings.distributed or settings.kernels or settings.memory_bytes:
-        return True
-    reports = (
-        settings.statistics or settings.timing or settings.tell_pipelines or settings.profiling
-    )
-    return bool(reports or settings.explain or settings.record or settings.insert)
+class Step(NamedTuple):
+    """What an operation does.
+
+    Attributes
+    ----------
+    run : callable
+        Takes the operands; before them, if it is a kernel, a run and the operation.
+    is_kernel : bool
+        Whether it is one.
+    nbytes : int
+        How much it reads and writes, more for what takes longer.
+    is_apart : bool
+        Whether its result never shares memory with an operand.
+    """
+
+    run: Callable[..., Any]
+    is_kernel: bool
+    nbytes: int
+    is_apart: bool
 
 
-def computed(ops: Sequence[Op], out: Value, settings: Settings) -> Any:
-    """Run operations, each after those that it needs, and return what one of their results is."""
-    # All intermediate results stay until the end, so that none is written over.
-    values: dict[Value, Any] = {}
-    run: Run | None = None
-    with np.errstate(all="ignore"):
-        for op in ops:
-            result = op.results[0]
-            if op.kind == "given":
-                values[result] = op.attrs["data"]
-                continue
-            operands = [values[v] if v.const is None else v.const for v in op.operands]
-            found = _of_floats(op, operands)
-            if found is None:
-                run = run or Run(settings)
-                (found,) = run.checked(op, operands)
-            values[result] = found
-    return values[out]
+def computed(out: Value, settings: Settings) -> tuple[Any, list[Any]] | None:
+    """Compute a value, if all that it needs is small and nobody asks how a plan runs.
+
+    Parameters
+    ----------
+    out : Value
+        The value.
+    settings : Settings
+        How plans run.
+
+    Returns
+    -------
+    pair, or None
+        What the value is, and what Python gave that it may share memory with. None if it has to be
+        planned.
+    """
+    op = out.op
+    if op is None or settings.has_to_be_planned:
+        return None
+    if op.kind == "given":
+        data = op.attrs["data"]
+        return (data, [data]) if _is_dense(out.type) else None
+    steps: dict[Op, Step] = {}
+    nbytes = _add(op, steps, MAX_OPERATIONS)
+    if nbytes is None or nbytes > MAX_BYTES:
+        return None
+    found = quietly(_run, steps, settings)
+    return found, [] if steps[op].is_apart else list(_given(steps))
 
 
-def _of_floats(op: Op, operands: Sequence[Any]) -> Any:
-    """Return what NumPy itself makes of floating-point matrices of one type; None elsewhere."""
-    result = op.results[0].type
-    if op.kind == "binary":
-        function = _FUNCTIONS.get(op.attrs["name"])
-        cell = op.attrs["cell"]
-        if function is None or cell not in ("f64", "f32") or result.data != "matrix":
-            return None
-        dtype = DTYPES[cell]
-        for value in operands:
-            # Python's numbers take the type of the other side.
-            if value.__class__ is not float and getattr(value, "dtype", None) != dtype:
+def _add(op: Op, steps: dict[Op, Step], room: int) -> int | None:
+    """Add the steps of what an operation needs, and its own; return their bytes, or None."""
+    nbytes = 0
+    types = []
+    for value in op.operands:
+        types.append(value.type)
+        maker = value.op
+        if maker is None:
+            if value.const is None:
                 return None
-        found = function(*operands)
-        return found if found.shape == (result.rows, result.columns) else None
-    if op.kind == "agg_all" and op.attrs["name"] == "sum" and result.cell == "f64":
-        return np.add.reduce(operands[0], axis=None).item()
-    return None
+        elif maker.kind != "given" and maker not in steps:
+            more = _add(maker, steps, room - 1) if room else None
+            if more is None:
+                return None
+            nbytes += more
+    step = _step_of(op, types)
+    if step is None or len(steps) >= MAX_OPERATIONS:
+        return None
+    steps[op] = step
+    return nbytes + step.nbytes
+
+
+def _run(steps: dict[Op, Step], settings: Settings) -> Any:
+    """Run operations in order, and return the result of the last one."""
+    # All results stay until the end, so that none is written over.
+    values: dict[Op, Any] = {}
+    run: Run | None = None
+    found = None
+    for op, step in steps.items():
+        operands = []
+        for value in op.operands:
+            maker = value.op
+            if maker is None:
+                operands.append(value.const)
+            else:
+                operands.append(maker.attrs["data"] if maker.kind == "given" else values[maker])
+        try:
+            if step.is_kernel:
+                run = run or Run(settings)
+                found = step.run(run, op, *operands)
+            else:
+                found = step.run(*operands)
+        except Exception:
+            # Again, by the way that says what failed, and where.
+            (found,) = Run(settings).checked(op, operands)
+        values[op] = found
+    return found
+
+
+def _given(ops: Iterable[Op]) -> Iterator[Any]:
+    """Yield what Python gave."""
+    makers = (value.op for op in ops for value in op.operands)
+    return (op.attrs["data"] for op in makers if op is not None and op.kind == "given")
+
+
+_steps: dict[Hashable, Step | None] = {}
+
+
+def _step_of(op: Op, types: list[Type]) -> Step | None:
+    """Return what an operation does; None if it is not small, or may be done in another way."""
+    if op.kind not in _KINDS or op.kernel is not None:
+        return None
+    key: Hashable = (op.kind, op.results[0].type, *op.attrs.values(), *types)
+    if op.kind == "matmul" and _is_transposed(op):
+        key = ("transposed", key)
+    try:
+        return _steps[key]
+    except KeyError:
+        if len(_steps) >= MAX_STEPS:
+            _steps.clear()
+        step = _steps[key] = _made(op, types)
+        return step
+
+
+def _is_dense(type: Type) -> bool:
+    return type.data == "matrix" and not type.form
+
+
+def _made(op: Op, types: list[Type]) -> Step | None:
+    result = op.results[0].type
+    sizes = [_size(type) for type in (result, *types)]
+    if None in sizes:
+        return None
+    known = [size or 0 for size in sizes]
+    nbytes = max(1, sum(known))
+    if not _is_exact(op, types):
+        if max(known) > MAX_INEXACT_BYTES:
+            return None
+        nbytes *= INEXACT_WEIGHT
+    if op.kind in _VIEWS and "list" not in op.attrs.get("kinds", ()):
+        nbytes = 1
+    function = direct.function_of(op)
+    if function is not None:
+        return Step(function, False, nbytes, True)
+    return Step(kernel_of(op.kind), True, nbytes, False)
+
+
+def _size(type: Type) -> int | None:
+    """Return the bytes that a matrix takes; none of a scalar."""
+    if type.data == "scalar":
+        return 0
+    return type.nbytes if _is_dense(type) else None
+
+
+def _is_exact(op: Op, types: list[Type]) -> bool:
+    name = op.attrs.get("name")
+    if name == "sum":
+        return op.kind == "cumulate" or not is_float(op.results[0].type.cell)
+    if op.kind == "matmul":
+        # A product with one column is the engine's in a plan, unless a transpose is on its left.
+        return types[1].columns != 1 or _is_transposed(op)
+    return op.kind in _EXACT or name in _EXACT_NAMES
+
+
+def _is_transposed(op: Op) -> bool:
+    left = op.operands[0].op
+    return left is not None and left.kind == "transpose"

@@ -116,6 +116,8 @@ def _placed(
     emitter: Emitter, function: Builtin, arguments: list[Value], keywords: dict[str, Value]
 ) -> list[Value | None]:
     names = function.required + function.optional
+    if not keywords and len(function.required) <= len(arguments) <= len(names):
+        return [*arguments]
     for word in keywords:
         if word not in names:
             known = did_you_mean(word, names)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import cached_property
 from typing import Any, NoReturn
 
 from freestone.errors.lang import ScriptCompileError, ScriptSyntaxError
@@ -14,6 +15,10 @@ from freestone.lang.front.types.scalars import Scalar
 from freestone.lang.front.types.types import Type, scalar
 
 INTEGERS = ("bool", "si8", "ui8", "si32", "ui32", "index", "si64", "ui64")
+
+
+def _asked(op: Op, asked: str | None) -> str | None:
+    return asked
 
 
 class Emitter:
@@ -31,20 +36,26 @@ class Emitter:
         Returns the name of the kernel for an operation, given the one that the script asks for.
     propagate : bool
         Whether constants reach functions.
-    views : dict
-        The types of the frames that SQL knows.
-    files : Files
-        What the script has written so far.
     """
 
     def __init__(self, block: Block | None = None) -> None:
         self.block: Block = Block() if block is None else block
         self.place: Location | None = None
         self.kernel: str | None = None
-        self.choose: Callable[[Op, str | None], str | None] = lambda op, asked: asked
+        self.choose: Callable[[Op, str | None], str | None] = _asked
         self.propagate = True
-        self.views: dict[str, Type] = {}
-        self.files: Files = Files()
+
+    # Lazy values have an emitter for each operation: what few of them need is made late.
+
+    @cached_property
+    def views(self) -> dict[str, Type]:
+        """The types of the frames that SQL knows."""
+        return {}
+
+    @cached_property
+    def files(self) -> Files:
+        """What the script has written so far."""
+        return Files()
 
     def fail(self, problem: str) -> NoReturn:
         """Raise an error of types or shapes at the current place."""
@@ -60,7 +71,11 @@ class Emitter:
 
     def emit(self, kind: str, operands: Sequence[Value], type: Type, **attrs: Any) -> Value:
         """Append an operation with one result."""
-        return self.emit_all(kind, operands, [type], **attrs)[0]
+        op = Op(kind, list(operands), [], attrs, self.place)
+        value = Value(type, op)
+        op.results = [value]
+        self._append(op)
+        return value
 
     def emit_all(
         self, kind: str, operands: Sequence[Value], types: Sequence[Type], **attrs: Any
@@ -68,14 +83,19 @@ class Emitter:
         """Append an operation."""
         op = Op(kind, list(operands), [], attrs, self.place)
         op.results = [Value(type, op) for type in types]
-        op.kernel = self._kernel_for(op)
+        self._append(op)
+        return op.results
+
+    def _append(self, op: Op) -> None:
+        """Append an operation, unless what it makes is known now."""
+        if self.kernel is not None or self.choose is not _asked:
+            op.kernel = self._kernel_for(op)
         folded = _folded(op)
-        if folded is not None:
+        if folded is None:
+            self.block.ops.append(op)
+        else:
             op.results[0].const = folded
             op.results[0].op = None
-            return op.results
-        self.block.ops.append(op)
-        return op.results
 
     def _kernel_for(self, op: Op) -> str | None:
         """Return the kernel that the script asks for, or the one that comes before our own."""
@@ -155,15 +175,11 @@ _FOLDED = frozenset({"binary", "unary", "cast"})
 
 
 def _folded(op: Op) -> Scalar | None:
-    if (
-        op.kind not in _FOLDED
-        or not op.operands
-        or any(value.const is None for value in op.operands)
-    ):
+    if op.kind not in _FOLDED or not op.operands or op.operands[0].const is None:
         return None
     values = [value.const for value in op.operands if value.const is not None]
     result = op.results[0].type
-    if result.data != "scalar":
+    if len(values) < len(op.operands) or result.data != "scalar":
         return None
     try:
         if op.kind == "binary":

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
+from typing import Any
 
 from freestone.enumerations import ENGINE_CELLS
 
@@ -100,6 +101,20 @@ class Type:
     csr: bool = False
     sparsity: float | None = None
     coo: bool = False
+    _hash: int = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        sides = (self.data, self.cell, self.rows, self.columns, self.schema)
+        object.__setattr__(self, "_hash", hash((*sides, self.csr, self.coo, self.sparsity)))
+
+    def __hash__(self) -> int:
+        # Types are parts of the keys of whatever is found out once for them.
+        return self._hash
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        # Hashes of strings are other ones in another process.
+        sides = (self.data, self.cell, self.rows, self.columns, self.schema)
+        return Type, (*sides, self.csr, self.sparsity, self.coo)
 
     @property
     def form(self) -> str:
@@ -122,11 +137,11 @@ class Type:
 
     def shaped(self, rows: int | None, columns: int | None) -> Type:
         """Return the same type with another shape."""
-        return replace(self, rows=rows, columns=columns)
+        return _shaped(self, rows, columns)
 
     def of(self, cell: str) -> Type:
         """Return the same type with other cells."""
-        return replace(self, cell=cell)
+        return _of(self, cell)
 
     @property
     def nbytes(self) -> int | None:
@@ -144,6 +159,16 @@ class Type:
                 return cells * (8 + SIZES[self.cell])
             return 8 * (self.rows + 1) + cells * (4 + SIZES[self.cell])
         return self.rows * self.columns * SIZES.get(self.cell, 8)
+
+
+@lru_cache(maxsize=4096)
+def _shaped(type: Type, rows: int | None, columns: int | None) -> Type:
+    return replace(type, rows=rows, columns=columns)
+
+
+@lru_cache(maxsize=4096)
+def _of(type: Type, cell: str) -> Type:
+    return replace(type, cell=cell)
 
 
 def _side(count: int | None) -> str:
