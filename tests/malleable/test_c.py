@@ -18,6 +18,11 @@ def rows(prefix: Path, tmp_path_factory: pytest.TempPathFactory) -> str:
     return compiled(prefix, PROGRAMS / "rows.c", tmp_path_factory.mktemp("rows"))
 
 
+@pytest.fixture(scope="module")
+def particles(prefix: Path, tmp_path_factory: pytest.TempPathFactory) -> str:
+    return compiled(prefix, PROGRAMS / "particles.c", tmp_path_factory.mktemp("particles"))
+
+
 @pytest.mark.parametrize("method", ["merge", "baseline"])
 @pytest.mark.parametrize("overlap", ["0", "1"])
 def test_rows_are_exact_through_resizes(rows: str, method: str, overlap: str) -> None:
@@ -29,6 +34,22 @@ def test_rows_are_exact_through_resizes(rows: str, method: str, overlap: str) ->
 
 def test_a_job_grows_from_one_rank_and_shrinks_to_one(rows: str) -> None:
     ran_well(rows, 1, targets="0:3,9:1,15:2,20:5,25:1")
+
+
+@pytest.mark.parametrize("method", ["merge", "baseline"])
+def test_rows_come_and_go_between_resizes(particles: str, method: str) -> None:
+    printed = ran_well(particles, 2, targets="2:3,16:2", method=method, overlap="0")
+    # With Baseline rank 0 is another process at the end, which has seen no resize but its own.
+    assert printed == f"2 ranks, {2 if method == 'merge' else 1} resizes, 0 cancelled\n"
+
+
+@pytest.mark.parametrize("pause_us", ["0", "60000", "250000"])
+def test_rows_that_are_replaced_during_a_resize_begin_it_anew(
+    particles: str, pause_us: str
+) -> None:
+    # Where the resize is when rows are replaced depends on how long a step takes.
+    printed = ran_well(particles, 2, pause_us, targets="2:3", overlap="1")
+    assert printed == "3 ranks, 1 resizes, 1 cancelled\n"
 
 
 def test_a_program_moves_data_of_its_own_before_it_commits(rows: str) -> None:

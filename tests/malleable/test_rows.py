@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import re
 from pathlib import Path
@@ -43,12 +44,15 @@ def test_particles_are_the_same_through_resizes(methods: list[str]) -> None:
     resizes = list(zip((4, 2, 3), methods, strict=True))
     found = job(resizes=resizes)
     assert found["ids"] == expected()
-    done = [(one["after"], one["method"]) for one in found["records"] if not one["error"]]
-    # A resize whose rows were replaced meanwhile is begun anew.
-    assert all("replaced meanwhile" in one["error"] for one in found["records"] if one["error"])
-    assert done == resizes[: len(done)]
-    if "nonblocking" not in methods[0]:
-        assert len(done) == 3
+    records = found["records"]
+    assert not any(one["error"] for one in records if one["method"].endswith("sync"))
+    assert not records[-1]["error"]
+    # A resize whose rows were replaced meanwhile is begun anew, and waited for.
+    for one, following in itertools.pairwise(records):
+        if one["error"]:
+            assert "replaced meanwhile" in one["error"]
+            assert (following["after"], following["error"]) == (one["after"], "")
+            assert following["method"] == f"{one['method'].rpartition('-')[0]}-sync"
 
 
 def test_weights_are_even_after_a_resize_and_when_it_is_asked_for() -> None:

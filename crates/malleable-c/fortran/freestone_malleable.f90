@@ -61,7 +61,7 @@ module freestone_malleable
   end interface
 
   public :: fsm_init, fsm_register_rows, fsm_register_replicated, fsm_register_user, fsm_rows, &
-      fsm_held, fsm_checkpoint, fsm_commit, fsm_request, fsm_role, fsm_is_joining, fsm_rank, fsm_size, &
+      fsm_set_rows, fsm_held, fsm_checkpoint, fsm_commit, fsm_request, fsm_role, fsm_is_joining, fsm_rank, fsm_size, &
       fsm_resizes, fsm_step, fsm_sent_nbytes, fsm_comm, fsm_resize, fsm_finalise, fsm_error
 
   interface
@@ -94,6 +94,12 @@ module freestone_malleable
       import :: c_ptr, c_int64_t, c_char
       character(kind=c_char), intent(in) :: name(*)
       integer(c_int64_t), intent(inout) :: first, count
+    end function
+    integer(c_int) function c_set_rows(names, length, count) bind(c, name="fsm_set_rows")
+      import :: c_ptr, c_int, c_int64_t
+      type(c_ptr), intent(in) :: names(*)
+      integer(c_int), value :: length
+      integer(c_int64_t), value :: count
     end function
     integer(c_int) function fsm_checkpoint(step) bind(c)
       import :: c_int, c_int64_t
@@ -182,6 +188,20 @@ contains
     integer(c_int64_t), intent(in) :: rows
     type(fsm_functions), intent(in) :: functions
     fsm_register_user = c_register_user(trim(name)//c_null_char, rows, functions)
+  end function
+
+  ! Gives variable data other numbers of rows, any on each rank; all ranks call it together.
+  integer function fsm_set_rows(names, count)
+    character(len=*), intent(in) :: names(:)
+    integer(c_int64_t), intent(in) :: count
+    character(kind=c_char, len=len(names) + 1), target :: words(size(names))
+    type(c_ptr) :: addresses(size(names))
+    integer :: at
+    do at = 1, size(names)
+      words(at) = trim(names(at))//c_null_char
+      addresses(at) = c_loc(words(at)(1:1))
+    end do
+    fsm_set_rows = c_set_rows(addresses, size(names, kind=c_int), count)
   end function
 
   ! Where rows are, the number of the first one, from 1 on, and how many there are.

@@ -145,6 +145,15 @@ const char *fsm_expected(int index, uint64_t *rows, uint64_t *nbytes);
  * that stay keep their address; the pages of those that have left can't be read any more. */
 void *fsm_rows(const char *name, uint64_t *first, uint64_t *count);
 
+/* Gives variable data other numbers of rows, any on each rank, 0 too: particles that come and go, a mesh
+ * that is refined. All ranks call it together, for the same data. The first rows keep their bytes, new
+ * ones are zero, and all get another address; the program sees to rows in memory of its own. No row is
+ * sent: rank 0's rows come first, then rank 1's. What is named in one call lies alike, also after a
+ * resize. A joining rank registers it with any number of rows. Bad arguments are FSM_BAD_CALL on all
+ * ranks, and nothing has changed. A resize that goes on is cancelled at the next checkpoint, which
+ * returns FSM_CANCELLED, and begun anew; then the job waits for it. */
+int fsm_set_rows(const char *const *names, int length, uint64_t count);
+
 /* The head of a step, on all ranks, with the same number; a joining rank gives any. What tells the
  * steps apart has to be replicated, as a joining rank comes out of its first checkpoint in one. */
 int fsm_checkpoint(int64_t step);
@@ -170,6 +179,9 @@ int fsm_finalise(void);
 
 /* What the last call of this thread that failed has to say, until the next one that does. */
 const char *fsm_error(void);
+
+/* For C++: how often fsm_rows may have another answer, by resizes and fsm_set_rows. */
+int fsm_changes(void);
 
 /* For the inline functions below and the Fortran module: a communicator as a number. */
 int fsm_init_handle(uintptr_t comm, const fsm_config *config);

@@ -20,6 +20,7 @@
 #include "freestone_malleable.h"
 
 #include <cstddef>
+#include <initializer_list>
 #include <stdexcept>
 #include <string>
 #include <type_traits>
@@ -68,7 +69,7 @@ template <class T> class rows {
 public:
   rows(std::string name, std::size_t width) : name_(std::move(name)), width_(width) { update(); }
 
-  // Asks again which rows are here; a job does it after each resize for those that are asked.
+  // Asks again which rows are here, as is done for each one that is used after they have changed.
   void update() {
     std::uint64_t count = 0;
     data_ = static_cast<T *>(fsm_rows(name_.c_str(), &first_, &count));
@@ -87,9 +88,9 @@ public:
 
 private:
   void current() {
-    const int resizes = detail::checked(fsm_resizes());
-    if (resizes != resizes_) {
-      resizes_ = resizes;
+    const int changes = detail::checked(fsm_changes());
+    if (changes != changes_) {
+      changes_ = changes;
       update();
     }
   }
@@ -99,7 +100,7 @@ private:
   T *data_ = nullptr;
   std::uint64_t first_ = 0;
   std::size_t count_ = 0;
-  int resizes_ = 0;
+  int changes_ = 0;
 };
 
 // The job; a program has one.
@@ -127,6 +128,11 @@ public:
   // Registers rows in memory of the program's own.
   void user(const std::string &name, std::uint64_t count, const fsm_functions &functions) {
     detail::checked(fsm_register_user(name.c_str(), count, &functions));
+  }
+
+  // Gives variable data other numbers of rows, any on each rank; all ranks call it together.
+  void set_rows(std::initializer_list<const char *> names, std::uint64_t count) {
+    detail::checked(fsm_set_rows(names.begin(), static_cast<int>(names.size()), count));
   }
 
   status checkpoint(std::int64_t step) {

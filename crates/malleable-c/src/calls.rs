@@ -259,6 +259,37 @@ pub extern "C" fn fsm_request(size: c_int) -> c_int {
     }))
 }
 
+/// Gives variable data other numbers of rows.
+///
+/// # Safety
+/// `words` points to `length` words that end with a zero.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn fsm_set_rows(
+    words: *const *const c_char,
+    length: c_int,
+    count: u64,
+) -> c_int {
+    answer(with_job(|job| {
+        let length = usize::try_from(length).unwrap_or_default();
+        let words = if words.is_null() || length == 0 {
+            &[]
+        } else {
+            // SAFETY: as the caller says.
+            unsafe { std::slice::from_raw_parts(words, length) }
+        };
+        // SAFETY: as the caller says.
+        let names: Result<Vec<_>, _> = words.iter().map(|word| unsafe { name(*word) }).collect();
+        job.set_rows(&names?, count)?;
+        Ok(0)
+    }))
+}
+
+/// How often rows have moved, or were replaced, since this rank is in the job.
+#[unsafe(no_mangle)]
+pub extern "C" fn fsm_changes() -> c_int {
+    number(|job| job.changes() as usize)
+}
+
 /// What the others have registered, as a joining rank knows it: the name, or null.
 ///
 /// # Safety

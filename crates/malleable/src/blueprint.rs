@@ -16,7 +16,7 @@ pub enum Method {
     Baseline,
 }
 
-/// How all rows of a number are dealt, before and after: the offsets of [`RowBlocks`].
+/// How rows are dealt, by their [`Description::deal`]: the offsets of [`RowBlocks`].
 pub type Layouts = BTreeMap<u64, Vec<u64>>;
 
 /// All that sources and joining ranks have to know of a resize. Rank 0 draws it.
@@ -32,7 +32,7 @@ pub struct Blueprint {
     pub process_of: Vec<usize>,
     /// The group that each source was spawned in.
     pub groups: Vec<u32>,
-    /// How rows are dealt before, by their number.
+    /// How rows are dealt before.
     pub before: Layouts,
     /// How rows are dealt after.
     pub after: Layouts,
@@ -79,7 +79,7 @@ impl Blueprint {
         };
         let may_stay: Vec<bool> = gone.iter().map(|gone| !gone).collect();
         let (old, new) = match heaviest(data) {
-            Some(rows) => (blocks(before, rows, sources)?, blocks(&after, rows, size)?),
+            Some(deal) => (blocks(before, deal, sources)?, blocks(&after, deal, size)?),
             None => (RowBlocks::even(0, sources)?, RowBlocks::even(0, size)?),
         };
         let process_of = layout::relabel_staying(&old, &new, None, &may_stay)?.process_of;
@@ -105,9 +105,9 @@ impl Blueprint {
     /// # Errors
     ///
     /// If there are no such rows.
-    pub fn rows_after(&self, rows: u64, process: usize) -> Result<Range<u64>> {
+    pub fn rows_after(&self, deal: u64, process: usize) -> Result<Range<u64>> {
         let Some(rank) = self.rank_of(process) else { return Ok(0..0) };
-        Ok(blocks(&self.after, rows, self.process_of.len())?.of(rank))
+        Ok(blocks(&self.after, deal, self.process_of.len())?.of(rank))
     }
 
     /// All runs of rows with who has and who shall have them, in order.
@@ -115,9 +115,9 @@ impl Blueprint {
     /// # Errors
     ///
     /// If there are no such rows.
-    pub fn moves(&self, rows: u64) -> Result<Vec<Move>> {
-        let old = blocks(&self.before, rows, self.sources)?;
-        let new = blocks(&self.after, rows, self.process_of.len())?;
+    pub fn moves(&self, deal: u64) -> Result<Vec<Move>> {
+        let old = blocks(&self.before, deal, self.sources)?;
+        let new = blocks(&self.after, deal, self.process_of.len())?;
         let found = layout::transfers(&old, &new)?.into_iter();
         Ok(found
             .map(|one| Move {
@@ -156,27 +156,27 @@ fn leaving(groups: &[u32], count: usize) -> Vec<bool> {
     gone
 }
 
-/// The number of rows whose data is largest.
+/// The deal whose data is largest.
 fn heaviest(data: &[Description]) -> Option<u64> {
     let mut weights = BTreeMap::new();
     for one in data {
-        if let Some(rows) = one.rows() {
+        if let (Some(rows), Some(deal)) = (one.rows(), one.deal()) {
             let nbytes = match one.form {
                 Form::Rows { row_nbytes, .. } => rows.saturating_mul(row_nbytes),
                 // What it takes is known when it is packed; it counts if nothing else does.
                 _ => rows,
             };
-            let weight: &mut u64 = weights.entry(rows).or_default();
+            let weight: &mut u64 = weights.entry(deal).or_default();
             *weight = weight.saturating_add(nbytes);
         }
     }
-    weights.into_iter().max_by_key(|(_, weight)| *weight).map(|(rows, _)| rows)
+    weights.into_iter().max_by_key(|(_, weight)| *weight).map(|(deal, _)| deal)
 }
 
-fn blocks(layouts: &Layouts, rows: u64, places: usize) -> Result<RowBlocks> {
-    match layouts.get(&rows) {
+fn blocks(layouts: &Layouts, deal: u64, places: usize) -> Result<RowBlocks> {
+    match layouts.get(&deal) {
         Some(offsets) => Ok(RowBlocks::from_offsets(offsets.clone())?),
-        None => Ok(RowBlocks::even(rows, places)?),
+        None => Ok(RowBlocks::even(deal, places)?),
     }
 }
 
@@ -186,10 +186,7 @@ mod tests {
     use crate::data::Kind;
 
     fn x(rows: u64) -> Description {
-        Description {
-            name: "x".to_owned(),
-            form: Form::Rows { rows, row_nbytes: 8, kind: Kind::Variable },
-        }
+        Description::new("x", Form::Rows { rows, row_nbytes: 8, kind: Kind::Variable })
     }
 
     fn drawn(size: usize, method: Method, groups: &[u32]) -> Blueprint {

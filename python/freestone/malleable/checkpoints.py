@@ -69,11 +69,17 @@ class Checkpoints:
     def _take_part(self, membership: Membership, *, is_primed: bool) -> None:
         raise NotImplementedError
 
-    def _begin_anew(self, why: str) -> None:
-        """Call off a resize whose plan is no longer right, and ask for it at the next step."""
+    def _begin_anew(self, why: str, *, waits: bool = False) -> None:
+        """Call off a resize whose plan is no longer right, and ask for it at the next step.
+
+        With `waits` no step is made meanwhile, in which its plan may become wrong again.
+        """
         resize, self._resize = self._resize, None
         if resize is not None:
             self._again = resize.request
+            if waits:
+                method = replace(resize.blueprint.method, strategy="sync")
+                self._again = replace(resize.request, method=method)
             self._write(resize.call_off(f"called off, and begun anew at the next step: {why}"))
 
     def _checkpoint(self) -> None:

@@ -211,11 +211,12 @@ class World(Checkpoints):
 
         Notes
         -----
-        Two small collectives; no row is sent. A resize that goes on is called off, and begun anew.
+        Two small collectives; no row is sent. A resize that goes on is called off, and begun anew;
+        then the job waits for it.
         """
         membership = self._members("world.replace")
         names = ", ".join(repr(array.name) for array in rows)
-        self._begin_anew(f"rows of {names} were replaced meanwhile")
+        self._begin_anew(f"rows of {names} were replaced meanwhile", waits=True)
         key, layout = registering.replace(membership, self._config, rows)
         self._layouts[key] = layout
 

@@ -43,9 +43,43 @@ pub struct Description {
     pub name: String,
     /// How it is held.
     pub form: Form,
+    /// A number that arrays share whose rows were replaced together; 0 if they were not.
+    pub replaced: u64,
 }
 
 impl Description {
+    /// What is registered under a name.
+    pub fn new(name: &str, form: Form) -> Self {
+        Self { name: name.to_owned(), form, replaced: 0 }
+    }
+
+    /// What its rows are dealt by, if it has rows: data with the same lies alike.
+    pub fn deal(&self) -> Option<u64> {
+        self.rows().map(|rows| if self.replaced == 0 { rows } else { self.replaced })
+    }
+
+    /// The same with another number of rows, replaced together with others.
+    #[must_use]
+    pub fn with_rows(&self, count: u64, replaced: u64) -> Self {
+        let form = match self.form {
+            Form::Rows { row_nbytes, kind, .. } => Form::Rows { rows: count, row_nbytes, kind },
+            Form::User { .. } => Form::User { rows: count },
+            Form::Replicated { .. } => self.form,
+        };
+        Self { name: self.name.clone(), form, replaced }
+    }
+
+    /// Whether a rank that joins may register this where others have `other`: the program may not
+    /// have the number of rows that were replaced.
+    fn is_alike(&self, other: &Self) -> bool {
+        match (self.rows(), other.rows()) {
+            (Some(_), Some(rows)) if other.replaced != 0 => {
+                self.with_rows(rows, other.replaced) == *other
+            }
+            _ => self == other,
+        }
+    }
+
     /// How many rows it has, if it has rows.
     pub fn rows(&self) -> Option<u64> {
         match self.form {
@@ -69,6 +103,13 @@ impl fmt::Display for Description {
     }
 }
 
+/// A number for data whose rows are replaced together, other than any number of rows.
+pub fn together(names: &[String]) -> u64 {
+    let mut names: Vec<&str> = names.iter().map(String::as_str).collect();
+    names.sort_unstable();
+    xxhash_rust::xxh3::xxh3_64(names.join("\0").as_bytes()) | 1 << 63
+}
+
 /// A number that is equal for equal registrations, and hardly ever for others.
 pub fn fingerprint(data: &[Description], layouts: &[&[u64]]) -> i64 {
     let bytes = postcard::to_stdvec(&(data, layouts)).unwrap_or_default();
@@ -80,7 +121,7 @@ pub fn fingerprint(data: &[Description], layouts: &[&[u64]]) -> i64 {
 pub fn difference(own: &[Description], other: &[Description]) -> Option<String> {
     let mut pairs = (0..own.len().max(other.len())).map(|at| (own.get(at), other.get(at)));
     pairs.find_map(|(own, other)| match (own, other) {
-        (Some(own), Some(other)) if own == other => None,
+        (Some(own), Some(other)) if own.is_alike(other) => None,
         (Some(own), Some(other)) => Some(format!("has registered {own}, not {other}")),
         (Some(own), None) => Some(format!("has registered {own}, which the other has not")),
         (None, Some(other)) => Some(format!("has not registered {other}")),

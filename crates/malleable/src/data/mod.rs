@@ -5,5 +5,5 @@ mod description;
 mod storage;
 
 pub use array::{Array, Content, UserRows};
-pub use description::{Description, Form, Kind, difference, fingerprint};
+pub use description::{Description, Form, Kind, difference, fingerprint, together};
 pub use storage::Storage;

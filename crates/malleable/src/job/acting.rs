@@ -114,7 +114,8 @@ impl Job {
             fingerprint: self.fingerprint(),
             has_problem: self.problem.is_some(),
             is_busy,
-            is_refused: self.spawned.as_ref().is_some_and(|spawned| spawned.problem.is_some()),
+            is_refused: self.is_stale
+                || self.spawned.as_ref().is_some_and(|spawned| spawned.problem.is_some()),
         })
     }
 
@@ -165,10 +166,10 @@ impl Job {
     fn layouts_after(&self, size: usize) -> std::result::Result<Layouts, String> {
         let mut after = Layouts::new();
         for one in &self.arrays {
-            if let Some(rows) = one.description.rows() {
+            if let Some(deal) = one.description.deal() {
                 let blocks =
                     self.layout(&one.description, size).map_err(|error| error.to_string())?;
-                after.insert(rows, blocks.offsets().to_vec());
+                after.insert(deal, blocks.offsets().to_vec());
             }
         }
         Ok(after)
@@ -239,7 +240,7 @@ impl Job {
             Err(error) => return Err(error),
         };
         let mut spawned = Spawned::new(mpi, sides, self.rank == 0, plan, timeout, problem)?;
-        if !self.settings.is_overlapped {
+        if !self.machine.is_overlapped() {
             // It ends: a rank that does not come in time is a problem.
             wait(Deadline::after(Duration::MAX), || spawned.has_heard(mpi))?;
         }
@@ -274,6 +275,9 @@ impl Job {
     }
 
     fn connect(&mut self) -> Result<()> {
+        if self.machine.is_joining() {
+            self.adopt_descriptions()?;
+        }
         let (mpi, timeout) = (&*self.mpi, self.settings.timeout);
         let joining = self.plan()?.joining;
         if let Some(spawned) = &mut self.spawned {
@@ -345,8 +349,8 @@ impl Job {
         }
         (self.comm, self.control) = (comm, control);
         for array in &mut self.arrays {
-            let rows = array.description.rows();
-            array.hold(rows.map_or(Ok(0..0), |rows| plan.rows_after(rows, process))?);
+            let deal = array.description.deal();
+            array.hold(deal.map_or(Ok(0..0), |deal| plan.rows_after(deal, process))?);
         }
         self.sent_nbytes += self.transfer.sent_nbytes;
         self.resizes += 1;
@@ -362,22 +366,32 @@ impl Job {
 
     /// Gives a resize up, once nothing is on its way any more, and sends joining ranks home.
     fn cancel(&mut self, outcome: Outcome) -> Result<()> {
+        let is_stale = std::mem::take(&mut self.is_stale);
         let mut spawned = self.spawned.take();
-        if let Some(spawned) = &mut spawned {
-            if outcome == Outcome::Cancelled {
-                let own = spawned.problem.clone().unwrap_or_default().into_bytes();
-                let (control, timeout) = (self.control()?, self.settings.timeout);
-                let text = tell(&*self.mpi, control, 0, own, timeout, "cancelling the resize")?;
-                let size = self.plan()?.process_of.len() as u64;
-                self.set_cancelled(size, String::from_utf8_lossy(&text).into_owned());
-            } else {
-                let deadline = Deadline::after(self.settings.spawn_timeout);
-                wait(deadline, || spawned.has_heard(&*self.mpi))?;
+        if let Some(spawned) =
+            spawned.as_mut().filter(|_| is_stale || outcome != Outcome::Cancelled)
+        {
+            let deadline = Deadline::after(self.settings.spawn_timeout);
+            wait(deadline, || spawned.has_heard(&*self.mpi))?;
+        }
+        if outcome == Outcome::Cancelled {
+            let problem = spawned.as_ref().and_then(|spawned| spawned.problem.clone());
+            let own = if is_stale { STALE.to_owned() } else { problem.unwrap_or_default() };
+            let (control, timeout) = (self.control()?, self.settings.timeout);
+            let own = own.into_bytes();
+            let text = tell(&*self.mpi, control, 0, own, timeout, "cancelling the resize")?;
+            let size = self.plan()?.process_of.len() as u64;
+            self.set_cancelled(size, String::from_utf8_lossy(&text).into_owned());
+            if is_stale {
+                (self.cancelled_size, self.requested) = (0, size);
+                self.machine.wait_for_next();
             }
         }
         // Without joining ranks the sources themselves are the bridge.
         if self.bridge.is_some() || (spawned.is_none() && self.control.is_some()) {
             self.transferring(|transfer, between, _| transfer.finish(between))?;
+            // What has come of the rows to be.
+            self.arrays.iter_mut().for_each(|array| array.hold(array.held.clone()));
         }
         if let Some(spawned) = &mut spawned {
             spawned.dismiss(&*self.mpi, self.plan()?.joining)?;
@@ -418,7 +432,7 @@ impl Job {
         self.parent.ok_or_else(no_plan)
     }
 
-    fn plan(&self) -> Result<&Blueprint> {
+    pub(super) fn plan(&self) -> Result<&Blueprint> {
         self.blueprint.as_ref().ok_or_else(no_plan)
     }
 
@@ -459,6 +473,9 @@ fn filed(file: &Path, unread: &mut Option<String>) -> Option<u64> {
 /// What can be said of a call that ends a user phase in which the job is not.
 pub(super) const NOTHING_TO_COMMIT: &str = "there is no resize to commit: one begins when a \
     checkpoint returns that it is in its user phase, which it does if the job has one";
+
+/// Why a resize is begun anew.
+const STALE: &str = "rows were replaced meanwhile, so it is begun anew";
 
 fn no_plan() -> MalleableError {
     MalleableError::BadCall("no resize goes on (a bug; please report it)".to_owned())

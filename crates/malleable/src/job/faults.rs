@@ -92,10 +92,11 @@ fn laid_out_differently(step: i64, reports: &[Report]) -> String {
 pub fn other_layout(layouts: &[Layouts]) -> Option<String> {
     let first = layouts.first()?;
     layouts.iter().enumerate().find_map(|(rank, own)| {
-        let (rows, offsets) =
-            own.iter().find(|(rows, offsets)| first.get(rows) != Some(offsets))?;
+        let (deal, offsets) =
+            own.iter().find(|(deal, offsets)| first.get(deal) != Some(offsets))?;
+        let rows = offsets.last().copied().unwrap_or_default();
         let ranks = offsets.len().saturating_sub(1);
-        let expected = first.get(rows).map(Vec::as_slice).unwrap_or_default();
+        let expected = first.get(deal).map(Vec::as_slice).unwrap_or_default();
         let at = offsets.iter().zip(expected).position(|(own, first)| own != first)?;
         Some(format!(
             "the layout of {rows} rows over {ranks} ranks has offset {at} = {} on rank {rank}, and \
@@ -123,7 +124,7 @@ mod tests {
 
     fn report(step: i64, has_ended: bool, names: &[&str]) -> Report {
         let form = Form::Replicated { nbytes: 8 };
-        let data = names.iter().map(|name| Description { name: (*name).to_owned(), form });
+        let data = names.iter().map(|name| Description::new(name, form));
         let layouts = Layouts::new();
         Report { step, has_ended, problem: None, data: data.collect(), layouts }
     }

@@ -5,6 +5,7 @@ mod acting;
 mod faults;
 mod moving;
 mod packed;
+mod replacing;
 mod settings;
 mod spawning;
 mod together;
@@ -69,10 +70,13 @@ pub struct Job {
     role: Role,
     requested: u64,
     resizes: u64,
+    replacements: u64,
     sent_nbytes: u64,
     problem: Option<Problem>,
     /// What the target file had when it was reported that it has no size.
     unread: Option<String>,
+    /// Whether rows were replaced since the plan was drawn.
+    is_stale: bool,
     cancelled: Option<String>,
     cancelled_size: u64,
     checkpoint: Option<i64>,
@@ -114,9 +118,11 @@ impl Job {
             transfer: Transfer::default(),
             requested: 0,
             resizes: 0,
+            replacements: 0,
             sent_nbytes: 0,
             problem: None,
             unread: None,
+            is_stale: false,
             cancelled: None,
             cancelled_size: 0,
             checkpoint: None,
@@ -197,7 +203,7 @@ impl Job {
         form: Form,
         make: impl FnOnce(Description, Range<u64>) -> Result<Array>,
     ) -> Result<()> {
-        let description = Description { name: name.to_owned(), form };
+        let description = Description::new(name, form);
         if self.checkpoint.is_some() {
             return Err(MalleableError::BadCall(format!(
                 "{description} is registered after the first checkpoint: register everything before"
@@ -354,6 +360,11 @@ impl Job {
     /// How often the job was resized since this rank is in it.
     pub fn resizes(&self) -> u64 {
         self.resizes
+    }
+
+    /// How often rows have moved, or were replaced, since this rank is in the job.
+    pub fn changes(&self) -> u64 {
+        self.resizes + self.replacements
     }
 
     /// Bytes of rows that this rank has sent in resizes.

@@ -36,8 +36,8 @@ fn post_rows(
         for (tag, array) in
             (FIRST_TAG..).zip(arrays.iter()).filter(|(_, array)| is_moved(array, kind))
         {
-            let rows = array.description.rows().unwrap_or_default();
-            for one in between.blueprint.moves(rows)? {
+            let deal = array.description.deal().unwrap_or_default();
+            for one in between.blueprint.moves(deal)? {
                 if let Some(end) = end_of(&one, between.process, sends) {
                     let nbytes = (one.rows.end - one.rows.start) * array.row_nbytes();
                     let end = (end, array.at(one.rows.start), nbytes as usize);
@@ -90,8 +90,8 @@ pub fn move_variables(
 
 fn make_room(between: Between<'_>, arrays: &mut [Array], kind: Kind) -> Result<()> {
     arrays.iter_mut().filter(|array| is_moved(array, kind)).try_for_each(|array| {
-        let rows = array.description.rows().unwrap_or_default();
-        array.make_room(&between.blueprint.rows_after(rows, between.process)?)
+        let deal = array.description.deal().unwrap_or_default();
+        array.make_room(&between.blueprint.rows_after(deal, between.process)?)
     })
 }
 

@@ -37,7 +37,7 @@ impl Packed {
         let mut packed =
             Self { name, tag, own: Vec::new(), outgoing: Vec::new(), incoming: Vec::new() };
         let Content::User(functions) = &array.content else { return Ok(packed) };
-        for one in between.blueprint.moves(array.description.rows().unwrap_or_default())? {
+        for one in between.blueprint.moves(array.description.deal().unwrap_or_default())? {
             if one.source == process {
                 let is_own = one.target == process;
                 let message = packed.packed(one, &**functions)?;
@@ -127,9 +127,9 @@ impl Packed {
     /// What its functions return.
     pub fn unpack(self, between: Between<'_>, array: &Array) -> Result<()> {
         let Content::User(functions) = &array.content else { return Ok(()) };
-        let rows = array.description.rows().unwrap_or_default();
+        let deal = array.description.deal().unwrap_or_default();
         if between.blueprint.rank_of(between.process).is_some() {
-            functions.adopt(&between.blueprint.rows_after(rows, between.process)?)?;
+            functions.adopt(&between.blueprint.rows_after(deal, between.process)?)?;
         }
         let mut arrived = self.own;
         arrived.extend(self.incoming);

@@ -113,7 +113,8 @@ pub struct Facts {
     pub has_problem: bool,
     /// Whether constant data moves yet or, on the root, joining ranks are not at their loop.
     pub is_busy: bool,
-    /// Whether joining ranks have reported that they can't join; known to the root.
+    /// Whether joining ranks have reported that they can't join, which the root knows, or rows were
+    /// replaced, so that the plan is wrong.
     pub is_refused: bool,
 }
 
@@ -125,6 +126,7 @@ pub struct Machine {
     step: i64,
     joins: bool,
     is_overlapped: bool,
+    is_impatient: bool,
     has_user_phase: bool,
     is_ending: bool,
 }
@@ -140,6 +142,7 @@ impl Machine {
             step: 0,
             joins: false,
             is_overlapped,
+            is_impatient: false,
             has_user_phase,
             is_ending: false,
         }
@@ -178,6 +181,16 @@ impl Machine {
     /// Whether it has been spawned, and has not joined yet.
     pub fn is_joining(&self) -> bool {
         self.joins
+    }
+
+    /// Whether the program computes while the next resize goes on.
+    pub fn is_overlapped(&self) -> bool {
+        self.is_overlapped && !self.is_impatient
+    }
+
+    /// Has the program wait for the next resize: the one before could not be finished meanwhile.
+    pub fn wait_for_next(&mut self) {
+        self.is_impatient = true;
     }
 
     /// The program is at the checkpoint of a step, which a joining rank does not know yet.
@@ -240,7 +253,7 @@ impl Machine {
                 self.state = State::Over;
                 Action::Cancel(Outcome::Over)
             }
-            State::Spawning if tally.is_refused => {
+            State::Spawning | State::Moving if tally.is_refused => {
                 self.state = State::Running;
                 Action::Cancel(Outcome::Cancelled)
             }
@@ -264,7 +277,7 @@ impl Machine {
 
     /// Joining ranks have been started. In a resize that is not overlapped they are waited for.
     pub fn on_spawned(&self, facts: Facts) -> Action {
-        if self.is_overlapped { Action::Return(Outcome::Same) } else { self.vote(facts) }
+        if self.is_overlapped() { Action::Return(Outcome::Same) } else { self.vote(facts) }
     }
 
     /// The root of the sources has sent a word to this joining rank.
@@ -289,7 +302,7 @@ impl Machine {
     pub fn on_moving(&mut self) -> Action {
         if self.joins {
             Action::AwaitSwitch
-        } else if self.is_overlapped {
+        } else if self.is_overlapped() {
             Action::Return(Outcome::Same)
         } else {
             self.switch()
@@ -324,6 +337,7 @@ impl Machine {
     /// The communicators are there; `stays` on the ranks that are in them.
     pub fn on_committed(&mut self, stays: bool) -> Action {
         self.joins = false;
+        self.is_impatient = false;
         self.state = if stays { State::Running } else { State::Left };
         Action::Return(if stays { Outcome::Resized } else { Outcome::Leave })
     }

@@ -56,6 +56,8 @@ struct World {
     /// Size and number of joining ranks of the resize that goes on.
     planned: (usize, usize),
     refuses: bool,
+    /// Whether the program replaces rows in every seventh step.
+    replaces: bool,
     steps: i64,
     settings: (bool, bool, bool),
     resizes: usize,
@@ -77,6 +79,7 @@ impl World {
             joining: Vec::new(),
             planned: (0, 0),
             refuses: false,
+            replaces: random.one_in(3),
             steps,
             settings,
             resizes: 0,
@@ -111,6 +114,8 @@ impl World {
         let wanted = if is_root && self.random.one_in(3) { 1 + self.random.below(6) } else { 0 };
         let one = &mut self.processes[process];
         let is_moving = one.machine.state() == State::Moving;
+        let goes_on = is_moving || one.machine.state() == State::Spawning;
+        let is_stale = self.replaces && goes_on && one.machine.step() % 7 == 3;
         if is_moving {
             one.in_flight = one.in_flight.saturating_sub(1);
         }
@@ -120,7 +125,7 @@ impl World {
             fingerprint: 1 + i64::from(one.fault == Fault::OtherData),
             has_problem: matches!(one.fault, Fault::ProblemAt(step) if one.machine.step() >= step),
             is_busy: if is_moving { one.in_flight > 0 } else { is_missing },
-            is_refused: is_root && self.refuses,
+            is_refused: (is_root && self.refuses) || is_stale,
         }
     }
 
@@ -263,6 +268,9 @@ impl World {
                 self.joining.clear();
                 self.refuses = false;
                 for member in members {
+                    if self.replaces {
+                        self.processes[*member].machine.wait_for_next();
+                    }
                     self.processes[*member].waits = Some(Action::Return(outcome));
                 }
             }
@@ -281,11 +289,12 @@ impl World {
 
     fn spawn(&mut self, members: &[usize]) {
         let step = self.processes[self.ranks[0]].machine.step();
-        let (overlapped, user_phase, _) = self.settings;
+        let (is_overlapped, user_phase, _) = self.settings;
+        let overlapped = self.processes[self.ranks[0]].machine.is_overlapped();
         let start = self.processes.len();
         for _ in 0..self.planned.1 {
             let mut process =
-                Process::new(Machine::joining(step, overlapped, user_phase), Fault::None);
+                Process::new(Machine::joining(step, is_overlapped, user_phase), Fault::None);
             if !overlapped {
                 // The root waits for them before it votes.
                 process.waits = Some(Action::Arrive);

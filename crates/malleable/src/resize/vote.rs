@@ -17,7 +17,7 @@ pub struct Vote {
     pub has_problem: bool,
     /// Whether it has constant data to send or receive yet, or waits for joining ranks.
     pub is_busy: bool,
-    /// Whether joining ranks have reported that they can't join.
+    /// Whether joining ranks have reported that they can't join, or the plan is wrong.
     pub is_refused: bool,
     /// Whether its loop is over.
     pub has_ended: bool,
@@ -56,7 +56,7 @@ pub struct Tally {
     pub has_problem: bool,
     /// Whether any has something to wait for.
     pub is_busy: bool,
-    /// Whether joining ranks can't join.
+    /// Whether joining ranks can't join, or the plan is wrong.
     pub is_refused: bool,
     /// Whether the loop is over on all ranks; none if only on some.
     pub has_ended: Option<bool>,
