@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import struct
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -359,3 +360,17 @@ def test_three_dimensions_in_fortran_order_are_refused(tmp_path: Path) -> None:
     np.save(tmp_path / "x.npy", np.asfortranarray(CUBE))
     with pytest.raises(FormatError, match="Fortran"):
         fs.read(tmp_path / "x.npy")
+
+
+def test_without_pyarrow_errors_say_what_to_install(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "t.csv"
+    path.write_text("a,b\n1,x\n")
+    monkeypatch.setitem(sys.modules, "pyarrow", None)
+    with pytest.raises(UsageError, match=r"a frame needs pyarrow; .*'freestone\[arrow\]'"):
+        open_dataset(str(path)).arrow_schema()
+    with pytest.raises(ImportError, match=r"frames need pyarrow: .*'freestone\[tables\]'"):
+        fs.Frame.from_arrow({"a": [1]})
+    with pytest.raises(UsageError, match=r"pip install 'freestone\[root\]'"):
+        fs.write(fs.Array.from_numpy([[1.0]], 1), str(tmp_path / "x.root"))

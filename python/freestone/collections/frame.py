@@ -16,7 +16,7 @@ from freestone.collections.hints import missing
 from freestone.collections.making import Meta, Spec
 from freestone.collections.pieces import value_of
 from freestone.collections.relational import Relational
-from freestone.collections.rows import describe_type, one_schema, take_rows
+from freestone.collections.rows import arrow, describe_type, one_schema, take_rows
 from freestone.collections.sources import put_all
 from freestone.errors import EmptyCollectionError, UsageError
 from freestone.errors.keywords import suggest_keywords
@@ -124,8 +124,7 @@ class Frame(Collection, Relational):
         -----
         Copies every byte once, as `from_table` does.
         """
-        import pyarrow as pa
-
+        pa = arrow()
         if not isinstance(table, dict) and not hasattr(table, "__arrow_c_stream__"):
             raise TypeError(
                 "from_arrow() takes what has __arrow_c_stream__, as tables of Arrow, polars and "

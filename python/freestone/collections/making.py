@@ -11,6 +11,7 @@ import numpy as np
 from freestone import _native
 from freestone.collections.opaque import is_opaque
 from freestone.collections.rows import (
+    arrow,
     count_rows,
     describe_type,
     holds,
@@ -118,8 +119,7 @@ def _frame(spec: Spec, block: Any, index: int) -> Any:
 
 
 def _table(spec: Spec, block: Any, index: int) -> Any:
-    import pyarrow as pa
-
+    pa = arrow()
     if is_table(block):
         return block
     if isinstance(block, pa.RecordBatch):

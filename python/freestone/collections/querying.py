@@ -44,17 +44,18 @@ def sql(query: str, **frames: Any) -> Frame:
     Notes
     -----
     Of one ``SELECT`` of rows, or of groups with aggregates such as ``sum``, ``count``, ``avg``,
-    ``min`` and ``max``, a call for each part of the largest table does the joins and aggregates,
-    with all rows of the other tables; one more call puts together what those give. If the others
-    have more than 256 MiB, rows of the largest two are moved by the hash of the columns by which
-    they are joined; of more than two such tables, two are joined before the others. Rows are moved,
-    too, so that those of a group are together, for aggregates of distinct values, for such as a
-    median, and for windows with ``PARTITION BY``. Queries in ``WITH``, and those in expressions
-    that name nothing outside of them, are answered one by one, and so are those of a ``UNION``.
-    A table that is named twice is taken for two. Of any other query one call, on one
-    worker, gets all rows of the columns that DuckDB's plan reads, and needs memory for them; a
-    ``RuntimeWarning`` says so above 256 MiB. What a frame does before, such as a filter, is done by
-    its parts in either case.
+    ``min``, ``max`` and ``stddev``, a call for each part of the largest table does the joins and
+    aggregates, with all rows of the other tables; one more call puts together what those give. If
+    the others have more than 256 MiB, rows of the largest two are moved by the hash of the columns
+    by which they are joined; of more than two such tables, two are joined before the others. Rows
+    are moved, too, so that those of a group are together, for aggregates of distinct values, for
+    such as a median, and for windows with ``PARTITION BY``; to be in order for running windows
+    without. Queries in ``WITH``, and those in expressions that name nothing outside of them, are
+    answered one by one, and so are those of ``UNION``, ``EXCEPT`` and ``INTERSECT``, whose rows are
+    then counted where their hash says. A table that is named twice is taken for two. Of any other
+    query one call, on one worker, gets all rows of the columns that DuckDB's plan reads, and needs
+    memory for them; a ``RuntimeWarning`` says so above 256 MiB. What a frame does before, such as a
+    filter, is done by its parts in either case.
 
     Examples
     --------
@@ -63,19 +64,31 @@ def sql(query: str, **frames: Any) -> Frame:
     >>> fs.sql("select station, sum(mm) mm from rain group by 1 order by 1").to_arrow().to_pydict()
     {'station': [1, 2], 'mm': [5.0, 7.0]}
     """
+    code = _without_texts(query)
     if not frames:
         caller = sys._getframe(1)
-        words = set(re.findall(r"\w+", query))
+        words = set(re.findall(r"\w+", code))
         variables = {**caller.f_globals, **caller.f_locals}
         frames = {n: v for n, v in variables.items() if n in words and isinstance(v, Frame)}
     if not frames:
         raise QueryError(query, reason="it names no frame: give them, as in sql(query, name=frame)")
     # What a query does not name is not moved for it.
-    named = {name: table for name, table in frames.items() if name.lower() in query.lower()}
+    named = {name: table for name, table in frames.items() if name.lower() in code.lower()}
     found = {name: _as_frame(name, table) for name, table in (named or frames).items()}
     first, *others = found.values()
     tables = {name: frame._as_node().empty for name, frame in found.items()}
     return first._then("sql", query, tables, others=others)
+
+
+_QUOTED = re.compile(
+    r""""(?:[^"]|"")*"|'(?:[^']|'')*'|--[^\n]*|/\*.*?\*/|(\$\w*\$).*?\1""", re.DOTALL
+)
+"""Quoted names, texts and comments."""
+
+
+def _without_texts(query: str) -> str:
+    """Return a query without texts and comments, whose words are no names."""
+    return _QUOTED.sub(lambda found: found[0] if found[0].startswith('"') else " ", query)
 
 
 def _as_frame(name: str, table: Any) -> Frame:

@@ -462,10 +462,14 @@ class GroupBy(Generic[F]):
         return self._some_of_each("tail", n)
 
     def _some_of_each(self, method: str, n: int) -> F:
+        if n < 0:
+            raise ValueError(f"group_by().{method}({n}): it is a number of rows, 0 or more")
         lists = self._of_each(method, n)
         by, named_by = self._by
         keys = self._frame.select(*by, **named_by).columns
-        return lists.explode([name for name in lists.columns if name not in keys])
+        names = [name for name in lists.columns if name not in keys]
+        # Of no rows polars makes one of nulls for each group.
+        return lists._then("explode", names, empty_as_null=True)
 
     if not TYPE_CHECKING:  # else a checker would find no mistake in names
 

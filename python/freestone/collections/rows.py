@@ -18,6 +18,7 @@ from freestone.collections.opaque import (
 from freestone.errors import BlockShapeError, BlockTypeError
 
 __all__ = [
+    "arrow",
     "concatenate",
     "count_rows",
     "describe_type",
@@ -136,6 +137,21 @@ def concatenate(blocks: Sequence[Any], collection: str = "collection") -> Any:
     # Without it NumPy makes another byte order the machine's own.
     dtype = first.dtype if all(block.dtype == first.dtype for block in blocks) else None
     return np.concatenate(blocks, dtype=dtype)
+
+
+def arrow() -> Any:
+    """Import pyarrow, which all frames need.
+
+    Raises
+    ------
+    ImportError
+        With what to install.
+    """
+    try:
+        import pyarrow as pa
+    except ImportError:
+        raise ImportError("frames need pyarrow: pip install 'freestone[tables]'") from None
+    return pa
 
 
 def _one_table(tables: Sequence[Any], collection: str) -> Any:

@@ -67,6 +67,8 @@ class Dataset(ABC):
     found : tuple of (str, object)
         Options of the format that nobody gave, and that the text shows, such as
         ``("separator", ";")``.
+    untyped : tuple of str
+        Columns of a frame that have no values from which their types could be seen.
     """
 
     is_columnar: ClassVar[bool] = False
@@ -82,6 +84,7 @@ class Dataset(ABC):
     stamp: tuple[Any, ...] = ()
     nonzeros: int | None = None
     found: tuple[tuple[str, Any], ...] = ()
+    untyped: tuple[str, ...] = ()
 
     @property
     def nbytes(self) -> int:

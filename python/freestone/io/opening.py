@@ -211,9 +211,9 @@ def _check(
     function: Callable[..., Any], options: dict[str, Any], action: str, general: Sequence[str]
 ) -> None:
     """Say clearly which option a format does not have, nor all of them."""
-    parameters = inspect.signature(function).parameters.values()
-    known = [each.name for each in parameters if each.kind is each.KEYWORD_ONLY]
     for name in options:
+        parameters = inspect.signature(function).parameters.values()
+        known = [each.name for each in parameters if each.kind is each.KEYWORD_ONLY]
         if name not in known:
             hint = did_you_mean(name, [*known, *general])
             shown = ", ".join([*known, *general])

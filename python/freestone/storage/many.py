@@ -224,7 +224,9 @@ def _narrowed(
     """Find out which columns a predicate needs, and which files it leaves by their folders."""
     bare = replace(request, columns=None, where=None)
     # If a file may lack columns, all have to be asked which there are.
-    known = _described(files, bare, client) if request.fills else describe(files[:1], bare)
+    known = describe(files[:1], bare)
+    if request.fills or known[0].dataset.untyped:
+        known = _described(files, bare, client)
     schema = join_parts(known, bare).schema
     if schema is None:
         return request, list(files)

@@ -40,6 +40,7 @@ ANY_ORDER = [
     lambda t: t.select("key", "n", "word").group_by("key").first(),
     lambda t: t.select("key", "n", "word").group_by("key", "word").last(),
     lambda t: t.select("key", "n", "word").group_by("key").head(2),
+    lambda t: t.select("key", "n", "word").group_by("key").head(0),
     lambda t: t.select("key", "n", "word").group_by(pl.col("key") % 2).tail(1),
     lambda t: t.null_count(),
     lambda t: t.select("n", "key").top_k(4, by="n").select("n"),
@@ -99,8 +100,12 @@ def test_what_makes_no_pivot_is_refused() -> None:
 
 def test_what_can_not_be_put_together_is_refused() -> None:
     frame = fs.Frame.from_polars(pl.DataFrame({"k": [1]}))
-    with pytest.raises(ColumnTypeError, match="concat"):
+    with pytest.raises(
+        ColumnTypeError, match=r"concat: column '.*' is String in frame 2, and Int64"
+    ):
         fs.Frame.concat([frame, frame.cast(pl.String)])
+    with pytest.raises(ColumnTypeError, match=r"concat: frame 3 has the columns .*how='diagonal'"):
+        fs.Frame.concat([frame, frame, frame.with_columns(more=1)])
     with pytest.raises(UsageError, match=r"how='horizontal'.*a join"):
         fs.Frame.concat([frame, frame], how="horizontal")
     with pytest.raises(ValueError, match="nothing to put together"):

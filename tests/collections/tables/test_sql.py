@@ -113,6 +113,20 @@ def test_intervals_say_what_to_select() -> None:
     assert fs.sql("select epoch_us(d) u from t", t=frame).to_polars().item() == 2_000_000
 
 
+def test_words_in_texts_and_comments_name_no_frame() -> None:
+    kept, other = (fs.Frame.from_polars(NAMES, 2) for _ in range(2))
+    query = """select count(*) n, 'other' s, $$ other $$ d from kept -- of other, 'too
+        where name <> 'it''s other' /* or
+        other */"""
+    found = fs.sql(query)
+    assert [len(step.inputs) for step in [found._node]] == [1]
+    assert found.to_polars().rows() == [(3, "other", " other ")]
+    with pytest.raises(QueryError, match="names no frame"):
+        fs.sql("select 'other' -- kept")
+    quoted = fs.sql('select count(*) from "it\'s mine"', **{"it's mine": other, "kept": kept})
+    assert quoted.to_polars().item() == 3
+
+
 def test_a_query_without_frames_is_refused() -> None:
     with pytest.raises(QueryError, match="names no frame"):
         fs.sql("select 1")

@@ -210,3 +210,16 @@ def test_decimals_keep_their_values(tmp_path: Path) -> None:
         b={"x": pa.array([Decimal("1.125")], pa.decimal128(7, 3))},
     )
     assert fs.read(tmp_path).compute()["x"].to_pylist() == [Decimal("1.25"), Decimal("1.125")]
+
+
+def test_columns_of_text_without_values_have_the_type_of_others(tmp_path: Path) -> None:
+    (tmp_path / "1.csv").write_text("x,y,z\n1,,\n")
+    (tmp_path / "2.csv").write_text("x,y,z\n")
+    (tmp_path / "3.csv").write_text("x,y,z\n2,0.5,\n")
+    found = fs.read(tmp_path, header=True).compute()
+    assert found.to_pydict() == {"x": [1, 2], "y": [None, 0.5], "z": [None, None]}
+    assert found.schema.types == [pa.int64(), pa.float64(), pa.large_string()]
+    chosen = fs.read(tmp_path, header=True, where=[("y", ">", 0)], columns=["x"])
+    assert chosen.compute().to_pydict() == {"x": [2]}
+    typed = fs.read(tmp_path, header=True, types={"y": "str"}).compute()
+    assert typed["y"].to_pylist() == [None, "0.5"]

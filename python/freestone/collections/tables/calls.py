@@ -18,7 +18,17 @@ from freestone.collections.tables.plan import Node, build
 if TYPE_CHECKING:
     import pyarrow as pa
 
-__all__ = ["ByHash", "ByRange", "Cutting", "Whole", "run", "sampled", "to_arrow", "to_polars"]
+__all__ = [
+    "ByHash",
+    "ByRange",
+    "ByRow",
+    "Cutting",
+    "Whole",
+    "run",
+    "sampled",
+    "to_arrow",
+    "to_polars",
+]
 
 _OLDEST = pl.CompatLevel.oldest()
 _MIN_CHUNK_ROWS = 1 << 16
@@ -105,7 +115,25 @@ class ByRange:
             yield frame.filter(numbers == number)
 
 
-Cutting = Whole | ByHash | ByRange
+@dataclass(frozen=True)
+class ByRow:
+    """Each row is a block.
+
+    Attributes
+    ----------
+    parts : int
+        How many rows there are.
+    """
+
+    parts: int
+
+    def cut(self, frame: pl.DataFrame) -> Iterator[pl.DataFrame]:
+        """Yield the rows."""
+        for number in range(self.parts):
+            yield frame[number : number + 1]
+
+
+Cutting = Whole | ByHash | ByRange | ByRow
 
 
 def run(plan: bytes, counts: Sequence[int], *tables: Any) -> Any:

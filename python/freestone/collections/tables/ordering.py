@@ -22,7 +22,7 @@ from freestone.collections.tables.needs import Columns
 from freestone.collections.tables.plan import Op
 from freestone.collections.tables.stages import Stage
 
-__all__: list[str] = []
+__all__ = ["in_ranges"]
 
 
 @rule("sort")
@@ -33,12 +33,21 @@ def _sort(step: Op, needed: Columns) -> Stage:
     if stage.is_one or not (is_row_wise(empty, [key]) and _may_cut(empty, key)):
         return stage.one().then("sort", *step.args, **step.options)
     stage = stage.done()
-    parts = LIMITS.parts(stage.nbytes(), stage.client)
-    cuts = _cuts(stage, key, parts, _first(step.options["descending"])) if parts > 1 else None
-    if cuts is None:
-        return stage.one().then("sort", *step.args, **step.options)
     options = {name: _first(step.options[name]) for name in ("descending", "nulls_last")}
-    return cut(stage, ByRange(key, cuts, **options)).then("sort", *step.args, **step.options)
+    ranged = in_ranges(stage, key, **options) or stage.one()
+    return ranged.then("sort", *step.args, **step.options)
+
+
+def in_ranges(stage: Stage, key: pl.Expr, *, descending: bool, nulls_last: bool) -> Stage | None:
+    """Return parts that are in order, each with the rows between two keys.
+
+    None if they are few, or can't be cut by such keys.
+    """
+    if not _may_cut(stage.plan.empty, key):
+        return None
+    parts = LIMITS.parts(stage.nbytes(), stage.client)
+    cuts = _cuts(stage, key, parts, descending) if parts > 1 else None
+    return None if cuts is None else cut(stage, ByRange(key, cuts, descending, nulls_last))
 
 
 def _first(value: Any) -> bool:

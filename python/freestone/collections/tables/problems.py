@@ -40,7 +40,8 @@ def explained(
     except exceptions.DuplicateError as error:
         raise ColumnClashError(method, reason=_reason(error)) from None
     except (exceptions.SchemaError, exceptions.InvalidOperationError) as error:
-        raise ColumnTypeError(method, reason=_reason(error)) from None
+        differs = _difference([node.schema for node in inputs]) if method == "concat" else None
+        raise ColumnTypeError(method, reason=differs or _reason(error)) from None
     try:
         lazy.collect(engine="in-memory", optimizations=_NO_OPTIMIZATION)
     except (exceptions.SchemaError, exceptions.InvalidOperationError) as error:
@@ -52,6 +53,21 @@ def explained(
         # What needs rows, as item() does, is checked where there are some.
         pass
     return without_rows(schema)
+
+
+def _difference(schemas: Sequence[pl.Schema]) -> str | None:
+    """Say in what tables that are to be below each other differ first."""
+    first = schemas[0]
+    for number, schema in enumerate(schemas[1:], 2):
+        if list(schema) != list(first):
+            return (
+                f"frame {number} has the columns {list(schema)}, and the first {list(first)}: "
+                "select the same of both, or give how='diagonal'"
+            )
+        for name, dtype in schema.items():
+            if dtype != first[name]:
+                return f"column {name!r} is {dtype} in frame {number}, and {first[name]} before"
+    return None
 
 
 def without_rows(schema: pl.Schema) -> pl.DataFrame:

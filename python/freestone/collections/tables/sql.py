@@ -12,13 +12,22 @@ from typing import Any
 import polars as pl
 
 from freestone.collections.tables.answering import connection_to_duckdb
+from freestone.collections.tables.calls import ByRow
 from freestone.collections.tables.lowering import LIMITS, lower, may_hash, rule, shuffled
 from freestone.collections.tables.needs import Columns
+from freestone.collections.tables.ordering import in_ranges
 from freestone.collections.tables.plan import Node, Op, known_op
 from freestone.collections.tables.sql_joins import joined_first
 from freestone.collections.tables.sql_named import tabled, with_named_as_inputs
 from freestone.collections.tables.sql_parts import PARTS, ByParts, by_parts
-from freestone.collections.tables.sql_rewriting import united, with_copies, without_pivot
+from freestone.collections.tables.sql_rewriting import combined, with_copies, without_pivot
+from freestone.collections.tables.sql_running import (
+    ADDED,
+    BEFORE,
+    PLACE,
+    RUNNING,
+    running,
+)
 from freestone.collections.tables.sql_trees import errors_of_duckdb, parsed, quoted, tables_in
 from freestone.collections.tables.stages import Stage
 from freestone.errors import QueryError
@@ -34,7 +43,7 @@ _RECURSIVE = '"REC_CTE"'
 def _sql(step: Op, needed: Columns) -> Stage:
     connection = _connection(step.args[1])
     step = with_named_as_inputs(connection, _without_unnamed(connection, step))
-    below = united(connection, step)
+    below = combined(connection, step)
     if below is not None:
         return lower(below, needed)
     step = without_pivot(connection, step)
@@ -97,7 +106,38 @@ def _by_parts(connection: Any, step: Op, stages: Mapping[str, Stage]) -> Stage |
         found = _together(connection, step, stages, [large, others[0]])
         if found is not None:
             return found
-    return _joined_first(connection, step, stages) or _by_copies(connection, step, stages)
+    return (
+        _joined_first(connection, step, stages)
+        or _by_copies(connection, step, stages)
+        or _in_order(connection, step, stages, large)
+    )
+
+
+def _in_order(connection: Any, step: Op, stages: Mapping[str, Stage], large: str) -> Stage | None:
+    """Return the stage of a query with running windows, by parts in their order."""
+    query, tables = step.args
+    found = running(connection, query, tables, large)
+    if found is None or len(stages) > 1:
+        return None
+    options = {"descending": found.descending, "nulls_last": found.nulls_last}
+    parts = in_ranges(stages[large].done(), pl.col(found.column), **options)
+    if parts is None:
+        return None
+    try:
+        added = parts.then("sql", found.added, tables).one().then("with_row_index", PLACE)
+        totals = added.then("sql", found.before, {ADDED: added.plan.empty})
+        ((*rows,),) = totals.blocks(ByRow(len(parts.parts)))
+        before = Stage.of([[row] for row in rows], totals.plan.empty, parts.client, is_done=True)
+        known = {**tables, BEFORE: before.plan.empty}
+        made = Stage.together([parts, before], "sql", found.part, known)
+        if found.rest is not None:
+            tabled(connection, RUNNING, made.plan.empty)
+            rest = known_op("sql", [Node(made.plan.empty)], found.rest, {RUNNING: made.plan.empty})
+            whole = _by_parts(connection, rest, {RUNNING: made.done()})
+            made = whole or made.one().then("sql", found.rest, {RUNNING: made.plan.empty})
+    except (QueryError, *errors_of_duckdb()):
+        return None
+    return made if made.plan.schema == step.schema else None
 
 
 def _by_copies(connection: Any, step: Op, stages: Mapping[str, Stage]) -> Stage | None:
@@ -206,7 +246,7 @@ def _common(one: pl.DataType | None, other: pl.DataType | None) -> pl.DataType |
     unsigned = pl.UInt64() in (one, other)
     if one.is_integer() and other.is_integer() and not unsigned:
         return pl.Int64()
-    return one if one == other and may_hash(one) and not one.is_float() else None
+    return one if one == other and may_hash(one) else None
 
 
 def _connection(tables: Mapping[str, pl.DataFrame]) -> Any:

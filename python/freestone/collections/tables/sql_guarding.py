@@ -20,13 +20,16 @@ from freestone.collections.tables.sql_trees import (
     Tree,
     all_of,
     as_text,
+    called,
     conjuncts,
     each_node,
+    elements,
     equal,
     errors_of_duckdb,
     functions_of,
     parsed,
     replaced,
+    table_of,
     text_of,
 )
 from freestone.errors import ExplodingJoinError
@@ -113,32 +116,27 @@ class _Select:
         if modifiers == {"LIMIT_MODIFIER"} and not self.is_grouped:
             # DuckDB stops when there are enough rows.
             return
-        leaves, conditions = self._taken_apart(self.node["from_table"])
+        leaves, conditions = elements(self.node["from_table"], _sides_of, self._links_of)
         conditions += conjuncts([self.node.get("where_clause")])
         for pair in combinations(leaves, 2):
-            sides = [self.tables.get(_table_of(leaf)) for leaf in pair]
+            sides = [self.tables.get(_rows_of(leaf)) for leaf in pair]
             frames = [side for side in sides if side is not None]
             if len(frames) == 2:
                 self._check_pair(pair, frames, conditions, is_all=len(leaves) == 2)
 
-    def _taken_apart(self, source: Tree) -> tuple[list[Tree], list[Tree]]:
-        """Return what is joined, where that may add rows, and by what."""
-        if source["type"] != "JOIN":
-            return [source], []
-        (left, ours), (right, theirs) = (self._taken_apart(source[s]) for s in ("left", "right"))
-        is_usual = source.get("ref_type", "REGULAR") in ("REGULAR", "CROSS", "NATURAL")
-        if source.get("join_type", "INNER") in ("SEMI", "ANTI") or not is_usual:
-            return left, ours
-        known = [*ours, *theirs, *conjuncts([source.get("condition")])]
-        named = source.get("using_columns", [])
-        for one, other in product(left, right):
-            both = named if source.get("ref_type") != "NATURAL" else self._shared(one, other)
-            known += [equal((_called(one), name), (_called(other), name)) for name in both]
-        return [*left, *right], known
+    def _links_of(self, join: Tree, left: list[Tree], right: list[Tree]) -> list[Tree]:
+        """Return the columns that have to be equal by their names."""
+        named = join.get("using_columns", [])
+        is_natural = join.get("ref_type") == "NATURAL"
+        return [
+            equal((called(one), name), (called(other), name))
+            for one, other in product(left, right)
+            for name in (self._shared(one, other) if is_natural else named)
+        ]
 
     def _shared(self, *leaves: Tree) -> list[str]:
         """Return the columns that two tables both have."""
-        first, second = (self.tables.get(_table_of(leaf), pl.DataFrame()) for leaf in leaves)
+        first, second = (self.tables.get(_rows_of(leaf), pl.DataFrame()) for leaf in leaves)
         return [name for name in first.columns if name in second.columns]
 
     def _check_pair(
@@ -231,11 +229,14 @@ def _without_type(join: Tree) -> Tree:
     return {word: one for word, one in join.items() if word != "join_type"}
 
 
-def _called(leaf: Tree) -> str:
-    return str(leaf.get("alias") or leaf.get("table_name"))
+def _sides_of(join: Tree) -> Sequence[str]:
+    """Return the sides of a join that may add rows to the other."""
+    is_usual = join.get("ref_type", "REGULAR") in ("REGULAR", "CROSS", "NATURAL")
+    adds = is_usual and join.get("join_type", "INNER") not in ("SEMI", "ANTI")
+    return ("left", "right") if adds else ("left",)
 
 
-def _table_of(leaf: Tree) -> str:
+def _rows_of(leaf: Tree) -> str:
     """Return the name of the table whose rows one by one are joined; empty if it is not so."""
     if leaf["type"] == "SUBQUERY":
         node = leaf["subquery"]["node"]
@@ -245,9 +246,8 @@ def _table_of(leaf: Tree) -> str:
         shown = [*each_node(node["select_list"])]
         if any(each.get("class") in ("FUNCTION", "SUBQUERY", "WINDOW") for each in shown):
             return ""
-        return _table_of(node["from_table"]) if node["from_table"]["type"] != "JOIN" else ""
-    is_whole = leaf["type"] == "BASE_TABLE" and not leaf.get("sample")
-    return str(leaf["table_name"]).lower() if is_whole else ""
+        return _rows_of(node["from_table"]) if node["from_table"]["type"] != "JOIN" else ""
+    return "" if leaf.get("sample") else table_of(leaf)
 
 
 _OF_ROWS = {"type", "select_list", "from_table", "where_clause", "aggregate_handling"}

@@ -15,14 +15,18 @@ from freestone.collections.tables.sql_trees import (
     SELECT,
     Tree,
     all_of,
+    called,
     column_ref,
     conjuncts,
     each_node,
+    elements,
     equal,
     errors_of_duckdb,
     parsed,
     quoted,
     replaced,
+    require_alone,
+    table_of,
     text_of,
     types_of,
 )
@@ -104,11 +108,12 @@ class _Query:
         if self.node["type"] != "SELECT_NODE" or self.node.get("cte_map", {}).get("map"):
             raise ValueError("it is not one SELECT of tables")
         self.merged: dict[str, str] = {}
-        self.leaves = {_called(leaf): leaf for leaf in _leaves(self.node["from_table"])}
+        self.leaves = {called(leaf): leaf for leaf in _leaves(self.node["from_table"])}
         if len(self.leaves) != len(list(_leaves(self.node["from_table"]))):
             raise ValueError("two tables have one name")
         self.columns = {name: self._columns(leaf) for name, leaf in self.leaves.items()}
-        self.elements, self.conditions = self._elements(self.node["from_table"])
+        source = self.node["from_table"]
+        self.elements, self.conditions = elements(source, _sides_of, self._links_of)
         self.conditions += conjuncts([self.node.get("where_clause")])
         self.labels = types_of(self.connection, query)
 
@@ -116,23 +121,18 @@ class _Query:
         query = text_of(self.connection, {**SELECT, "from_table": leaf})
         return {name.lower(): name for name in types_of(self.connection, query)}
 
-    def _elements(self, source: Tree) -> tuple[list[Tree], list[Tree]]:
-        """Return what is joined by inner joins, and by what."""
-        if source["type"] != "JOIN" or source.get("join_type", "INNER") != "INNER":
-            return [source], []
-        if source.get("ref_type", "REGULAR") not in ("REGULAR", "CROSS"):
-            raise ValueError("it is joined by columns that are not named")
-        (left, ours), (right, theirs) = (self._elements(source[s]) for s in ("left", "right"))
-        known = [*ours, *theirs, *conjuncts([source.get("condition")])]
-        for name in source.get("using_columns", []):
+    def _links_of(self, join: Tree, left: list[Tree], right: list[Tree]) -> list[Tree]:
+        """Return what ``USING`` says."""
+        known = []
+        for name in join.get("using_columns", []):
             one, other = (self._only(name.lower(), side) for side in (left, right))
             known.append(equal((one, name), (other, name)))
             self.merged.setdefault(name.lower(), one)
-        return [*left, *right], known
+        return known
 
     def _only(self, column: str, elements: Sequence[Tree]) -> str:
         """Return the table, of some, that a column without a table is of."""
-        names = [_called(leaf) for each in elements for leaf in _leaves(each)]
+        names = [called(leaf) for each in elements for leaf in _leaves(each)]
         if self.merged.get(column) in names:
             return self.merged[column]
         (found,) = (name for name in names if column in self.columns[name])
@@ -142,11 +142,11 @@ class _Query:
 
     def of_leaves(self, pair: set[str]) -> JoinedFirst | None:
         """Return how two tables of inner joins are joined first."""
-        known = {name: each for each in self.elements if (name := _table_of(each)) in pair}
+        known = {name: each for each in self.elements if (name := table_of(each)) in pair}
         if set(known) != pair or len(pair) != 2:
             return None
         one, other = known.values()
-        names = {_called(one), _called(other)}
+        names = {called(one), called(other)}
         of_both = [each for each in self.conditions if self._tables_in(each) <= names]
         if not any(self._tables_in(each) == names for each in of_both):
             return None
@@ -164,7 +164,7 @@ class _Query:
             if join.get("type") != "JOIN" or join.get("join_type") not in _JOINED:
                 continue
             one, other = join["left"], join["right"]
-            if {_table_of(one), _table_of(other)} != pair or join.get("using_columns"):
+            if {table_of(one), table_of(other)} != pair or join.get("using_columns"):
                 continue
             if join.get("ref_type", "REGULAR") != "REGULAR":
                 continue
@@ -207,16 +207,16 @@ class _Query:
         counts = [name for columns in self.columns.values() for name in columns]
         names, items = {}, []
         for leaf in kept:
-            called, needed = _called(leaf), self.needed[_table_of(leaf)]
+            name, needed = called(leaf), self.needed[table_of(leaf)]
             for column in needed:
-                key = called, column.lower()
+                key = name, column.lower()
                 is_only = counts.count(column.lower()) == 1
-                names[key] = column if is_only else f"__{called}.{column}"
-                items.append({**column_ref(called, column), "alias": names[key]})
+                names[key] = column if is_only else f"__{name}.{column}"
+                items.append({**column_ref(name, column), "alias": names[key]})
         node: Tree = {**SELECT, "select_list": items, "from_table": source}
         if conditions:
             node["where_clause"] = all_of(conditions)
-        one, other = (self.tables[_table_of(leaf)] for leaf in pair)
+        one, other = (self.tables[table_of(leaf)] for leaf in pair)
         query = text_of(self.connection, node)
         return JoinedFirst((one, other), query, self, after, where, names)
 
@@ -237,7 +237,7 @@ class _Query:
                 table: Tree = parsed(self.connection, f"SELECT * FROM {quoted(name)}")["from_table"]
                 return table
             if tree.get("class") == "SUBQUERY":
-                self._require_alone(tree["subquery"]["node"])
+                require_alone(self.connection, tree["subquery"]["node"])
                 child = {"child": replaced(tree["child"], changed)} if "child" in tree else {}
                 return {**tree, **child}
             if tree.get("class") != "COLUMN_REF":
@@ -293,10 +293,6 @@ class _Query:
             if resolved is None or resolved != self._resolved([alias]):
                 raise ValueError(f"{alias!r} stands for two things")
 
-    def _require_alone(self, node: Tree) -> None:
-        """Raise if a query names what is outside of it."""
-        types_of(self.connection, text_of(self.connection, node))
-
 
 _PLAIN = {"query_location", "query_location_length", "relation_name"}
 _JOINED_TABLE: Tree = {"type": "BASE_TABLE", "table_name": ""}
@@ -312,18 +308,18 @@ def _leaves(source: Tree) -> Iterator[Tree]:
     if source["type"] == "JOIN":
         for side in ("left", "right"):
             yield from _leaves(source[side])
+    elif source.get("sample") or source.get("column_name_alias") or not called(source):
+        raise ValueError("it is not as its table is")
     elif source["type"] in ("BASE_TABLE", "SUBQUERY"):
         yield source
     else:
         raise ValueError("it is of what is no table")
 
 
-def _called(leaf: Tree) -> str:
-    """Return the name by which a query names what is joined."""
-    if leaf.get("sample") or leaf.get("column_name_alias"):
-        raise ValueError("it is not as its table is")
-    return str(leaf.get("alias") or leaf["table_name"]).lower()
-
-
-def _table_of(leaf: Tree) -> str:
-    return str(leaf["table_name"]).lower() if leaf["type"] == "BASE_TABLE" else ""
+def _sides_of(join: Tree) -> Sequence[str]:
+    """Return the sides of an inner join."""
+    if join.get("join_type", "INNER") != "INNER":
+        return ()
+    if join.get("ref_type", "REGULAR") not in ("REGULAR", "CROSS"):
+        raise ValueError("it is joined by columns that are not named")
+    return "left", "right"

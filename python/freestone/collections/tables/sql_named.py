@@ -12,7 +12,9 @@ import polars as pl
 
 from freestone.collections.tables.plan import Node, Op, known_op
 from freestone.collections.tables.sql_trees import (
+    SELECT,
     Tree,
+    aggregate_of,
     as_text,
     column_of,
     each_node,
@@ -21,9 +23,11 @@ from freestone.collections.tables.sql_trees import (
     parsed,
     quoted,
     replaced,
+    require_alone,
     tables_in,
     text_of,
     types_of,
+    volatile_functions,
 )
 from freestone.errors import FreestoneError
 
@@ -85,7 +89,7 @@ class _Named:
     def split(self) -> Op:
         for one in self.node.get("cte_map", {}).get("map", []):
             self._add(one["key"], one["value"])
-        main = {**self.node, "cte_map": {}}
+        main = self._without_windows_of_all({**self.node, "cte_map": {}})
         if "from_table" in main:
             main["from_table"] = replaced(main["from_table"], self._as_table)
         main = replaced(main, self._as_value)
@@ -119,6 +123,43 @@ class _Named:
             )
         self.empty[name], self.inputs[name] = made.empty, made
 
+    def _without_windows_of_all(self, node: Tree) -> Tree:
+        """Return a query with one of its own for each window of all rows, `sum(x) over ()`."""
+        if node["type"] != "SELECT_NODE" or self._has_groups(node) or node.get("qualify"):
+            return node
+        source: Tree = {word: node[word] for word in ("from_table", "where_clause") if word in node}
+        called = {one.get("function_name") for one in each_node(source)}
+        if node.get("sample") or called & volatile_functions(self.connection):
+            return node
+
+        def changed(tree: Tree) -> Tree | None:
+            if tree.get("class") == "SUBQUERY":
+                return tree
+            if tree.get("class") != "WINDOW" or set(tree) - _OF_ALL or not _is_of_all(tree):
+                return None
+            value: Tree
+            (value,) = parsed(self.connection, "SELECT (SELECT 1)")["select_list"]
+            function = aggregate_of(self.connection, tree)
+            value["subquery"]["node"] = {**SELECT, **source, "select_list": [function]}
+            return value
+
+        items = []
+        for item in node["select_list"]:
+            made = replaced(item, changed)
+            if made != item:
+                alone = text_of(self.connection, {**node, "select_list": [item], "modifiers": []})
+                (made["alias"],) = types_of(self.connection, alone)
+            items.append(made)
+        return {**node, "select_list": items}
+
+    def _has_groups(self, node: Tree) -> bool:
+        words = ("group_expressions", "having")
+        if any(map(node.get, words)) or node.get("aggregate_handling") == "FORCE_AGGREGATES":
+            return True
+        shown = each_node(node["select_list"], ("SUBQUERY", "WINDOW"))
+        called = {one["function_name"] for one in shown if one.get("class") == "FUNCTION"}
+        return not called.isdisjoint(functions_of(self.connection, "aggregate"))
+
     def _as_table(self, tree: Tree) -> Tree | None:
         """Have a query of all rows in `FROM (...)` be a table, too."""
         # An expression that is a query has a class.
@@ -141,7 +182,7 @@ class _Named:
             return None
         name = f"__value{len(self.inputs)}"
         try:
-            types_of(self.connection, text_of(self.connection, node))
+            require_alone(self.connection, node)
             self._add(name, {"query_node": node})
         except (ValueError, *errors_of_duckdb()):
             return None
@@ -153,14 +194,10 @@ class _Named:
         """Tell whether a query gives something else of all rows than of parts of them, together."""
         if node["type"] != "SELECT_NODE" or node["from_table"]["type"] == "PIVOT":
             return True
-        words = ("modifiers", "group_expressions", "having", "qualify")
-        shown = [*each_node(node["select_list"], ("SUBQUERY",))]
-        if any(map(node.get, words)) or node.get("aggregate_handling") == "FORCE_AGGREGATES":
+        if node.get("modifiers") or node.get("qualify") or self._has_groups(node):
             return True
-        if any(one.get("class") == "WINDOW" for one in shown):
-            return True
-        aggregates = functions_of(self.connection, "aggregate")
-        return not aggregates.isdisjoint(one.get("function_name") for one in shown)
+        shown = each_node(node["select_list"], ("SUBQUERY",))
+        return any(one.get("class") == "WINDOW" for one in shown)
 
     def _made(self, node: Tree, aliases: Sequence[str] = ()) -> Op:
         """Return the step of a query of the tables that it names."""
@@ -177,6 +214,20 @@ class _Named:
             raise ValueError("a sample is of a table")
         found = {"type": "SUBQUERY", "alias": tree.get("alias") or name}
         return {**found, "subquery": {"node": parsed(self.connection, query)}}
+
+
+_OF_ALL = {
+    *("class", "type", "alias", "query_location", "query_location_length", "start", "end"),
+    *("function_name", "qualified_name", "arguments", "distinct", "filter_expr"),
+}
+"""What a window of all rows may have."""
+
+
+def _is_of_all(window: Tree) -> bool:
+    """Tell whether a window without keys and order is an aggregate of all rows."""
+    ends = window.get("start"), window.get("end")
+    known = [("UNBOUNDED_PRECEDING", end) for end in ("CURRENT_ROW_RANGE", "UNBOUNDED_FOLLOWING")]
+    return window["type"] == "WINDOW_AGGREGATE" and ends in known
 
 
 def _aliased(node: Tree, aliases: Sequence[str]) -> Tree:

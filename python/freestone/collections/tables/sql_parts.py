@@ -12,13 +12,15 @@ What is not known to be the same by parts is no query by parts.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 import polars as pl
 
 from freestone.collections.tables.lowering import may_hash
+from freestone.collections.tables.sql_aggregates import kinds_of, of_parts
 from freestone.collections.tables.sql_trees import (
     Tree,
     column_of,
@@ -27,9 +29,9 @@ from freestone.collections.tables.sql_trees import (
     errors_of_duckdb,
     functions_of,
     parsed,
+    require_alone,
     tables_in,
     text_of,
-    types_of,
 )
 
 __all__ = ["PARTS", "ByParts", "by_parts"]
@@ -37,15 +39,6 @@ __all__ = ["PARTS", "ByParts", "by_parts"]
 PARTS = "__parts"
 """The table of what the parts give, in the second query."""
 
-_SAME = frozenset(
-    {
-        *("sum", "min", "max", "product", "any_value"),
-        *("bool_and", "bool_or", "bit_and", "bit_or", "bit_xor"),
-    }
-)
-"""Aggregates of which those of the parts are combined by the same."""
-_COUNTS = frozenset({"count", "count_star"})
-_MEANS = frozenset({"avg", "mean"})
 _COMPUTED = frozenset(
     {
         *("BETWEEN", "CASE", "CAST", "COMPARISON", "CONJUNCTION", "CONSTANT"),
@@ -166,7 +159,6 @@ class _Query:
             self._large_in(node) != sorted(name.lower() for name in self.large),
             not self._is_in_order(node["from_table"], node),
             any(one["type"] not in _MODIFIERS for one in modifiers),
-            any(one.get("distinct_on_targets") for one in modifiers),
             any(one.get("limit_type", "ROW_COUNT") != "ROW_COUNT" for one in modifiers),
         )
         if any(refused):
@@ -339,11 +331,7 @@ class _Query:
         return made
 
     def _modifier(self, modifier: Tree) -> Tree:
-        orders = [
-            {**one, "expression": self._ordering(one["expression"])}
-            for one in modifier.get("orders", [])
-        ]
-        return {**modifier, "orders": orders} if orders else modifier
+        return _with_each(modifier, self._ordering)
 
     def _ordering(self, tree: Tree) -> Tree:
         is_place = _number(tree) is not None or not set(tree) - {"class", "type", "columns"}
@@ -383,7 +371,7 @@ class _Query:
         """Note the tables of a query that names nothing outside of it, and none in parts."""
         if self._large_in(node):
             raise _NotByPartsError
-        types_of(self.connection, self._text(node))
+        require_alone(self.connection, node)
         named = tables_in(node)
         self.values |= {name for name in self.tables if name.lower() in named}
 
@@ -391,24 +379,17 @@ class _Query:
         """Return an aggregate as one of the aggregates of parts."""
         name = tree["function_name"]
         given = tree.get("arguments") or tree.get("children") or []
-        if tree["order_bys"].get("orders") or len(given) > 1 or not self._may_combine(tree):
+        is_plain = not tree["order_bys"].get("orders") and len(given) <= 1
+        if not (is_plain and self._may_combine(tree)):
             raise _NotByPartsError
-        kinds = ["sum", "count"] if name in _MEANS else [name]
+        kinds = kinds_of(name)
         if key not in self.partials:
             first = sum(map(len, self.partials.values()))
             self.partials[key] = [
                 _called(tree, kind, f"__a{first + at}") for at, kind in enumerate(kinds)
             ]
         columns = [one["alias"] for one in self.partials[key]]
-        made = f'"{columns[0]}"'
-        if name in _COUNTS:
-            return self._expression(f"CAST(coalesce(sum({made}), 0) AS BIGINT)", alias)
-        if name in _MEANS:
-            total = self._cast(f"sum({made})", columns[0])
-            return self._expression(f'{total} / CAST(sum("{columns[1]}") AS BIGINT)', alias)
-        if name not in _SAME:
-            raise _NotByPartsError
-        return self._typed(f"{name}({made})", columns[0], alias)
+        return self._expression(of_parts(name, columns, self._cast), alias)
 
     def _may_combine(self, aggregate: Tree) -> bool:
         return not aggregate.get("distinct")
@@ -428,17 +409,21 @@ class _Query:
         if not modifiers:
             return ByParts(self._text(self.node), None, tuple(self.keys), self.together)
         labels = {one[0].lower() for one in self.connection.execute(self.query).description}
-        orders = [order for one in modifiers for order in one.get("orders", [])]
-        named = [{**one, "expression": self._shown(one["expression"], labels)} for one in orders]
-        after = [{**one, "orders": named} if "orders" in one else one for one in modifiers]
-        whole = {**self._parsed(f'SELECT * FROM "{PARTS}"'), "modifiers": after}
+        # What rows are put in order by, and is none of the columns that come out.
+        hidden: dict[str, Tree] = {}
+        shown = partial(self._shown, labels, hidden)
+        after = [_with_each(one, shown) for one in modifiers]
+        names = ", ".join(hidden)
+        star = f"* EXCLUDE ({names})" if hidden else "*"
+        whole = {**self._parsed(f'SELECT {star} FROM "{PARTS}"'), "modifiers": after}
         # Of each part as many rows as are left at most, those that are skipped among them.
         first = [self._first_rows(one) for one in modifiers]
-        part = self._text({**self.node, "modifiers": first})
+        items = [*self.items, *hidden.values()]
+        part = self._text({**self.node, "select_list": items, "modifiers": first})
         return ByParts(part, self._text(whole), tuple(self.keys), self.together)
 
-    def _shown(self, tree: Tree, labels: set[str]) -> Tree:
-        """Return what rows are put in order by as one of the columns that come out."""
+    def _shown(self, labels: set[str], hidden: dict[str, Tree], tree: Tree) -> Tree:
+        """Return what rows are put in order by as one of the columns that the parts give."""
         is_all = tree.get("class") == "STAR"
         if is_all or _number(tree) is not None:
             return tree
@@ -448,7 +433,24 @@ class _Query:
             is_column = column_of(tree) is not None
             if not is_column and not self._has_stars() and self._key(item) == self._key(tree):
                 return self._expression(str(place))
-        raise _NotByPartsError
+        return self._expression(self._hidden(hidden, tree))
+
+    def _hidden(self, hidden: dict[str, Tree], tree: Tree) -> str:
+        """Return the name of a column more that the parts give; DuckDB adds one, too."""
+        modifiers = self.node.get("modifiers", [])
+        is_distinct = any(
+            one["type"] == "DISTINCT_MODIFIER" and not one.get("distinct_on_targets")
+            for one in modifiers
+        )
+        if is_distinct or self._takes_all_groups(self.node):
+            # It would make other rows, or other groups.
+            raise _NotByPartsError
+        for name, known in hidden.items():
+            if self._key(known) == self._key(tree):
+                return name
+        name = f"__o{len(hidden)}"
+        hidden[name] = {**tree, "alias": name}
+        return name
 
     def _has_stars(self) -> bool:
         return any(one.get("class") == "STAR" for one in self.items)
@@ -508,9 +510,8 @@ class _OfKeys(_Query):
         name = column_of(tree)
         if name is None or self.names.count(name) != 1:
             return None
-        # DuckDB takes 0.0 and -0.0 for equal, whose hashes differ.
         schema = self.tables[self.large[0]].schema
-        known = [each for each, kind in schema.items() if may_hash(kind) and not kind.is_float()]
+        known = [each for each, kind in schema.items() if may_hash(kind)]
         return {each.lower(): each for each in known}.get(name)
 
 
@@ -541,6 +542,18 @@ class _OfDistinctValues(_OfKeys):
 
     def _may_combine(self, aggregate: Tree) -> bool:
         return True
+
+
+def _with_each(modifier: Tree, change: Callable[[Tree], Tree]) -> Tree:
+    """Return what is done to rows at the end with other expressions in it."""
+    found = dict(modifier)
+    if "orders" in modifier:
+        found["orders"] = [
+            {**one, "expression": change(one["expression"])} for one in modifier["orders"]
+        ]
+    if "distinct_on_targets" in modifier:
+        found["distinct_on_targets"] = list(map(change, modifier["distinct_on_targets"]))
+    return found
 
 
 def _without(tree: Tree, *words: str) -> Tree:

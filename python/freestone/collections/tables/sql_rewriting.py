@@ -1,9 +1,9 @@
-"""Queries that are others by parts: unions, pivots, and tables that are there more than once."""
+"""Queries that are others by parts: set operations, pivots, tables that are there repeatedly."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import polars as pl
@@ -19,11 +19,12 @@ from freestone.collections.tables.sql_trees import (
     parsed,
     quoted,
     replaced,
+    tables_in,
     text_of,
     types_of,
 )
 
-__all__ = ["united", "with_copies", "without_pivot"]
+__all__ = ["combined", "with_copies", "without_pivot"]
 
 _UNITED = "__united"
 
@@ -34,36 +35,39 @@ def _is_not_known() -> tuple[type[Exception], ...]:
     return KeyError, TypeError, ValueError, pl.exceptions.PolarsError, *errors_of_duckdb()
 
 
-# -- unions -----------------------------------------------------------------------------------
+# -- set operations ---------------------------------------------------------------------------
 
 
-def united(connection: Any, step: Op) -> Node | None:
-    """Return a `UNION` as queries whose rows are below each other; None if it is none.
+def combined(connection: Any, step: Op) -> Node | None:
+    """Return a `UNION`, `INTERSECT` or `EXCEPT` of queries as steps on what those give.
 
     Parameters
     ----------
     connection
-        DuckDB's, which has the tables, without rows; it gets one of what is united.
+        DuckDB's, which has the tables, without rows; it gets one of what is combined.
     step
         The query.
+
+    Returns
+    -------
+    Node or None
+        None if it is no such query, or is not known to be the same.
     """
     query, tables = step.args
     try:
         node = parsed(connection, query)
-        if node.get("setop_type") != "UNION" or node["cte_map"].get("map"):
+        kind = node.get("setop_type")
+        if kind not in _COMBINED or node["cte_map"].get("map"):
             return None
         inputs = dict(zip(tables, step.inputs, strict=True))
-        sides = [_side(connection, one, inputs, tables, step) for one in node["children"]]
-        made: Node = known_op("concat", sides, how="vertical")
-        modifiers = node.get("modifiers", [])
-        if node.get("setop_all", True) is False:
-            if all(may_hash(kind) and not kind.is_float() for kind in step.schema.values()):
-                made = known_op("unique", [made], None, keep="any", maintain_order=False)
-            else:
-                # DuckDB takes 0.0 and -0.0 for equal.
-                modifiers = [{"type": "DISTINCT_MODIFIER"}, *modifiers]
-        if modifiers:
-            made = _modified(connection, made, modifiers)
+        by_name = kind == "UNION_BY_NAME"
+        sides = [
+            _side(connection, one, inputs, tables, step, by_name=by_name)
+            for one in node["children"]
+        ]
+        made = _COMBINED[kind](sides, step.schema, is_all=node.get("setop_all", True))
+        if node.get("modifiers"):
+            made = _modified(connection, made, node["modifiers"])
     except _is_not_known():
         return None
     return made if made.schema == step.schema else None
@@ -75,16 +79,37 @@ def _side(
     inputs: Mapping[str, Node],
     tables: Mapping[str, pl.DataFrame],
     step: Op,
+    *,
+    by_name: bool,
 ) -> Node:
-    """Return one query of a union, whose columns are those of the whole."""
+    """Return one query of several, whose columns are those of the whole."""
     text = text_of(connection, node)
-    made = query_of(node, text, inputs, tables)
+    made = _of_tables(node, text, inputs, tables)
     nulls = [name for name, kind in types_of(connection, text).items() if kind == '"NULL"']
-    columns = [
-        _as_in_all(name, made.schema[name], dtype, is_null=name in nulls).alias(label)
-        for name, (label, dtype) in zip(made.schema, step.schema.items(), strict=True)
-    ]
-    return known_op("select", [made], columns)
+    found = {
+        (name.lower() if by_name else label.lower()): name
+        for name, label in zip(made.schema, made.schema if by_name else step.schema, strict=True)
+    }
+    columns = []
+    for label, dtype in step.schema.items():
+        name = found.get(label.lower())
+        column = pl.lit(None, dtype)
+        if name is not None:
+            column = _as_in_all(name, made.schema[name], dtype, is_null=name in nulls)
+        columns.append(column.alias(label))
+    # Of constants alone polars would make one row.
+    return known_op("select", [known_op("with_columns", [made], columns)], list(step.schema))
+
+
+def _of_tables(
+    node: Tree, text: str, inputs: Mapping[str, Node], tables: Mapping[str, pl.DataFrame]
+) -> Op:
+    """Return the step of a query; one that names no table gets one without rows."""
+    if not tables_in(node):
+        name, empty = next(iter(tables.items()))
+        nothing = known_op("head", [inputs[name]], 0)
+        return known_op("sql", [nothing], text, {name: empty})
+    return query_of(node, text, inputs, tables)
 
 
 def _as_in_all(name: str, dtype: pl.DataType, wanted: pl.DataType, *, is_null: bool) -> pl.Expr:
@@ -96,6 +121,60 @@ def _as_in_all(name: str, dtype: pl.DataType, wanted: pl.DataType, *, is_null: b
     if not (dtype.is_numeric() and (wanted.is_integer() or wanted == pl.Float64)):
         raise ValueError(f"it is not known how {dtype} becomes {wanted}")
     return pl.col(name).cast(wanted)
+
+
+def _united(sides: Sequence[Node], schema: pl.Schema, *, is_all: bool) -> Node:
+    made: Node = known_op("concat", sides, how="vertical")
+    if is_all:
+        return made
+    _require_hashes(schema)
+    return known_op("unique", [made], None, keep="any", maintain_order=False)
+
+
+def _intersected(sides: Sequence[Node], schema: pl.Schema, *, is_all: bool) -> Node:
+    copies = pl.min_horizontal(_SIDES) if is_all else pl.all_horizontal(pl.col(_SIDES) > 0)
+    return _counted(sides, schema, copies)
+
+
+def _excepted(sides: Sequence[Node], schema: pl.Schema, *, is_all: bool) -> Node:
+    ours, theirs = map(pl.col, _SIDES)
+    return _counted(sides, schema, ours - theirs if is_all else (ours > 0) & (theirs == 0))
+
+
+def _counted(sides: Sequence[Node], schema: pl.Schema, copies: pl.Expr) -> Node:
+    """Return each row that two queries give as often as follows from how often each gives it."""
+    _require_hashes(schema)
+    marked = [
+        known_op(
+            "with_columns",
+            [side],
+            [pl.lit(int(each == place), pl.Int64).alias(n) for each, n in enumerate(_SIDES)],
+        )
+        for place, side in enumerate(sides)
+    ]
+    both = known_op("concat", marked, how="vertical")
+    keys, counts = [pl.col(name) for name in schema], [pl.col(name).sum() for name in _SIDES]
+    groups = known_op("group_by", [both], keys, counts, maintain_order=False)
+    counted = known_op("with_columns", [groups], copies.cast(pl.Int64).alias(_COPIES))
+    there = known_op("filter", [counted], pl.col(_COPIES) > 0)
+    repeated = known_op("with_columns", [there], pl.col(_COPIES).repeat_by(pl.col(_COPIES)))
+    return known_op("select", [known_op("explode", [repeated], [_COPIES])], list(schema))
+
+
+def _require_hashes(schema: pl.Schema) -> None:
+    """Raise unless equal rows are found by their hashes."""
+    if not all(map(may_hash, schema.values())):
+        raise ValueError("its rows are compared by one call")
+
+
+_SIDES = ["__ours", "__theirs"]
+_COPIES = "__copies"
+_COMBINED = {
+    "EXCEPT": _excepted,
+    "INTERSECT": _intersected,
+    "UNION": _united,
+    "UNION_BY_NAME": _united,
+}
 
 
 def _modified(connection: Any, made: Node, modifiers: list[Tree]) -> Node:

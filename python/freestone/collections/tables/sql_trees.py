@@ -12,21 +12,27 @@ __all__ = [
     "CROSS",
     "SELECT",
     "Tree",
+    "aggregate_of",
     "all_of",
     "as_text",
+    "called",
     "column_of",
     "column_ref",
     "conjuncts",
     "each_node",
+    "elements",
     "equal",
     "errors_of_duckdb",
     "functions_of",
     "parsed",
     "quoted",
     "replaced",
+    "require_alone",
+    "table_of",
     "tables_in",
     "text_of",
     "types_of",
+    "volatile_functions",
 ]
 
 Tree = dict[str, Any]
@@ -86,6 +92,11 @@ def types_of(connection: Any, query: str) -> dict[str, str]:
     return {str(name): str(kind) for name, kind, *_ in rows}
 
 
+def require_alone(connection: Any, node: Tree) -> None:
+    """Raise DuckDB's error if a query names what is outside of it."""
+    types_of(connection, text_of(connection, node))
+
+
 def errors_of_duckdb() -> tuple[type[Exception]]:
     """Return what DuckDB raises, to be caught."""
     import duckdb
@@ -97,6 +108,12 @@ def functions_of(connection: Any, kind: str) -> set[str]:
     """Return the names of DuckDB's functions of a kind, such as ``aggregate``."""
     call = "SELECT function_name FROM duckdb_functions() WHERE function_type = ?"
     return {name for (name,) in connection.execute(call, [kind]).fetchall()}
+
+
+def volatile_functions(connection: Any) -> set[str]:
+    """Return the names of DuckDB's functions that may give something else each time."""
+    call = "SELECT function_name FROM duckdb_functions() WHERE stability = 'VOLATILE'"
+    return {name for (name,) in connection.execute(call).fetchall()}
 
 
 def column_of(tree: Tree) -> str | None:
@@ -131,6 +148,55 @@ def as_text(frame: pl.DataFrame) -> pl.DataFrame:
         n: pl.String for n, t in frame.schema.items() if isinstance(t, pl.Categorical | pl.Enum)
     }
     return frame.cast(coded)
+
+
+def called(leaf: Tree) -> str:
+    """Return the name, in lower case, by which a query names what is joined; empty if by none."""
+    return str(leaf.get("alias") or leaf.get("table_name", "")).lower()
+
+
+def table_of(leaf: Tree) -> str:
+    """Return the name of the table that is joined, in lower case; empty if it is none."""
+    return str(leaf["table_name"]).lower() if leaf["type"] == "BASE_TABLE" else ""
+
+
+def elements(
+    source: Tree,
+    sides_of: Callable[[Tree], Sequence[str]],
+    links_of: Callable[[Tree, list[Tree], list[Tree]], list[Tree]],
+) -> tuple[list[Tree], list[Tree]]:
+    """Return what is joined in ``FROM``, and the conditions by which it is.
+
+    Parameters
+    ----------
+    source
+        What ``FROM`` says.
+    sides_of
+        The sides of a join that are gone into, of both or ``left``; without any it is an element.
+    links_of
+        Conditions of a join besides that of its ``ON``, of what both sides are made of.
+    """
+    sides = sides_of(source) if source["type"] == "JOIN" else ()
+    if not sides:
+        return [source], []
+    found = [elements(source[side], sides_of, links_of) for side in sides]
+    known = [condition for _, conditions in found for condition in conditions]
+    if len(found) == 2:
+        (left, _), (right, _) = found
+        known += [*conjuncts([source.get("condition")]), *links_of(source, left, right)]
+    return [leaf for leaves, _ in found for leaf in leaves], known
+
+
+def aggregate_of(connection: Any, window: Tree) -> Tree:
+    """Return the aggregate of the rows of a table of which a window is one of some."""
+    (found,) = parsed(connection, "SELECT sum(1)")["select_list"]
+    words = ("function_name", "qualified_name", "arguments", "distinct")
+    made: Tree = found | {word: window[word] for word in words if word in window}
+    if "arguments" not in window:
+        made.pop("arguments")
+    if "filter_expr" in window:
+        made["filter"] = window["filter_expr"]
+    return made
 
 
 def column_ref(table: str, name: str) -> Tree:

@@ -261,13 +261,20 @@ class Look:
         rows = self.lines - skip
         self.wanted.check(self.location.url, names)
         casts = self._casts(skip, names, codes, sights)
-        kept = zip(names, codes, casts, strict=True)
+        kept = list(zip(names, codes, casts, strict=True))
+        bare = () if sights is None else zip(kept, _kinds(sights), strict=True)
+        untyped = [
+            name
+            for (name, _, cast), found in bare
+            if cast is None and name not in self.wanted.types and not found & ~EMPTY
+        ]
         return Columns(
             kind="frame",
             rows=rows,
             columns=names,
             codes=tuple(self._code(name, code, cast) for name, code, cast in kept),
             casts=casts if any(casts) else (),
+            untyped=tuple(untyped),
             row_nbytes=self.index.nbytes / max(rows, 1),
             **self._common(skip),
         )

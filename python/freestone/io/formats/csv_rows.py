@@ -11,6 +11,7 @@ from freestone import _native
 from freestone.errors import FormatError
 from freestone.io.dataset import Dataset
 from freestone.io.formats.entries import in_form
+from freestone.io.formats.tables import needs
 from freestone.io.raw import joined
 
 if TYPE_CHECKING:
@@ -90,7 +91,7 @@ class Columns(_Lines):
 
     def read_rows(self, start: int, stop: int, threads: int) -> Any:
         """Read some rows."""
-        import pyarrow as pa
+        pa = needs("pyarrow", "arrow", "a frame")
 
         if not self.codes:
             return pa.schema([]).empty_table()
@@ -122,7 +123,7 @@ class Columns(_Lines):
 
     def arrow_schema(self) -> Any:
         """Return the schema, which was found when the file was opened."""
-        import pyarrow as pa
+        pa = needs("pyarrow", "arrow", "a frame")
 
         casts = self.casts or (None,) * len(self.codes)
         types = [
@@ -134,7 +135,7 @@ class Columns(_Lines):
 
 def arrow_type(code: str) -> Any:
     """Return Arrow's type of what has a code."""
-    import pyarrow as pa
+    pa = needs("pyarrow", "arrow", "a frame")
 
     if code == "str":
         return pa.large_string()
@@ -143,7 +144,7 @@ def arrow_type(code: str) -> Any:
 
 def arrow_array(kind: Any, rows: int, data: Any, offsets: Any, validity: Any, missing: int) -> Any:
     """Return a column of Arrow, made of the native module's buffers."""
-    import pyarrow as pa
+    pa = needs("pyarrow", "arrow", "a frame")
 
     valid = pa.py_buffer(validity) if missing else None
     buffers = [valid, pa.py_buffer(data)]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import re
 from importlib import import_module
 
@@ -94,6 +95,7 @@ def says_format(name: str) -> bool:
     return True
 
 
+@functools.cache
 def _built_in(name: str) -> Format:
     found = import_module(f"freestone.io.formats.{name}").FORMAT
     assert isinstance(found, Format)

@@ -231,6 +231,7 @@ def _chosen(location: FileLocation, names: list[str], tree: str | None) -> str:
 def open_writer(location: FileLocation, shape: Shape, *, tree: str = "tree") -> StreamWriter:
     """Write a tree, a basket of each column for each block."""
     needs("uproot", "root", "ROOT")
+    needs("pyarrow", "root", "ROOT")
     needs_columns(location, shape)
     twice = [name for name, count in Counter(shape.columns).items() if count > 1]
     if shape.kind == "frame" and twice:

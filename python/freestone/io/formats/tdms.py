@@ -169,6 +169,7 @@ def _chosen(location: FileLocation, groups: list[str], group: str | None) -> str
 def open_writer(location: FileLocation, shape: Shape, *, group: str = "freestone") -> StreamWriter:
     """Write one group: a channel for each column, a segment for each block."""
     needs("nptdms", "tdms", "TDMS")
+    needs("pyarrow", "tdms", "TDMS")
     needs_columns(location, shape)
     return TdmsWriter(location=location, shape=shape, group=group)
 

@@ -276,6 +276,10 @@ def _join_schemas(parts: Sequence[Part], request: Request) -> Any:
                     other = owners[one.name]
                     raise SchemaError(url, other, f"{reason}; {advice}", column=one.name)
                 fields[one.name] = pa.field(one.name, kind)
+    for name in {name for part in firsts for name in part.dataset.untyped}:
+        # None of the files has a value.
+        if name in fields and pa.types.is_null(fields[name].type):
+            fields[name] = pa.field(name, pa.large_string())
     if not request.fills:
         for part in firsts:
             _check_has_all(part, owners)

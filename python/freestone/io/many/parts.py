@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
@@ -14,6 +15,7 @@ from freestone.io.many.keys import equalities
 from freestone.io.many.predicates import could_hold, guarantee, missing_column
 from freestone.io.many.request import Request
 from freestone.io.opening import open_dataset
+from freestone.io.stores.lustre import mounts_read_once
 
 __all__ = ["Part", "describe"]
 
@@ -52,7 +54,8 @@ def describe(files: Sequence[Found], request: Request) -> list[Part]:
     is_far = any("://" in found.url for found in files)
     at_once = min(AT_ONCE, len(files)) if is_far else 1
     if at_once < 2:
-        parts = [_describe(found, request) for found in files]
+        with mounts_read_once():
+            parts = [_describe(found, request) for found in files]
     else:
         with ThreadPoolExecutor(at_once) as pool:
             parts = list(pool.map(lambda found: _describe(found, request), files))
@@ -78,7 +81,17 @@ def _describe(found: Found, request: Request) -> Part:
 
         schema = pa.schema([schema.field(name) for name in wanted])
     ranges = _ranges(dataset, found, schema, request)
+    for name in dataset.untyped:
+        schema = _without_type(schema, name)
     return Part(dataset=dataset, keys=found.keys, schema=schema, ranges=ranges)
+
+
+def _without_type(schema: Any, name: str) -> Any:
+    """Return a schema in which a column is of nulls, which go with all types."""
+    import pyarrow as pa
+
+    place = schema.get_field_index(name)
+    return schema if place < 0 else schema.set(place, pa.field(name, pa.null()))
 
 
 def _wanted(url: str, names: Sequence[str], request: Request) -> tuple[str, ...] | None:
@@ -90,9 +103,14 @@ def _wanted(url: str, names: Sequence[str], request: Request) -> tuple[str, ...]
         if name not in known and not request.fills:
             every = [*names, *request.key_types]
             raise missing_column(name, url, every, "columns= or where=")
-    asked = {*request.columns, *request.tested}
+    return _chosen(tuple(names), frozenset((*request.columns, *request.tested)))
+
+
+@functools.lru_cache(maxsize=64)
+def _chosen(names: tuple[str, ...], asked: frozenset[str]) -> tuple[str, ...]:
+    """Return the names that are asked for: for files that are alike the same object."""
     # Without a column nobody would know how many rows there are.
-    return tuple(name for name in names if name in asked) or tuple(names[:1])
+    return tuple(name for name in names if name in asked) or names[:1]
 
 
 def _ranges(
@@ -126,12 +144,20 @@ def _ranges(
 
 def _shared(parts: list[Part]) -> list[Part]:
     schemas: dict[bytes, Any] = {}
+    # Formats give one schema for files that are alike.
+    known: dict[int, Any] = {}
     columns: dict[tuple[Any, ...], tuple[Any, ...]] = {}
     found = []
     for part in parts:
         names = columns.setdefault(part.dataset.columns, part.dataset.columns)
-        schema = part.schema
-        if schema is not None:
-            schema = schemas.setdefault(schema.serialize().to_pybytes(), schema)
-        found.append(replace(part, dataset=replace(part.dataset, columns=names), schema=schema))
+        if part.schema is not None and id(part.schema) not in known:
+            text = part.schema.serialize().to_pybytes()
+            known[id(part.schema)] = schemas.setdefault(text, part.schema)
+        schema = None if part.schema is None else known[id(part.schema)]
+        dataset = part.dataset
+        if names is not dataset.columns:
+            dataset = replace(dataset, columns=names)
+        if dataset is not part.dataset or schema is not part.schema:
+            part = replace(part, dataset=dataset, schema=schema)
+        found.append(part)
     return found

@@ -36,8 +36,10 @@ def as_expression(where: Any) -> Any:
     UsageError
         When it is none.
     """
+    if where is None:
+        return None
     pc = needs("pyarrow.compute", "arrow", "where=")
-    if where is None or isinstance(where, pc.Expression):
+    if isinstance(where, pc.Expression):
         return where
     if type(where).__module__.partition(".")[0] == "polars":
         raise UsageError(

@@ -6,6 +6,7 @@ the program ``lfs``. All else is POSIX.
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
 import functools
 import os
@@ -13,6 +14,8 @@ import re
 import shutil
 import stat
 import subprocess
+from collections.abc import Iterator
+from contextvars import ContextVar
 from dataclasses import dataclass
 from typing import Any
 
@@ -20,10 +23,11 @@ from freestone.errors import FileError, UsageError
 from freestone.io.stores.location import best_of
 from freestone.io.stores.posix import PosixDraft, PosixLocation
 
-__all__ = ["Layout", "LustreDraft", "LustreLocation", "is_lustre", "layout_of"]
+__all__ = ["Layout", "LustreDraft", "LustreLocation", "is_lustre", "layout_of", "mounts_read_once"]
 
 LIBRARIES = ("liblustreapi.so.1", "liblustreapi.so")
 MOUNTS = "/proc/self/mounts"
+_kept: ContextVar[str | None] = ContextVar("mounts", default=None)
 UNIT = 1 << 16
 MAX_LAYOUT = 1 << 16
 LAYOUT_WITH_POOL = 0x0BD30BD0
@@ -66,16 +70,31 @@ class Layout:
 
 def is_lustre(path: str) -> bool:
     """Tell whether a path is on a Lustre file system that is mounted here."""
-    try:
-        with open(MOUNTS, errors="surrogateescape") as file:
-            mounts = _mounts(file.read())
-    except OSError:
+    text = _mounted() if _kept.get() is None else _kept.get() or ""
+    if "lustre" not in text:
         return False
-    if not any(kind == "lustre" for _, kind in mounts):
-        return False
+    mounts = _mounts(text)
     path = os.path.realpath(path)
     found = [mount for mount in mounts if _is_below(path, mount[0])]
     return bool(found) and max(found, key=lambda mount: len(mount[0]))[1] == "lustre"
+
+
+@contextlib.contextmanager
+def mounts_read_once() -> Iterator[None]:
+    """Look up what is mounted once for all files: that takes longer than to open one."""
+    token = _kept.set(_mounted())
+    try:
+        yield
+    finally:
+        _kept.reset(token)
+
+
+def _mounted() -> str:
+    try:
+        with open(MOUNTS, errors="surrogateescape") as file:
+            return file.read()
+    except OSError:
+        return ""
 
 
 @functools.lru_cache(maxsize=1)

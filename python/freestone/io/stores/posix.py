@@ -32,7 +32,7 @@ class PosixLocation(FileLocation):
     @property
     def path(self) -> str:
         """Its absolute path."""
-        return os.path.abspath(self.url)
+        return self.url if self.url.startswith("/") else os.path.abspath(self.url)
 
     def beside(self, suffix: str) -> PosixLocation:
         """Return the file whose name has something added."""
