@@ -96,6 +96,11 @@ EXAMPLES: list[FreestoneError] = [
     errors.RunStuckError("the run is stuck; fire what is waited for", report="rank 0: nothing"),
     errors.RunOverError("the run is over; submit, fire and wait before the program ends"),
     errors.BadEventError("there is no rank 2; the run has 2, from 0 to 1"),
+    errors.EventTooLargeError(
+        "the event 'e' has 8192 bytes, and at most 4096 can be sent; fire it in parts",
+        nbytes=8192,
+        limit=4096,
+    ),
     errors.InTaskError("drain was called inside of a task; only the program can wait for all"),
     errors.EventTimeoutError("after 1s there was still no 'e' from any rank; is it fired?"),
     errors.LockNotHeldError("lock 'a' is not held by this task; unlock what was locked, once"),
@@ -158,7 +163,8 @@ def test_slugs_are_unique_and_never_change() -> None:
         "actor-ended actor-missing "
         "bad-event block-shape block-type blocking checkpoint-skipped closed cluster "
         "cluster-start collection column-clash column-type configuration connect cycle demo "
-        "disk-exceeded dropped empty-collection engine-missing error event-timeout events "
+        "disk-exceeded dropped empty-collection engine-missing error event-timeout "
+        "event-too-large events "
         "exploding-join file "
         "file-changed file-missing file-unreadable foreign-future format function-load in-task "
         "input-lost input-unknown irreproducible join joining lock-held lock-lost lock-not-held "

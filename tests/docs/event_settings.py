@@ -42,7 +42,7 @@ While the tasks of a rank take less than others fire at it, its memory and their
 | where | what | at most |
 | --- | --- | --- |
 | the slow rank | events that no task has yet | `inbox`, and `backlog` ready tasks |
-| a sender, one machine | the ring to that rank | 256 KiB; for many ranks `RINGS` by the pairs |
+| a sender, one machine | the ring to that rank | `RING_MAX`; for many ranks `RINGS` by the pairs |
 | | its large events, to all ranks | `arena` |
 | a sender, TCP | what waits to be written | `SEND_BUFFER`, and a frame of 264 KiB |
 | | the system's buffers | what it gives: 4 MiB to send, 6 MiB to receive |

@@ -1,4 +1,4 @@
-"""A rank is killed while events of all sizes are on their way: every survivor learns which."""
+"""Ranks are killed while events of all sizes are on their way: every survivor names one of them."""
 
 import os
 import random
@@ -12,23 +12,29 @@ from tests.events.apart import outliving
 from tests.events.test_joined import free_address, invited
 from tests.mpi import BIN, launcher
 
-RANKS = 3
+RANKS = 4
 
 STORM = """
 import os, random, sys
+from pathlib import Path
 from freestone import events as ev
 from freestone.errors.events import RankLostError
 
-victim, moment, seed = map(int, sys.argv[1:])
+moment, seed, *victims = map(int, sys.argv[2:])
+pids = Path(sys.argv[1])
 chance = random.Random(seed)
 
 def main(rank):
     seen = 0
+    (pids / str(rank.id)).write_text(str(os.getpid()))
+    rank.drain()
 
     def pass_on(event):
         nonlocal seen
         seen += 1
-        if rank.id == victim and seen >= moment:
+        if rank.id == victims[0] and seen >= moment:
+            for other in victims[1:]:
+                os.kill(int((pids / str(other)).read_text()), 9)
             os.kill(os.getpid(), 9)
         rank.fire(chance.randrange(rank.size), "token", event.data)
 
@@ -38,7 +44,7 @@ def main(rank):
     rank.wait([(ev.ANY, "never")])
 
 try:
-    ev.run(main, ranks=3, workers=1)
+    ev.run(main, ranks=4, workers=1)
 except RankLostError as error:
     os.write(1, f"rank {error.rank} is lost\\n".encode())
     os._exit(7)
@@ -65,24 +71,34 @@ def printed(commands: list[list[str]], environments: list[dict[str, str]]) -> li
     return "".join(output).splitlines()
 
 
+@pytest.mark.parametrize("count", [1, 2], ids=["one", "two"])
 @pytest.mark.parametrize("seed", range(4))
 @pytest.mark.parametrize("way", ["rings", "tcp", "mpi"])
-def test_a_rank_is_killed_at_a_random_moment(way: str, seed: int, tmp_path: Path) -> None:
-    chance = random.Random(f"{way} {seed}")
-    victim, moment = chance.randrange(RANKS), chance.randrange(1, 400)
-    program = tmp_path / "storm.py"
+def test_ranks_are_killed_at_a_random_moment(
+    way: str, seed: int, count: int, tmp_path: Path
+) -> None:
+    chance = random.Random(f"{way} {seed} {count}")
+    moment = chance.randrange(1, 400)
+    # Of two that are lost in the same moment, one is the rank to which all are connected.
+    victims = [chance.randrange(count - 1, RANKS)] + [0] * (count - 1)
+    chance.shuffle(victims)
+    program, pids = tmp_path / "storm.py", tmp_path / "pids"
     program.write_text(STORM)
-    words = [sys.executable, str(program), str(victim), str(moment), str(seed)]
+    pids.mkdir()
+    numbers = map(str, [moment, seed, *victims])
+    words = [sys.executable, str(program), str(pids), *numbers]
+    survivors = RANKS - count
     if way == "rings":
         # The process that starts them is informed for all.
         lines, survivors = printed([words], [{}]), 1
     elif way == "tcp":
         meeting = free_address()
         environments = [invited(tmp_path, rank, RANKS, meeting) for rank in range(RANKS)]
-        lines, survivors = printed([words] * RANKS, environments), RANKS - 1
+        lines = printed([words] * RANKS, environments)
     else:
         path = {"PATH": f"{BIN}:{os.environ['PATH']}"}
         before = [launcher(), "-n", str(RANKS), *outliving(tmp_path / "ended", RANKS)]
-        lines, survivors = printed([before + words], [path]), RANKS - 1
+        lines = printed([before + words], [path])
         lines = [line for line in lines if line.endswith("is lost")]
-    assert lines == [f"rank {victim} is lost"] * survivors, (victim, moment)
+    assert len(lines) == survivors, (victims, moment, lines)
+    assert set(lines) <= {f"rank {victim} is lost" for victim in victims}, (victims, moment)

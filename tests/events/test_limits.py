@@ -119,7 +119,10 @@ def test_a_task_that_does_not_return_is_reported_with_its_line(tmp_path: Path) -
     with errors.open("w") as stream:
         words = [sys.executable, "-c", source]
         subprocess.run(words, cwd=ROOT, stderr=stream, check=True, timeout=120)
-    wanted = r"rank 0: 'slow' \(\S+test_limits.py:\d+\) has run for \S+; its worker runs no other"
+    wanted = (
+        r"rank 0: 'slow' \(\S+test_limits.py:\d+\), with 'path' from rank 0, has run for \S+; "
+        "its worker runs no other"
+    )
     assert len(re.findall(wanted, errors.read_text())) == 1
 
 

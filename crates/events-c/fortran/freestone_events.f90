@@ -14,7 +14,8 @@ module freestone_events
       FSE_COMPLEX_DOUBLE = 9, FSE_INT8 = 10, FSE_INT16 = 11, FSE_TEXT = 17
   integer, parameter, public :: FSE_OK = 0, FSE_TASK_FAILED = -1, FSE_RANK_LOST = -2, &
       FSE_STUCK = -3, FSE_OVER = -4, FSE_BAD_CALL = -5, FSE_IN_TASK = -6, FSE_TIMEOUT = -7, &
-      FSE_NOT_HELD = -8, FSE_TRANSPORT = -9, FSE_NO_START = -10
+      FSE_NOT_HELD = -8, FSE_TRANSPORT = -9, FSE_NO_START = -10, FSE_BAD_COMM = -11, &
+      FSE_TOO_LARGE = -12, FSE_DISAGREEMENT = -13
   integer, parameter, public :: FSE_PERSISTENT = 1, FSE_GREEDY = 2
 
   ! The longest identifier in a dependency.
@@ -43,6 +44,9 @@ module freestone_events
     integer(c_size_t) :: arena = 0
     real(c_double) :: stuck_s = 0, send_timeout_s = 0
     integer(c_int) :: mapping = 0, report_mapping = 0
+    integer(c_size_t) :: backlog = 0, inbox = 0
+    real(c_double) :: slow_task_s = 0, meet_timeout_s = 0, grace_s = 0
+    type(c_ptr) :: trace = c_null_ptr
   end type
 
   ! What a rank has done since it began, and what it is doing; see the header.

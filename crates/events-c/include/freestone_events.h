@@ -22,7 +22,7 @@
 extern "C" {
 #endif
 
-#define FSE_VERSION 4
+#define FSE_VERSION 5
 
 /* Sources and targets besides the numbers of ranks. */
 enum {
@@ -64,7 +64,10 @@ enum {
   FSE_TIMEOUT = -7,     /* what was waited for did not come in time */
   FSE_NOT_HELD = -8,    /* a lock that this task does not have */
   FSE_TRANSPORT = -9,   /* events cannot be sent or received */
-  FSE_NO_START = -10    /* the ranks, or a thread, cannot be started */
+  FSE_NO_START = -10,   /* the ranks, or a thread, cannot be started */
+  FSE_BAD_COMM = -11,   /* a communicator that is null, was freed, or has two groups */
+  FSE_TOO_LARGE = -12,  /* an event of more bytes than can be sent */
+  FSE_DISAGREEMENT = -13 /* ranks of different versions, or with different settings */
 };
 
 /* How a task is submitted, and how long an event lasts. */
@@ -119,6 +122,14 @@ typedef struct fse_config {
   int mapping;        /* FREESTONE_EVENTS_MAPPING=linear; 1: each worker stays on one of the rank's
                          cores, the first worker on the first core */
   int report_mapping; /* FREESTONE_EVENTS_REPORT_MAPPING=1; 1: says on stderr which core that is */
+  size_t backlog;     /* FREESTONE_EVENTS_BACKLOG; so many ready tasks, and what arrives is left at its
+                         senders; 10,000 */
+  size_t inbox;       /* FREESTONE_EVENTS_INBOX; bytes of what arrives while all workers are busy; 64 MiB */
+  double slow_task_s; /* FREESTONE_EVENTS_SLOW_TASK_S; says on stderr which task has run for so long
+                         without a wait, with its file, line and events; never */
+  double meet_timeout_s; /* FREESTONE_EVENTS_MEET_TIMEOUT_S; how long ranks wait for each other; 300 */
+  double grace_s;        /* FREESTONE_EVENTS_GRACE_S; so long after a loss ranks that compute are ended; 10 */
+  const char *trace;     /* FREESTONE_EVENTS_TRACE; the file for Perfetto of what ranks do; none */
 } fse_config;
 
 /* Begins the run. NULL is all defaults. Without mpiexec this process becomes the one that watches,

@@ -3,14 +3,14 @@
 use crate::error::Refused;
 use freestone_events::transport::mpi::MEET_TIMEOUT;
 use freestone_events::{Config, Progress, limits};
-use std::ffi::c_int;
+use std::ffi::{CStr, c_char, c_int};
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 use std::time::Duration;
 
 /// `fse_config` of the header.
 #[repr(C)]
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug)]
 pub struct Given {
     ranks: c_int,
     workers: c_int,
@@ -21,6 +21,19 @@ pub struct Given {
     send_timeout_s: f64,
     mapping: c_int,
     report_mapping: c_int,
+    backlog: usize,
+    inbox: usize,
+    slow_task_s: f64,
+    meet_timeout_s: f64,
+    grace_s: f64,
+    trace: *const c_char,
+}
+
+impl Default for Given {
+    fn default() -> Self {
+        // SAFETY: numbers and a pointer, all of which may be zero.
+        unsafe { std::mem::zeroed() }
+    }
 }
 
 /// How many ranks, how much memory for large events, and how each rank works.
@@ -72,32 +85,36 @@ pub fn resolve(given: Given) -> Result<Settings, Refused> {
         }
         (other, _) => return Err(bad("progress_thread", other, "must be 0, 1 or 2")),
     };
-    let arena = match given.arena {
-        0 => variable("ARENA").map_or(Ok(ARENA), |value| nbytes("ARENA", &value))?,
-        arena => arena,
+    let arena = nbytes("ARENA", given.arena)?.unwrap_or(ARENA);
+    let inbox = nbytes("INBOX", given.inbox)?;
+    let backlog = match given.backlog {
+        0 => at_least_one("BACKLOG", 0)?.map(|backlog| backlog as usize),
+        backlog => Some(backlog),
     };
-    let inbox = variable("INBOX").map(|value| nbytes("INBOX", &value)).transpose()?;
-    let backlog = at_least_one("BACKLOG", 0)?;
     let usual = Config::default();
     let config = Config {
         workers: workers as usize,
         progress,
         inbox: inbox.unwrap_or(usual.inbox),
-        backlog: backlog.map_or(usual.backlog, |backlog| backlog as usize),
+        backlog: backlog.unwrap_or(usual.backlog),
         stuck: seconds("STUCK_S", given.stuck_s)?,
-        slow_task: seconds("SLOW_TASK_S", 0.0)?,
+        slow_task: seconds("SLOW_TASK_S", given.slow_task_s)?,
         send_timeout: seconds("SEND_TIMEOUT_S", given.send_timeout_s)?,
         ..usual
     };
     let config = Config { spin: spin(given.spin_us, ranks)?.unwrap_or(config.spin), ..config };
-    let meet_timeout = seconds("MEET_TIMEOUT_S", 0.0)?.unwrap_or(MEET_TIMEOUT);
-    let grace = seconds("GRACE_S", 0.0)?.unwrap_or(GRACE);
-    let trace = trace()?;
+    let meet_timeout = seconds("MEET_TIMEOUT_S", given.meet_timeout_s)?.unwrap_or(MEET_TIMEOUT);
+    let grace = seconds("GRACE_S", given.grace_s)?.unwrap_or(GRACE);
+    let trace = trace(given.trace)?;
     Ok(Settings { ranks, arena, meet_timeout, grace, is_mapped, report_mapping, trace, config })
 }
 
-fn trace() -> Result<Option<PathBuf>, Refused> {
-    match variable("TRACE") {
+fn trace(given: *const c_char) -> Result<Option<PathBuf>, Refused> {
+    let text = |given| {
+        // SAFETY: not null, and text that ends with a zero byte, as the header asks for.
+        unsafe { CStr::from_ptr(given) }.to_string_lossy().into_owned()
+    };
+    match if given.is_null() { variable("TRACE") } else { Some(text(given)) } {
         Some(path) if Path::new(&path).extension().is_none_or(|ending| ending != "json") => {
             Err(bad("TRACE", path, "must end in .json: it is for Perfetto"))
         }
@@ -139,8 +156,13 @@ fn at_least_one(name: &str, given: c_int) -> Result<Option<u32>, Refused> {
     if value == 0 { Err(bad(name, given, "must be at least 1")) } else { Ok(Some(value)) }
 }
 
-fn nbytes(name: &str, value: &str) -> Result<usize, Refused> {
-    limits::nbytes(value).ok_or_else(|| bad(name, value, "must be bytes, as in 64MiB"))
+fn nbytes(name: &str, given: usize) -> Result<Option<usize>, Refused> {
+    if given > 0 {
+        return Ok(Some(given));
+    }
+    let Some(value) = variable(name) else { return Ok(None) };
+    let found = limits::nbytes(&value);
+    found.map(Some).ok_or_else(|| bad(name, value, "must be bytes, as in 64MiB"))
 }
 
 fn number<T: FromStr>(name: &str, value: &str) -> Result<T, Refused> {

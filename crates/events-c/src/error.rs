@@ -1,6 +1,7 @@
 //! Errors as C has them: a number, and a text for the thread that got it.
 
 use freestone_events::EventsError;
+use freestone_events::transport::TransportError;
 use std::cell::RefCell;
 use std::ffi::{CString, c_char, c_int};
 
@@ -18,7 +19,11 @@ pub struct Refused {
 pub const BAD_CALL: c_int = -5;
 pub const OVER: c_int = -4;
 pub const NOT_HELD: c_int = -8;
+pub const TRANSPORT: c_int = -9;
 pub const NO_START: c_int = -10;
+pub const BAD_COMM: c_int = -11;
+pub const TOO_LARGE: c_int = -12;
+pub const DISAGREEMENT: c_int = -13;
 
 impl Refused {
     pub fn bad_call(text: impl Into<String>) -> Self {
@@ -27,6 +32,22 @@ impl Refused {
 
     pub fn no_start(text: impl Into<String>) -> Self {
         Self { code: NO_START, text: text.into() }
+    }
+
+    /// A run that could not be begun.
+    pub fn not_begun(error: &TransportError) -> Self {
+        Self { code: own_code(error).unwrap_or(NO_START), text: error.to_string() }
+    }
+}
+
+/// The number of an error that has one of its own.
+fn own_code(error: &TransportError) -> Option<c_int> {
+    match error {
+        TransportError::BadCommunicator { .. } => Some(BAD_COMM),
+        TransportError::Disagreement { .. } | TransportError::OtherVersion { .. } => {
+            Some(DISAGREEMENT)
+        }
+        _ => None,
     }
 }
 
@@ -40,12 +61,12 @@ impl From<EventsError> for Refused {
             EventsError::NoSuchRank { .. }
             | EventsError::NotGreedy { .. }
             | EventsError::LongId { .. }
-            | EventsError::TooLarge { .. }
             | EventsError::NoDescriptor { .. } => BAD_CALL,
+            EventsError::TooLarge { .. } => TOO_LARGE,
             EventsError::InTask { .. } => -6,
             EventsError::Timeout { .. } | EventsError::NoRoom { .. } => -7,
             EventsError::NotHeld(_) => NOT_HELD,
-            EventsError::Transport(_) => -9,
+            EventsError::Transport(error) => own_code(error).unwrap_or(TRANSPORT),
             EventsError::NoThread(_) => NO_START,
         };
         Self { code, text: error.to_string() }

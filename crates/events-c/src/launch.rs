@@ -8,7 +8,7 @@ use crate::recording;
 use freestone_events::transport::mpi::{Handle, Mpi, Role, World, gate};
 use freestone_events::transport::tcp::Invitation;
 use freestone_events::transport::{Layout, Node, Region, Transport, TransportError};
-use freestone_events::{cores, say};
+use freestone_events::{cores, limits, say};
 use std::ffi::c_int;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 use std::path::PathBuf;
@@ -30,7 +30,7 @@ pub struct Begun {
 /// # Errors
 /// If there is no memory or no process for them.
 pub fn ranks(settings: &Settings, comm: Option<Handle>) -> Result<Begun, Refused> {
-    let refused = |error: TransportError| Refused::no_start(error.to_string());
+    let refused = |error: TransportError| Refused::not_begun(&error);
     if comm.is_none()
         && let Some(invitation) = Invitation::from_environment().map_err(refused)?
     {
@@ -49,8 +49,7 @@ pub fn ranks(settings: &Settings, comm: Option<Handle>) -> Result<Begun, Refused
     }
     recording::make(folder.as_deref(), settings.ranks);
     let layout = Layout::new(settings.ranks, settings.arena);
-    let region =
-        Region::anonymous(layout.nbytes()).map_err(|error| Refused::no_start(error.to_string()))?;
+    let region = Region::anonymous(layout.nbytes()).map_err(refused)?;
     let rank = if settings.ranks == 1 { 0 } else { fork(&region, layout, settings)? };
     listen_to_interrupts();
     let cores = cores::of_rank(rank, settings.ranks);
@@ -70,7 +69,7 @@ fn world(comm: Option<Handle>, timeout: Duration) -> Result<Box<dyn Transport>, 
         *WORLD.lock().unwrap_or_else(PoisonError::into_inner) = Some(world);
         Ok::<_, TransportError>(transport)
     };
-    let transport = begin().map_err(|error| Refused::no_start(error.to_string()))?;
+    let transport = begin().map_err(|error| Refused::not_begun(&error))?;
     Ok(Box::new(transport))
 }
 
@@ -165,9 +164,6 @@ fn descriptor_of(pid: libc::pid_t) -> Result<OwnedFd, Refused> {
     Ok(unsafe { OwnedFd::from_raw_fd(fd as c_int) })
 }
 
-/// How often it is looked whether the run goes on without a lost rank.
-const POLL_INTERVAL: Duration = Duration::from_millis(200);
-
 /// Waits for the ranks, tells the others when one is lost, and ends as the first that failed.
 fn watch(region: &Region, layout: Layout, mut children: Vec<Child>, grace: Duration) -> ! {
     let mut code = 0;
@@ -190,7 +186,8 @@ fn watch(region: &Region, layout: Layout, mut children: Vec<Child>, grace: Durat
             revents: 0,
         };
         let mut polled: Vec<_> = children.iter().map(watched).collect();
-        let wait = if is_one_lost { POLL_INTERVAL.as_millis() as c_int } else { -1 };
+        let interval = limits::get().loss_interval.as_millis().max(1) as c_int;
+        let wait = if is_one_lost { interval } else { -1 };
         // SAFETY: an array, with its length.
         unsafe { libc::poll(polled.as_mut_ptr(), polled.len() as libc::nfds_t, wait) };
         for index in (0..polled.len()).rev().filter(|&index| polled[index].revents != 0) {

@@ -7,19 +7,15 @@ use crate::recording;
 use crate::words::Numbers;
 use freestone_events::transport::mpi::gate;
 use freestone_events::transport::mpi::{Handle, Library, Role, World};
-use freestone_events::{Bridge, EventsError, Progress, Rank, say};
+use freestone_events::{Bridge, Progress, Rank, limits, say};
 use std::ffi::c_int;
 use std::ptr::null_mut;
 use std::sync::atomic::{AtomicPtr, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::Duration;
 
 /// A process is one rank of one run at a time. Ranks are kept for ever: threads may still look at
 /// one whose run has ended.
 static RANK: AtomicPtr<Rank> = AtomicPtr::new(null_mut());
-
-/// How often the end of a run looks for Ctrl-C.
-const SIGNALS: Duration = Duration::from_millis(50);
 
 /// The run to which this process is attached. Kept for ever, as ranks are.
 static BRIDGE: AtomicPtr<Bridge> = AtomicPtr::new(null_mut());
@@ -99,7 +95,7 @@ pub unsafe extern "C" fn fse_init_f(given: *const Given, comm: c_int) -> c_int {
 }
 
 fn of_fortran(comm: c_int) -> Result<Handle, Refused> {
-    let library = Library::find(&[]).map_err(|error| Refused::no_start(error.to_string()))?;
+    let library = Library::find(&[]).map_err(|error| Refused::not_begun(&error))?;
     Ok(library.from_fortran(comm))
 }
 
@@ -171,9 +167,9 @@ fn attach(comm: Option<Handle>) -> Result<c_int, Refused> {
             // SAFETY: a function without arguments.
             unsafe { libc::atexit(end_mpi) };
         }
-        Ok::<_, EventsError>(Bridge::attach(world, config.send_timeout)?)
+        Bridge::attach(world, config.send_timeout)
     };
-    let bridge = begin().map_err(|error| Refused::no_start(error.to_string()))?;
+    let bridge = begin().map_err(|error| Refused::not_begun(&error))?;
     BRIDGE.store(Box::into_raw(Box::new(bridge)), Ordering::Release);
     Ok(0)
 }
@@ -211,7 +207,7 @@ pub extern "C" fn fse_finalise() -> c_int {
 
 fn finalise(rank: &Rank) -> Result<c_int, Refused> {
     loop {
-        let has_ended = rank.wait_end(Some(SIGNALS));
+        let has_ended = rank.wait_end(Some(limits::get().signal_interval));
         // Also if another rank was quicker to end the run for it, or is lost because it ended itself.
         if launch::was_interrupted() {
             say(&format!("interrupted\n{}", rank.report()));

@@ -9,7 +9,7 @@ use crate::matching::{Given, Matcher, Ready, Submission};
 use crate::payload::{Events, Payload};
 use crate::pieces::Pieces;
 use crate::rank::control::Control;
-use crate::rank::{LONGEST_ID, Target};
+use crate::rank::{Target, check_size};
 use crate::sync::lock;
 use crate::transport::mpi::{Mpi, World};
 use crate::transport::{Incoming, Outgoing, Transport, TransportError, arena};
@@ -96,10 +96,8 @@ impl Bridge {
         kind: u32,
         parts: &[&[u8]],
     ) -> Result<(), EventsError> {
-        let (len, ranks) = (id.as_bytes().len(), self.ranks());
-        if len > LONGEST_ID {
-            return Err(EventsError::LongId { len, limit: LONGEST_ID });
-        }
+        check_size(id, parts)?;
+        let ranks = self.ranks();
         let targets = match target {
             Target::Rank(rank) => vec![*rank],
             Target::All => (0..ranks).collect(),

@@ -91,18 +91,20 @@ pub enum EventsError {
         /// What is possible.
         limit: usize,
     },
-    /// An event is larger than any memory that could take it.
+    /// An event is larger than what can be sent.
     #[error(
-        "the event '{id}' has {nbytes} bytes, and this machine {memory} bytes of memory; fire it in \
-         parts, or a file's name"
+        "the event '{id}' has {nbytes} bytes, and at most {limit} can be sent: {why}; fire it in parts, or \
+         fire a file's name"
     )]
     TooLarge {
         /// Its identifier.
         id: String,
         /// Its size in bytes.
         nbytes: usize,
-        /// The machine's memory in bytes.
-        memory: usize,
+        /// How many are possible.
+        limit: usize,
+        /// What sets the limit.
+        why: &'static str,
     },
     /// Something is not possible inside of a task.
     #[error(

@@ -32,6 +32,9 @@ impl Value for Duration {
     }
 }
 
+/// How it is written that there is no bound.
+const NONE: &str = "none";
+
 /// A number of bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Nbytes(pub usize);
@@ -51,6 +54,20 @@ impl Value for Nbytes {
             || self.0.to_string(),
             |(shift, unit)| format!("{}{unit}", self.0 >> shift),
         )
+    }
+}
+
+/// A bound that may be none.
+impl Value for Option<Nbytes> {
+    const UNIT: &'static str = Nbytes::UNIT;
+    const MUST: &'static str = "none, or a number of bytes, at least 4096, as in 64MiB";
+
+    fn read(text: &str) -> Option<Self> {
+        if text.trim() == NONE { Some(None) } else { Nbytes::read(text).map(Some) }
+    }
+
+    fn write(self) -> String {
+        self.map_or_else(|| NONE.to_owned(), Nbytes::write)
     }
 }
 
@@ -198,16 +215,28 @@ limits! {
     place_wait, "PLACE_WAIT_S": Duration = millis(20), false;
     /// The longest pause between two waves that find out how a run stands.
     wave_pause, "WAVE_PAUSE_S": Duration = millis(50), false;
+    /// How often a wait of the program looks whether it was interrupted.
+    signal_interval, "SIGNAL_INTERVAL_S": Duration = millis(50), false;
+    /// How long it takes until somebody who was not to be reached over TCP is tried again.
+    retry_interval, "RETRY_INTERVAL_S": Duration = millis(50), false;
+    /// How often it is looked whether the run goes on without a lost rank.
+    loss_interval, "LOSS_INTERVAL_S": Duration = millis(200), false;
     /// How often conditions of the machine (memory, load) are looked at.
     condition_interval, "CONDITION_INTERVAL_S": Duration = millis(100), false;
+    /// The most bytes that an event may carry; `none` is as many as a machine has of memory.
+    event_max, "EVENT_MAX": Option<Nbytes> = None, true;
     /// Bytes on their way from one rank to another over MPI, besides one payload of more than 64 KiB.
     window, "WINDOW": Nbytes = Nbytes(4 << 20), true;
     /// Bytes that may wait in a rank to be written to one other rank over TCP.
     send_buffer, "SEND_BUFFER": Nbytes = Nbytes(1 << 20), false;
     /// The memory of the rings of all pairs of ranks of a machine together, of which each has a part.
     rings, "RINGS": Nbytes = Nbytes(64 << 20), true;
+    /// How many of those who come over TCP at once are greeted at the same time.
+    greeted, "GREETED": usize = 64, false;
     /// How many receives of MPI a rank has posted.
     posted, "POSTED": usize = 16, false;
+    /// The largest ring of a pair of ranks: small events that the one may be ahead of the other.
+    ring_max, "RING_MAX": Nbytes = Nbytes(256 << 10), true;
     /// For how many days the certificate that rank 0 makes is good.
     certificate_days, "CERTIFICATE_DAYS": usize = 30, false;
 }

@@ -15,6 +15,8 @@ pub struct Dialect {
     pub name: &'static str,
     /// The communicator of all ranks.
     pub world: Handle,
+    /// The communicator of this process alone.
+    pub comm_self: Handle,
     /// No communicator.
     pub comm_null: Handle,
     /// The type of bytes.
@@ -46,9 +48,14 @@ pub struct Dialect {
 }
 
 impl Dialect {
-    /// Whether a handle is that of no communicator. The high half of an int is undefined.
+    /// Whether a handle is that of no communicator, as a null pointer is, too. The high half of an int is undefined.
     pub fn is_null(&self, comm: Handle) -> bool {
-        if self.is_int { comm as u32 == self.comm_null as u32 } else { comm == self.comm_null }
+        comm == 0
+            || if self.is_int {
+                comm as u32 == self.comm_null as u32
+            } else {
+                comm == self.comm_null
+            }
     }
 
     /// With the addresses of a library's symbols, 0 for what it lacks; nothing if it lacks one that
@@ -60,6 +67,7 @@ impl Dialect {
         let handle = |symbol| Some(address(symbol)).filter(|&handle| handle != 0);
         Some(Self {
             world: handle(c"ompi_mpi_comm_world")?,
+            comm_self: handle(c"ompi_mpi_comm_self")?,
             comm_null: handle(c"ompi_mpi_comm_null")?,
             byte: handle(c"ompi_mpi_byte")?,
             int64: handle(c"ompi_mpi_int64_t")?,
@@ -76,6 +84,7 @@ pub(crate) const ALL: [Dialect; 3] = [STANDARD, MPICH, OPEN_MPI];
 pub(crate) const STANDARD: Dialect = Dialect {
     name: "libmpi_abi.so.1",
     world: 0x101,
+    comm_self: 0x102,
     comm_null: 0x100,
     byte: 0x247,
     int64: 0x258,
@@ -95,6 +104,7 @@ pub(crate) const STANDARD: Dialect = Dialect {
 pub(crate) const MPICH: Dialect = Dialect {
     name: "libmpi.so.12",
     world: 0x4400_0000,
+    comm_self: 0x4400_0001,
     comm_null: 0x0400_0000,
     byte: 0x4c00_010d,
     int64: 0x4c00_083a,
@@ -114,6 +124,7 @@ pub(crate) const MPICH: Dialect = Dialect {
 pub(crate) const OPEN_MPI: Dialect = Dialect {
     name: "libmpi.so.40",
     world: 0,
+    comm_self: 0,
     comm_null: 0,
     byte: 0,
     int64: 0,
@@ -151,5 +162,6 @@ mod tests {
     fn the_high_half_of_a_handle_of_mpich_says_nothing() {
         assert!(MPICH.is_null(0x7fff_0400_0000));
         assert!(!STANDARD.is_null(0x7fff_0000_0100));
+        assert!([STANDARD, MPICH].iter().all(|dialect| dialect.is_null(0)));
     }
 }

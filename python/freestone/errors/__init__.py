@@ -70,6 +70,7 @@
     │   ├── RunStuckError (RuntimeError)        tasks wait for events that nobody will fire
     │   ├── RunOverError (RuntimeError)         the run is over
     │   ├── BadEventError (ValueError)          no such rank, or too long an identifier
+    │   ├── EventTooLargeError (ValueError)     more bytes than can be sent
     │   ├── InTaskError (RuntimeError)          only the program itself can do this
     │   ├── EventTimeoutError (TimeoutError)    no event, or no room for one, in time
     │   ├── LockNotHeldError (RuntimeError)     a task lets go of a lock that it does not have
@@ -145,6 +146,7 @@ from freestone.errors.events import (
     EventsError,
     EventsLeftWarning,
     EventTimeoutError,
+    EventTooLargeError,
     InTaskError,
     LockNotHeldError,
     RankFailedError,
@@ -240,6 +242,7 @@ __all__ = [
     "EmptyCollectionError",
     "EngineMissingError",
     "EventTimeoutError",
+    "EventTooLargeError",
     "EventsError",
     "EventsLeftWarning",
     "ExplodingJoinError",

@@ -59,9 +59,25 @@ class RunOverError(EventsError, RuntimeError):
 
 
 class BadEventError(EventsError, ValueError):
-    """There is no such rank, the identifier is too long, or the payload larger than memory."""
+    """There is no such rank, or the identifier is too long."""
 
     slug = "bad-event"
+
+
+class EventTooLargeError(EventsError, ValueError):
+    """An event carries more bytes than can be sent.
+
+    Attributes
+    ----------
+    nbytes : int
+        How many it has.
+    limit : int
+        How many are possible.
+    """
+
+    slug = "event-too-large"
+    nbytes: int
+    limit: int
 
 
 class InTaskError(EventsError, RuntimeError):
@@ -100,6 +116,7 @@ _BY_SLUG: dict[str, type[EventsError]] = {
         RunStuckError,
         RunOverError,
         BadEventError,
+        EventTooLargeError,
         InTaskError,
         EventTimeoutError,
         LockNotHeldError,

@@ -83,6 +83,10 @@ EXPLANATIONS: dict[str, tuple[str, str]] = {
         "Nobody fired the event in time, or a receiver is too slow to make room.",
         "See that some rank fires it under the same identifier; give more time if it is only late.",
     ),
+    "event-too-large": (
+        "An event has more bytes than the machine has memory, or FREESTONE_EVENTS_EVENT_MAX says.",
+        "Fire it in parts, fire the name of a file, or raise the setting on all ranks.",
+    ),
     "exploding-join": (
         "Many rows of both tables share a key, so that the join pairs each with each.",
         "Join by more columns, group one side first, or drop rows whose key is missing.",

@@ -31,9 +31,6 @@ if TYPE_CHECKING:
     from freestone.client.future import Future
     from freestone.client.interface import Client
 
-TIMEOUT_S = 300.0
-"""How long ranks on several machines wait for executors of the others to be free."""
-
 _ONLY_ONCE = "its executor ended while it ran, and a rank runs only once"
 
 
@@ -47,6 +44,7 @@ class Rendezvous:
     ranks: int
     settings: dict[str, Any]
     arena: int
+    meet_timeout_s: float
     rings: str | None = None
     memory: str | None = None
     begun: str | None = None
@@ -77,7 +75,7 @@ class Rendezvous:
         assert self.identity is not None
         try:
             return _native.events.meet_ranks(
-                self.meeting, self.identity, rank, self.ranks, TIMEOUT_S, self.settings
+                self.meeting, self.identity, rank, self.ranks, self.meet_timeout_s, self.settings
             )
         except RankLostError as error:
             if error.rank == rank:
@@ -134,18 +132,19 @@ def _place(
     workers: list[Any], ranks: int, settings: Settings, begun: int
 ) -> tuple[Rendezvous, _native.events.EventMemory | _native.events.EventMeeting]:
     """Return where ranks find each other, and what watches over them there."""
-    native, arena, rings = settings.native(), settings.arena, tracing.begin(settings.trace)
+    rings, timeout_s = tracing.begin(settings.trace), settings.meet_timeout_s
+    common = (ranks, settings.native(), settings.arena, timeout_s, rings)
     elsewhere = [one["host"] for one in workers if one["host"] != socket.gethostname()]
     if not elsewhere:
-        memory = _native.events.EventMemory(ranks, arena=arena)
+        memory = _native.events.EventMemory(ranks, arena=settings.arena)
         path, begun_path = (f"/proc/{os.getpid()}/fd/{each}" for each in (memory.fd, begun))
-        place = Rendezvous(ranks, native, arena, rings, memory=path, begun=begun_path)
+        place = Rendezvous(*common, memory=path, begun=begun_path)
         return place, memory
     identity = _native.tls.make_identity(1)
     address = listen_towards(elsewhere[0]).removeprefix("tcp://")
     meeting = _native.events.EventMeeting(address, identity)
-    threading.Thread(target=_hold, args=(meeting, ranks), daemon=True).start()
-    place = Rendezvous(ranks, native, arena, rings, meeting=meeting.address, identity=identity)
+    threading.Thread(target=_hold, args=(meeting, ranks, timeout_s), daemon=True).start()
+    place = Rendezvous(*common, meeting=meeting.address, identity=identity)
     return place, meeting
 
 
@@ -168,10 +167,10 @@ def _checked(ranks: int | None, slots: list[Any], each: Sequence[Sequence[Any]] 
     return ranks
 
 
-def _hold(meeting: _native.events.EventMeeting, ranks: int) -> None:
-    # Ranks that nobody meets raise themselves, and are heard.
-    with contextlib.suppress(OSError):
-        meeting.hold(ranks, TIMEOUT_S)
+def _hold(meeting: _native.events.EventMeeting, ranks: int, timeout_s: float) -> None:
+    # Ranks that nobody meets, or that disagree, raise themselves, and are heard.
+    with contextlib.suppress(OSError, ConfigurationError):
+        meeting.hold(ranks, timeout_s)
     meeting.guard()
 
 

@@ -8,9 +8,6 @@ from collections.abc import Iterable
 
 from freestone import _native
 
-POLL_INTERVAL_S = 0.2
-"""How often to look whether the run goes on without a lost rank."""
-
 
 class Grace:
     """The time that is left to the ranks of a run: any, until one fails or can't go on.
@@ -52,5 +49,5 @@ class Grace:
             self.on_failed()
         wait_s = self._end - time.monotonic()
         if self.lost:
-            wait_s = min(wait_s, POLL_INTERVAL_S)
+            wait_s = min(wait_s, _native.events.loss_interval_s())
         return max(wait_s, 0.0) if wait_s < math.inf else None

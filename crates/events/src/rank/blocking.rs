@@ -1,6 +1,5 @@
 //! Waiting for events and for locks.
 
-use super::progress::SIGNALS;
 use super::state::Blocked;
 use super::task::{Label, Task, Work};
 use super::timers::Timer;
@@ -9,6 +8,7 @@ use super::worker::Next;
 use super::{HAS_LOCKS, Inner, Progress, Rank};
 use crate::error::EventsError;
 use crate::event::Dependency;
+use crate::limits;
 use crate::matching::{Given, Submission};
 use crate::payload::Events;
 use crate::termination::Stage;
@@ -242,7 +242,8 @@ impl Inner {
             waiter.sleep(None);
             return;
         };
-        while !waiter.sleep(Some(SIGNALS)) && !host.is_interrupted() {}
+        let interval = Some(limits::get().signal_interval);
+        while !waiter.sleep(interval) && !host.is_interrupted() {}
     }
 
     /// An error if a wait was given up: it is as if the program had not waited.

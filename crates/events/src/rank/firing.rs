@@ -42,14 +42,7 @@ impl Rank {
         kind: u32,
         parts: &[&[u8]],
     ) -> Result<(), EventsError> {
-        let len = id.as_bytes().len();
-        if len > LONGEST_ID {
-            return Err(EventsError::LongId { len, limit: LONGEST_ID });
-        }
-        let (nbytes, memory) = (total(parts), memory());
-        if nbytes > memory {
-            return Err(EventsError::TooLarge { id: id.to_string(), nbytes, memory });
-        }
+        check_size(id, parts)?;
         let (ranks, clients) = (self.ranks(), self.clients());
         let exists = |&rank: &RankNumber| rank < ranks + clients;
         let shot = Shot { id, lasting, kind, parts };
@@ -132,6 +125,24 @@ impl Rank {
         self.inner.add_timer(&mut state, at, timer);
         drop(state);
         self.inner.note_rest();
+    }
+}
+
+/// Refuses an event that is too large to be sent.
+pub(crate) fn check_size(id: &EventId, parts: &[&[u8]]) -> Result<(), EventsError> {
+    let (len, nbytes, memory) = (id.as_bytes().len(), total(parts), memory());
+    if len > LONGEST_ID {
+        return Err(EventsError::LongId { len, limit: LONGEST_ID });
+    }
+    let too_large = |limit, why| EventsError::TooLarge { id: id.to_string(), nbytes, limit, why };
+    if nbytes > memory {
+        return Err(too_large(memory, "this machine has no more memory"));
+    }
+    match limits::get().event_max {
+        Some(limits::Nbytes(limit)) if nbytes > limit => {
+            Err(too_large(limit, "FREESTONE_EVENTS_EVENT_MAX, which can be more, on all ranks"))
+        }
+        _ => Ok(()),
     }
 }
 

@@ -20,8 +20,6 @@ const MIN_PAUSE: Duration = Duration::from_micros(200);
 
 /// How long a rank that has taken in all that it may leaves its tasks alone.
 const FULL_PAUSE: Duration = Duration::from_millis(1);
-/// How often a wait of the program looks for signals.
-pub(super) const SIGNALS: Duration = Duration::from_millis(50);
 /// The most messages that one call of [`Rank::progress`](super::Rank::progress) takes in.
 const MESSAGES: usize = 256;
 
@@ -233,9 +231,10 @@ impl Inner {
     /// What a program's thread does while it waits, where nobody else looks for what arrives.
     pub(super) fn poll_until(&self, waiter: &Waiter, timeout: Option<Duration>) {
         let (since, mut looking, mut looked) = (Instant::now(), Instant::now(), Instant::now());
+        let interval = limits::get().signal_interval;
         let is_late = || timeout.is_some_and(|timeout| since.elapsed() >= timeout);
         while !waiter.is_woken() && !self.is_over() && !is_late() {
-            if looked.elapsed() > SIGNALS {
+            if looked.elapsed() > interval {
                 let host = self.config.host.as_ref().filter(|host| host.hears_signals());
                 if host.is_some_and(|host| host.is_interrupted()) {
                     return;
@@ -253,7 +252,7 @@ impl Inner {
             } else {
                 let rests = self.rests.load(Ordering::Acquire);
                 let again = self.detect_end();
-                let step = timeout.map_or(SIGNALS, |timeout| timeout.min(SIGNALS));
+                let step = timeout.map_or(interval, |timeout| timeout.min(interval));
                 let again = Some(again.map_or(step, |again| again.min(step)));
                 self.sleep_in_transport(&|| !waiter.is_woken() && !self.is_over(), rests, again);
             }

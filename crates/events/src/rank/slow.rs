@@ -2,23 +2,30 @@
 
 use super::task::Task;
 use super::{Inner, Rank};
+use crate::event::Event;
+use crate::payload::{Events, Payload};
 use crate::sync::lock;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+/// How many events of a task are named.
+const NAMED: usize = 3;
+
 /// A task that runs, where such are looked for.
 pub(super) struct Running {
     task: Arc<Task>,
+    /// The events that it was given, for people.
+    events: String,
     since: Instant,
     is_reported: bool,
 }
 
 impl Inner {
-    /// This thread begins with a task.
-    pub(super) fn note_begun(&self, task: &Arc<Task>) {
+    /// This thread begins with a task, which is given these events.
+    pub(super) fn note_begun(&self, task: &Arc<Task>, events: &Events) {
         if self.config.slow_task.is_some() {
             let (task, since) = (Arc::clone(task), Instant::now());
-            let running = Running { task, since, is_reported: false };
+            let running = Running { task, events: listed(events), since, is_reported: false };
             lock(&self.running).insert(Self::thread(), running);
         }
     }
@@ -67,5 +74,17 @@ impl Rank {
 }
 
 fn describe(running: &Running) -> String {
-    format!("{} has run for {:.1?}", running.task.label, running.since.elapsed())
+    let Running { task, events, since, .. } = running;
+    format!("{}{events} has run for {:.1?}", task.label, since.elapsed())
+}
+
+/// The first events of a task, and how many more there are.
+fn listed(events: &Events) -> String {
+    let one = |event: &Event<Payload>| format!("'{}' from rank {}", event.id, event.source);
+    let first: Vec<_> = events.iter().take(NAMED).map(one).collect();
+    match events.len().saturating_sub(NAMED) {
+        0 if first.is_empty() => String::new(),
+        0 => format!(", with {},", first.join(", ")),
+        more => format!(", with {} and {more} more,", first.join(", ")),
+    }
 }

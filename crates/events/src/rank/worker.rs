@@ -226,7 +226,7 @@ impl Inner {
         let done = catch_unwind(AssertUnwindSafe(|| match job {
             Job::Call(body) => body(rank, Vec::new()),
             Job::Run(task, Given::Events(events)) => {
-                self.note_begun(&task);
+                self.note_begun(&task, &events);
                 task.run(rank, events)
             }
             Job::Run(task, Given::All(id)) => {
@@ -235,7 +235,7 @@ impl Inner {
                 let events = state.matcher.gather(id, &mut ready);
                 self.enqueue(&mut state, &mut ready);
                 drop(state);
-                self.note_begun(&task);
+                self.note_begun(&task, &events);
                 task.run(rank, events)
             }
             // Neither is a task.

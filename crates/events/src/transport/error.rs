@@ -37,6 +37,15 @@ pub enum TransportError {
         /// Bytes that there should be.
         wanted: usize,
     },
+    /// The processes of a communicator can't be the ranks of a run.
+    #[error(
+        "the communicator is {what}; give an intracommunicator that this process is in, and free it after \
+         the run has begun, not before"
+    )]
+    BadCommunicator {
+        /// What it is.
+        what: &'static str,
+    },
     /// Not all ranks of a communicator have begun the run.
     #[error(
         "after {timeout:?} not all ranks of the communicator had begun the run: all of them have to; \

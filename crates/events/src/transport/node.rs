@@ -25,7 +25,6 @@ const WORD_BITS: u32 = u32::BITS;
 /// How many frames of one rank are read before the next rank's turn.
 const TURN: usize = 128;
 const SMALLEST_RING: usize = 16 << 10;
-const LARGEST_RING: usize = 256 << 10;
 
 const ALIVE: u32 = 0;
 const LEFT: u32 = 1;
@@ -45,8 +44,11 @@ impl Layout {
     /// For so many ranks, each of which may have `arena` bytes of large payloads on their way.
     pub fn new(ranks: u32, arena: usize) -> Self {
         let pairs = (ranks as usize).pow(2).max(1);
-        let share = (limits::get().rings.0 / pairs + 1).next_power_of_two() / 2;
-        let ring = share.clamp(SMALLEST_RING, LARGEST_RING);
+        // Rings have a power of two.
+        let at_most = |nbytes: usize| (nbytes + 1).next_power_of_two() / 2;
+        let limits = limits::get();
+        let largest = at_most(limits.ring_max.0).max(SMALLEST_RING);
+        let ring = at_most(limits.rings.0 / pairs).clamp(SMALLEST_RING, largest);
         Self { ranks, ring, arena: arena.max(ring).next_multiple_of(PAGE) }
     }
 

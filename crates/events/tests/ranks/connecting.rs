@@ -2,10 +2,12 @@
 
 use crate::runs::{any, met};
 use freestone_events::rank::RANK_LOST;
-use freestone_events::transport::tcp::Tcp;
+use freestone_events::transport::tcp::{Meeting, Tcp};
 use freestone_events::transport::{Incoming, Outgoing, Transport};
-use freestone_events::{Config, EventId, Lasting, Rank};
+use freestone_events::{Access, Config, EventId, Identity, Lasting, Rank};
+use std::net::TcpStream;
 use std::thread;
+use std::time::Duration;
 
 const RANKS: u32 = 6;
 
@@ -65,6 +67,43 @@ fn pairs_that_connect_to_each_other_at_once_have_one_connection_and_keep_their_o
         }
     });
     assert!(ranks.iter().all(|tcp| tcp.connections() == RANKS as usize - 1));
+}
+
+#[test]
+fn who_says_nothing_keeps_no_rank_waiting() {
+    const SILENT: usize = 12;
+    let access = Access::new(&Identity::make(1).unwrap()).unwrap();
+    let meeting = Meeting::new("127.0.0.1:0", &access).unwrap();
+    let address = meeting.address().unwrap();
+    // Each of them alone would be waited for as long as a message may take, longer than all have.
+    let silent: Vec<_> = (0..SILENT).map(|_| TcpStream::connect(address).unwrap()).collect();
+    let timeout = Duration::from_secs(60);
+    let met = thread::scope(|scope| {
+        let access = &access;
+        let join = |rank| {
+            scope.spawn(move || Tcp::meet(&address.to_string(), rank, RANKS, access, timeout))
+        };
+        let ranks: Vec<_> = (0..RANKS).map(join).collect();
+        meeting.hold(RANKS, RANKS, timeout).unwrap();
+        ranks.into_iter().map(|rank| rank.join().unwrap().unwrap().rank()).collect::<Vec<_>>()
+    });
+    assert_eq!(met, [0, 1, 2, 3, 4, 5]);
+    drop(silent);
+}
+
+#[test]
+fn many_ranks_come_to_the_meeting_and_to_each_other_at_once() {
+    const MANY: u32 = 48;
+    let (ranks, _meeting) = met(MANY);
+    thread::scope(|scope| {
+        for tcp in ranks.iter().skip(2) {
+            scope.spawn(move || send(tcp, 1, "here"));
+        }
+        let events = take(&ranks[1], MANY as usize - 2);
+        let mut sources: Vec<_> = events.into_iter().map(|(source, _)| source).collect();
+        sources.sort_unstable();
+        assert!(sources.into_iter().eq(2..MANY));
+    });
 }
 
 #[test]

@@ -7,14 +7,11 @@ use super::words::{self, Numbers};
 use crate::durations::seconds;
 use freestone_events::transport::TransportError;
 use freestone_events::transport::mpi::{Handle, Role, World};
-use freestone_events::{Bridge, EventId, EventsError, Lasting};
+use freestone_events::{Bridge, EventId, EventsError, Lasting, limits};
 use pyo3::prelude::*;
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
-
-/// How often a wait looks for signals.
-const SIGNALS: Duration = Duration::from_millis(50);
+use std::time::Instant;
 
 /// A process outside of a run.
 #[pyclass(frozen, module = "freestone._native.events")]
@@ -90,13 +87,13 @@ impl EventBridge {
     ) -> PyResult<Vec<Event>> {
         let on = words::dependencies(on, self.numbers())?;
         let timeout = timeout_s.map(seconds).transpose()?;
-        let since = Instant::now();
+        let (since, interval) = (Instant::now(), limits::get().signal_interval);
         loop {
             let left = timeout.map(|timeout| timeout.saturating_sub(since.elapsed()));
-            let step = left.map_or(SIGNALS, |left| left.min(SIGNALS));
+            let step = left.map_or(interval, |left| left.min(interval));
             match py.detach(|| self.bridge.wait(on.clone(), Some(step))) {
                 Ok(events) => return Ok(events.into_iter().map(Event::new).collect()),
-                Err(EventsError::Timeout { .. }) if left.is_none_or(|left| left > SIGNALS) => {
+                Err(EventsError::Timeout { .. }) if left.is_none_or(|left| left > interval) => {
                     py.check_signals()?;
                 }
                 Err(error) => return Err(failing::raised(py, &error)),

@@ -17,6 +17,8 @@ pub fn not_done(error: &TransportError) -> PyErr {
     let key = match error {
         TransportError::Setting { name, .. } => (*name).to_owned(),
         TransportError::Disagreement { setting, .. } => setting.clone(),
+        TransportError::OtherVersion { .. } => "version".to_owned(),
+        TransportError::BadCommunicator { .. } => "comm".to_owned(),
         TransportError::NotAll { .. } => return PyTimeoutError::new_err(error.to_string()),
         _ => return PyOSError::new_err(error.to_string()),
     };
@@ -40,8 +42,8 @@ fn slug(error: &EventsError) -> &'static str {
         EventsError::NoSuchRank { .. }
         | EventsError::NotGreedy { .. }
         | EventsError::LongId { .. }
-        | EventsError::TooLarge { .. }
         | EventsError::NoDescriptor { .. } => "bad-event",
+        EventsError::TooLarge { .. } => "event-too-large",
         EventsError::InTask { .. } => "in-task",
         EventsError::Timeout { .. } | EventsError::NoRoom { .. } => "event-timeout",
         EventsError::NotHeld(_) => "lock-not-held",
@@ -72,6 +74,10 @@ fn make(py: Python<'_>, error: &EventsError) -> PyResult<PyErr> {
     let fields = PyDict::new(py);
     if let EventsError::RankLost { rank } | EventsError::TaskFailed { rank, .. } = error {
         fields.set_item("rank", *rank)?;
+    }
+    if let EventsError::TooLarge { nbytes, limit, .. } = error {
+        fields.set_item("nbytes", *nbytes)?;
+        fields.set_item("limit", *limit)?;
     }
     if let EventsError::Stuck { report } = error {
         fields.set_item("report", report)?;

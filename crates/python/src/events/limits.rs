@@ -10,6 +10,12 @@ pub fn check_limits() -> PyResult<()> {
     limits::check().map_err(failed)
 }
 
+/// How often it is looked whether a run goes on without a lost rank.
+#[pyfunction]
+pub fn loss_interval_s() -> f64 {
+    limits::get().loss_interval.as_secs_f64()
+}
+
 /// Each limit: its variable, its unit, its default, what it is for, and whether all ranks need the same.
 #[pyfunction]
 pub fn limit_rows() -> Vec<(&'static str, &'static str, String, &'static str, bool)> {

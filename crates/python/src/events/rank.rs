@@ -13,17 +13,13 @@ use freestone_events::rank::{Condition, Done, Label, SourceLine};
 use freestone_events::transport::{Node, Region, Transport};
 use freestone_events::{
     Config, EventId, EventsError, Host, Lasting, Payload, Progress, Rank, Submit, Target, cores,
-    say,
+    limits, say,
 };
 use pyo3::exceptions::{PyOSError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyTuple};
 use std::cell::RefCell;
 use std::sync::{Arc, OnceLock};
-use std::time::Duration;
-
-/// How often a program that is at its end looks for signals.
-const SIGNALS: Duration = Duration::from_millis(50);
 
 /// More ranks than one process, and more workers than one rank, can be of use for.
 const MAX_THREADS: u32 = 1024;
@@ -460,7 +456,7 @@ impl EventRank {
     /// Waits for the end of the run; what persistent tasks still hold.
     fn finish(&self, py: Python<'_>) -> PyResult<Vec<String>> {
         loop {
-            let step = self.host.hears_signals().then_some(SIGNALS);
+            let step = self.host.hears_signals().then(|| limits::get().signal_interval);
             let ended = py.detach(|| self.rank.wait_end(step));
             // Also if another rank was quicker to end the run for it: each says what it waits for.
             py.check_signals()?;

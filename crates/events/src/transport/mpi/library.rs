@@ -18,6 +18,7 @@ type Split = unsafe extern "C" fn(Handle, c_int, c_int, *mut Handle) -> c_int;
 type Duplicate = unsafe extern "C" fn(Handle, *mut Handle) -> c_int;
 type OnHandle = unsafe extern "C" fn(*mut Handle) -> c_int;
 type SetHandler = unsafe extern "C" fn(Handle, Handle) -> c_int;
+type GetHandler = unsafe extern "C" fn(Handle, *mut Handle) -> c_int;
 type Send =
     unsafe extern "C" fn(*const u8, c_int, Handle, c_int, c_int, Handle, *mut Handle) -> c_int;
 type Receive =
@@ -68,6 +69,8 @@ pub struct Library {
     ibarrier: Barrier,
     comm_free: OnHandle,
     comm_set_errhandler: SetHandler,
+    comm_get_errhandler: GetHandler,
+    comm_test_inter: Number,
     isend: Send,
     irecv: Receive,
     test: Test,
@@ -132,6 +135,8 @@ impl Library {
             ibarrier: function!(c"MPI_Ibarrier"),
             comm_free: function!(c"MPI_Comm_free"),
             comm_set_errhandler: function!(c"MPI_Comm_set_errhandler"),
+            comm_get_errhandler: function!(c"MPI_Comm_get_errhandler"),
+            comm_test_inter: function!(c"MPI_Comm_test_inter"),
             isend: function!(c"MPI_Isend"),
             irecv: function!(c"MPI_Irecv"),
             test: function!(c"MPI_Test"),
@@ -236,6 +241,50 @@ impl Library {
                 (self.finalize)();
             }
         }
+    }
+
+    /// Looks whether the processes of a communicator can be the ranks of a run.
+    ///
+    /// # Errors
+    ///
+    /// If it is null, was freed, or has two groups.
+    pub fn check_communicator(&self, comm: Handle) -> Result<(), TransportError> {
+        let bad = |what| Err(TransportError::BadCommunicator { what });
+        if self.dialect.is_null(comm) {
+            return bad("null, as it is where a process is in none");
+        }
+        let mut is_inter = 0;
+        // SAFETY: a handle, which MPI looks up, and a place for a number.
+        let test = || unsafe { (self.comm_test_inter)(comm, &raw mut is_inter) };
+        let code = self.returning_errors(test);
+        match (code, is_inter) {
+            (0, 0) => Ok(()),
+            (0, _) => bad("an intercommunicator, which has two groups"),
+            _ => bad("none that MPI has; it may have been freed"),
+        }
+    }
+
+    /// Calls MPI so that an error comes back, which else would end the program.
+    fn returning_errors(&self, call: impl FnOnce() -> c_int) -> c_int {
+        // Which of the two has the handler for a wrong communicator depends on the version of MPI.
+        let handlers = [self.dialect.world, self.dialect.comm_self];
+        gate::through(|| {
+            let before = handlers.map(|comm| {
+                let mut handler = 0;
+                // SAFETY: communicators that are always there, and a place for a handler.
+                unsafe {
+                    (self.comm_get_errhandler)(comm, &raw mut handler);
+                    (self.comm_set_errhandler)(comm, self.dialect.errors_return);
+                }
+                handler
+            });
+            let code = call();
+            for (comm, handler) in handlers.into_iter().zip(before) {
+                // SAFETY: the handler that the communicator had.
+                unsafe { (self.comm_set_errhandler)(comm, handler) };
+            }
+            code
+        })
     }
 
     /// Waits until all ranks of a communicator have called this; false if they have not by

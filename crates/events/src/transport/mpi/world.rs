@@ -81,6 +81,7 @@ impl World {
         let library = Library::find(folders)?;
         let begun = library.begin(role)?;
         let comm = comm.unwrap_or(library.dialect.world);
+        library.check_communicator(comm)?;
         if !library.meet(comm, timeout)? {
             return Err(TransportError::NotAll { timeout });
         }

@@ -1,7 +1,9 @@
 //! Joining a run that is on: the joining rank's side of the doors.
 
 use super::door::REFUSED;
-use super::meeting::{AGAIN, JOINING, connect, read_named, write_named};
+use super::greeting::listen;
+use super::meeting::{DISAGREES, JOINING, connect, disagreement};
+use super::named::{read_named, write_named};
 use super::peer::Peer;
 use super::watch::failed;
 use crate::event::Rank;
@@ -55,7 +57,9 @@ pub fn join(meeting: &str, access: &Access, timeout: Duration) -> Result<Arrived
                 return connect_all(meeting, access, coordinator, listener, &admitted);
             }
             // The ranks have yet to meet, or have just ended.
-            Err(error) if is_early(&error) && Instant::now() < end => std::thread::sleep(AGAIN),
+            Err(error) if is_early(&error) && Instant::now() < end => {
+                std::thread::sleep(limits::get().retry_interval);
+            }
             Err(error) => return Err(failed(meeting, error)),
         }
     }
@@ -72,9 +76,10 @@ fn ask(
     access: &Access,
     end: Instant,
 ) -> io::Result<(Tls<TcpStream>, TcpListener, Admitted)> {
-    let listener = TcpListener::bind((stream.local_addr()?.ip(), 0))?;
+    let listener = listen((stream.local_addr()?.ip(), 0))?;
     let mut coordinator = Tls::connect(stream, access)?;
-    write_named(&mut coordinator, JOINING, &listener.local_addr()?.to_string())?;
+    let own = format!("{} {}", listener.local_addr()?, limits::get().shared());
+    write_named(&mut coordinator, JOINING, &own)?;
     coordinator.flush()?;
     // Others may be before this one.
     let left = end.saturating_duration_since(Instant::now()).max(limits::get().step_timeout);
@@ -132,6 +137,7 @@ fn greet(address: &str, access: &Access, rank: Rank, attempt: &str) -> io::Resul
 fn answer(coordinator: &mut Tls<TcpStream>) -> io::Result<(u32, String)> {
     match read_named(coordinator)? {
         (REFUSED, why) => Err(io::Error::other(why)),
+        (DISAGREES, words) => Err(io::Error::other(disagreement(&words))),
         named => Ok(named),
     }
 }

@@ -4,18 +4,20 @@
 //! addresses of all ranks, connects to each, and says that it has come (`Came`). The others keep its
 //! connection until they are told of it ([`Door::collect`]); only then they hear what it says.
 
+use super::greeting::{Greeted, Greeter, Stream};
 use super::links::CONNECTING;
-use super::meeting::{AGAIN, JOINING, prepared, read_named, write_named};
+use super::meeting::{DISAGREES, JOINING, differing};
+use super::named::{read_named, write_named};
 use super::peer::Peer;
 use crate::event::Rank;
 use crate::limits;
 use crate::sync::lock;
 use crate::transport::Joining;
-use freestone_tls::{Access, Tls};
+use freestone_tls::Access;
 use std::collections::{BTreeMap, VecDeque};
 use std::fmt;
 use std::io::{self, Write};
-use std::net::{TcpListener, TcpStream};
+use std::net::TcpListener;
 use std::os::fd::AsRawFd;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
@@ -23,7 +25,6 @@ use std::sync::{Arc, Condvar, Mutex, PoisonError};
 /// What it is told instead of a number, with why.
 pub const REFUSED: u32 = u32::MAX - 1;
 
-type Stream = Tls<TcpStream>;
 type Arrive = dyn Fn(Rank, Stream) -> io::Result<()> + Send + Sync;
 
 /// What the threads at the doors of a rank share with it.
@@ -40,6 +41,8 @@ pub struct Door {
     /// Connections of those who are no ranks yet, with their attempts.
     waiting: Mutex<BTreeMap<Rank, (u64, Peer)>>,
     admissions: Mutex<Admissions>,
+    /// Locked by who lets a rank in: they join one after the other.
+    admitting: Mutex<()>,
     changed: Condvar,
     listeners: Mutex<Vec<Arc<TcpListener>>>,
     is_closed: AtomicBool,
@@ -87,6 +90,7 @@ impl Door {
                 next: None,
                 attempts: 0,
             }),
+            admitting: Mutex::default(),
             changed: Condvar::new(),
             listeners: Mutex::default(),
             is_closed: AtomicBool::new(false),
@@ -113,8 +117,8 @@ impl Door {
         lock(&self.admissions).addresses = addresses;
         self.serve(
             listener,
-            |door, tls, number, address| {
-                if number == JOINING { door.receive(tls, address) } else { Ok(()) }
+            |door, tls, number, text| {
+                if number == JOINING { door.receive(tls, &text) } else { Ok(()) }
             },
         )
     }
@@ -170,25 +174,29 @@ impl Door {
     fn serve(
         self: &Arc<Self>,
         listener: TcpListener,
-        each: impl Fn(&Self, Stream, u32, String) -> io::Result<()> + Send + 'static,
+        each: impl Fn(&Self, Stream, u32, String) -> io::Result<()> + Send + Sync + 'static,
     ) -> io::Result<()> {
         listener.set_nonblocking(false)?;
-        let (door, listener) = (Arc::clone(self), Arc::new(listener));
+        let (door, listener, each) = (Arc::clone(self), Arc::new(listener), Arc::new(each));
+        let greeter = Greeter::new(&self.access);
         lock(&self.listeners).push(Arc::clone(&listener));
         let thread = std::thread::Builder::new().name("events-door".to_owned());
         thread.spawn(move || {
             loop {
-                let greeted = listener.accept().and_then(|(stream, _)| {
-                    let mut tls = Tls::accept(prepared(stream)?, &door.access)?;
-                    let (number, text) = read_named(&mut tls)?;
-                    each(&door, tls, number, text)
-                });
+                let accepted = listener.accept();
                 if door.is_closed() {
                     return;
                 }
-                if greeted.is_err() {
-                    // Whoever it was has its own error; there may be no descriptors for a while.
-                    std::thread::sleep(AGAIN);
+                let begun = accepted.and_then(|(stream, _)| {
+                    let (door, each) = (Arc::clone(&door), Arc::clone(&each));
+                    greeter.greet(stream, move |Greeted { tls, number, text }| {
+                        // Whoever it is has its own error.
+                        let _: io::Result<()> = each(&door, tls, number, text);
+                    })
+                });
+                if begun.is_err() {
+                    // There may be no descriptors, or no threads, for a while.
+                    std::thread::sleep(limits::get().retry_interval);
                 }
             }
         })?;
@@ -211,9 +219,18 @@ impl Door {
     }
 
     /// Lets one in who asks to join, or says why not.
-    fn receive(&self, mut tls: Stream, address: String) -> io::Result<()> {
-        let is_full = lock(&self.admissions).ranks >= self.room;
-        if is_full {
+    fn receive(&self, mut tls: Stream, text: &str) -> io::Result<()> {
+        let _admitting = lock(&self.admitting);
+        if self.is_closed() {
+            return refuse(&mut tls, "the run is over");
+        }
+        let (address, settings) = text.split_once(' ').unwrap_or((text, ""));
+        let ranks = lock(&self.admissions).ranks;
+        if let Some(words) = differing(ranks, &limits::get().shared(), settings) {
+            write_named(&mut tls, DISAGREES, &words)?;
+            return tls.flush();
+        }
+        if ranks >= self.room {
             let room = self.room;
             let why = format!(
                 "the run has {room} ranks, and room for no more; FREESTONE_EVENTS_MOST of its \
@@ -230,7 +247,7 @@ impl Door {
             self.tell(Joining::Gone);
             return came;
         }
-        lock(&self.admissions).addresses.push(address);
+        lock(&self.admissions).addresses.push(address.to_owned());
         self.tell(Joining::Came);
         match self.wait_for(|admissions| (admissions.ranks > number).then_some(admissions.ranks)) {
             Some(ranks) => write_named(&mut tls, ranks, "").and_then(|()| tls.flush()),

@@ -1,8 +1,10 @@
 //! The doors, with joining ranks that do not do as they should.
 
 use super::door::{Door, REFUSED};
-use super::meeting::{JOINING, read_named, write_named};
+use super::meeting::{DISAGREES, JOINING};
+use super::named::{read_named, write_named};
 use crate::event::Rank;
+use crate::limits;
 use crate::transport::Joining;
 use freestone_tls::{Access, Identity, Tls};
 use std::io::Write;
@@ -29,6 +31,11 @@ fn say(place: SocketAddr, access: &Access, number: u32, text: &str) -> Tls<TcpSt
     tls
 }
 
+/// Asks to join, as a rank that listens at an address.
+fn ask(place: SocketAddr, access: &Access, address: &str) -> Tls<TcpStream> {
+    say(place, access, JOINING, &format!("{address} {}", limits::get().shared()))
+}
+
 fn next_news(door: &Door) -> Joining {
     while !door.has_news() {
         std::thread::yield_now();
@@ -49,7 +56,7 @@ fn seated(tls: &mut Tls<TcpStream>) -> (Rank, String, Vec<String>) {
 #[test]
 fn the_number_of_one_that_gives_up_goes_to_the_next() {
     let (door, access, [meeting, own]) = doors(5);
-    let mut first = say(meeting, &access, JOINING, "three");
+    let mut first = ask(meeting, &access, "three");
     assert_eq!(next_news(&door), Joining::Asks);
     door.admit(3, &[1]);
     let addresses = ["zero", "", "two"].map(str::to_owned).to_vec();
@@ -57,7 +64,7 @@ fn the_number_of_one_that_gives_up_goes_to_the_next() {
     drop(first);
     assert_eq!(next_news(&door), Joining::Gone);
 
-    let mut second = say(meeting, &access, JOINING, "three again");
+    let mut second = ask(meeting, &access, "three-again");
     assert_eq!(next_news(&door), Joining::Asks);
     door.admit(3, &[]);
     let (number, attempt, _) = seated(&mut second);
@@ -73,26 +80,37 @@ fn the_number_of_one_that_gives_up_goes_to_the_next() {
     door.grow(4);
     assert_eq!(read_named(&mut second).unwrap(), (4, String::new()));
 
-    let mut third = say(meeting, &access, JOINING, "four");
+    let mut third = ask(meeting, &access, "four");
     assert_eq!(next_news(&door), Joining::Asks);
     door.admit(4, &[]);
-    assert_eq!(seated(&mut third).2.last().unwrap(), "three again");
+    assert_eq!(seated(&mut third).2.last().unwrap(), "three-again");
     door.close();
 }
 
 #[test]
 fn who_asks_a_run_that_ends_meanwhile_is_refused() {
     let (door, access, [meeting, _]) = doors(5);
-    let mut third = say(meeting, &access, JOINING, "three");
+    let mut third = ask(meeting, &access, "three");
     assert_eq!(next_news(&door), Joining::Asks);
     door.close();
     assert_eq!(read_named(&mut third).unwrap(), (REFUSED, "the run is over".to_owned()));
 }
 
 #[test]
+fn who_has_other_settings_is_refused_with_both_values() {
+    let (door, access, [meeting, _]) = doors(5);
+    let other = limits::get().shared().replace("WINDOW=4MiB", "WINDOW=1MiB");
+    let mut joining = say(meeting, &access, JOINING, &format!("three {other}"));
+    let words = "3 FREESTONE_EVENTS_WINDOW 1MiB 4MiB".to_owned();
+    assert_eq!(read_named(&mut joining).unwrap(), (DISAGREES, words));
+    assert!(!door.has_news());
+    door.close();
+}
+
+#[test]
 fn what_makes_no_sense_is_not_let_in() {
     let (door, access, [meeting, own]) = doors(3);
-    let (number, why) = read_named(&mut say(meeting, &access, JOINING, "x")).unwrap();
+    let (number, why) = read_named(&mut ask(meeting, &access, "x")).unwrap();
     assert_eq!(number, REFUSED);
     assert!(why.starts_with("the run has 3 ranks, and room for no more"), "{why}");
     for (place, number, text) in [(meeting, 1, "x"), (own, 7, "1"), (own, 2, "no number")] {

@@ -27,7 +27,6 @@ const MOST: &str = "FREESTONE_EVENTS_MOST";
 const LIMIT: u32 = 1 << 16;
 /// What a process says instead of its rank that joins a run that is on.
 const JOIN: &str = "join";
-const AGAIN: Duration = Duration::from_millis(20);
 
 /// What a process is told that is to be a rank.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -198,7 +197,7 @@ fn read_private(path: &Path, end: Instant) -> io::Result<String> {
             }
             Ok(file) => return io::read_to_string(file),
             Err(error) if error.kind() == ErrorKind::NotFound && Instant::now() < end => {
-                std::thread::sleep(AGAIN);
+                std::thread::sleep(limits::get().retry_interval);
             }
             Err(error) => return Err(error),
         }

@@ -3,7 +3,8 @@
 //! Both may begin at once. The connection that the lower rank makes is the one that is kept: a higher one
 //! that comes meanwhile gets that answer, and waits for it.
 
-use super::meeting::{prepared, read_named, write_named};
+use super::greeting::Stream;
+use super::named::{prepared, read_named, write_named};
 use super::peer::Peer;
 use crate::event::Rank;
 use crate::limits;
@@ -19,8 +20,6 @@ use std::time::{Duration, Instant};
 pub const CONNECTING: &str = "connecting";
 /// What it is answered when that one has a connection on its way.
 const ON_ITS_WAY: &str = "on its way";
-
-type Stream = Tls<TcpStream>;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Link {

@@ -3,22 +3,18 @@
 //! the other connections that of `links.rs`.
 
 use super::Peer;
+use super::greeting::{Entrance, Greeted, Stream, listen};
+use super::named::{prepared, read_named, write_named};
 use super::watch::{Watch, Watcher, failed};
 use crate::event::Rank;
 use crate::limits;
 use crate::transport::TransportError;
 use freestone_tls::{Access, Tls};
-use std::io::{self, ErrorKind, Read, Write};
+use std::io::{self, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream, ToSocketAddrs};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-/// The longest that an address is, with the settings that ranks share.
-const LONGEST: u32 = 1024;
-/// How long to wait before another attempt to reach who may not listen yet.
-pub const AGAIN: Duration = Duration::from_millis(50);
-/// How long to sleep before looking again whether somebody has come.
-const POLL_INTERVAL: Duration = Duration::from_millis(2);
 /// Longer than any run.
 const FOREVER: Duration = Duration::from_secs(1 << 32);
 /// What a joining rank says where others say their rank.
@@ -26,7 +22,7 @@ pub const JOINING: u32 = u32::MAX;
 /// What a rank is answered, with the number of a lost rank, where others get addresses.
 const LOST: u32 = u32::MAX - 2;
 /// The same, with in what which rank does not agree with rank 0.
-const DISAGREES: u32 = u32::MAX - 3;
+pub const DISAGREES: u32 = u32::MAX - 3;
 
 /// Where all ranks of a run meet.
 #[derive(Debug)]
@@ -37,7 +33,6 @@ pub struct Meeting {
     is_closed: AtomicBool,
 }
 
-type Stream = Tls<TcpStream>;
 /// Who has come to a meeting, by rank, with the address at which it listens.
 type Came = Vec<Option<(Stream, String)>>;
 
@@ -48,7 +43,7 @@ impl Meeting {
     ///
     /// If nothing can listen there.
     pub fn new(address: &str, access: &Access) -> Result<Self, TransportError> {
-        let listener = TcpListener::bind(address).map_err(|source| failed(address, source))?;
+        let listener = listen(address).map_err(|source| failed(address, source))?;
         let (access, is_closed) = (access.clone(), AtomicBool::new(false));
         Ok(Self { listener, access, watch: Watch::default(), is_closed })
     }
@@ -76,6 +71,7 @@ impl Meeting {
     ) -> Result<Vec<String>, TransportError> {
         limits::check()?;
         let (own, end) = (shared_settings(ranks), Instant::now() + timeout);
+        let entrance = Entrance::new(&self.listener, &self.access);
         let mut came: Came = (0..ranks).map(|_| None).collect();
         while came.iter().any(Option::is_none) {
             if let Some(lost) = self.watch.lost().first() {
@@ -83,20 +79,17 @@ impl Meeting {
                 return Err(TransportError::Lost(*lost));
             }
             let is_one_lost = || !self.watch.lost().is_empty();
-            let accepted = accept(&self.listener, end, || self.is_closed() || is_one_lost());
-            let stream = match accepted {
-                Err(_) if is_one_lost() => continue,
-                accepted => accepted.map_err(|error| failed(&absent(&came), error))?,
-            };
-            // Who does not have the certificate, or is no rank, is not let in.
-            let Ok((rank, tls, text)) = self.greet(stream) else { continue };
+            let Greeted { tls, number: rank, text } =
+                match entrance.next(end, || self.is_closed() || is_one_lost()) {
+                    Err(_) if is_one_lost() => continue,
+                    greeted => greeted.map_err(|error| failed(&absent(&came), error))?,
+                };
             if rank == JOINING {
                 // It tries again, until there is a run to join.
                 continue;
             }
             let (address, settings) = text.split_once(' ').unwrap_or((&text, ""));
-            if let Some((setting, expected, value)) = limits::disagreement(&own, settings) {
-                let words = [&rank.to_string(), setting, value, expected].join(" ");
+            if let Some(words) = differing(rank, &own, settings) {
                 came.into_iter().flatten().for_each(|(tls, _)| answer(tls, DISAGREES, &words));
                 answer(tls, DISAGREES, &words);
                 return Err(disagreement(&words));
@@ -120,14 +113,14 @@ impl Meeting {
     /// and which is lost itself.
     pub fn guard(&self) {
         let never = Instant::now() + FOREVER;
+        let entrance = Entrance::new(&self.listener, &self.access);
         while !self.is_closed() {
-            let accepted = accept(&self.listener, never, || self.is_closed());
-            match accepted.and_then(|stream| self.greet(stream)) {
-                Ok((rank, tls, _)) => {
-                    turn_away(tls, self.watch.lost().first().copied().unwrap_or(rank));
+            match entrance.next(never, || self.is_closed()) {
+                Ok(Greeted { tls, number, .. }) => {
+                    turn_away(tls, self.watch.lost().first().copied().unwrap_or(number));
                 }
                 // There may be no descriptors for a while.
-                Err(_) => std::thread::sleep(AGAIN),
+                Err(_) => std::thread::sleep(limits::get().retry_interval),
             }
         }
     }
@@ -145,12 +138,6 @@ impl Meeting {
     fn is_closed(&self) -> bool {
         // Its partner is in `close`.
         self.is_closed.load(Ordering::Acquire)
-    }
-
-    fn greet(&self, stream: TcpStream) -> io::Result<(Rank, Stream, String)> {
-        let mut tls = Tls::accept(stream, &self.access)?;
-        let (rank, address) = read_named(&mut tls)?;
-        Ok((rank, tls, address))
     }
 
     /// What listens there.
@@ -180,8 +167,14 @@ fn shared_settings(ranks: u32) -> String {
     format!("{} FREESTONE_EVENTS_RANKS={ranks}", limits::get().shared())
 }
 
+/// In what a rank does not agree with what is expected, as words.
+pub fn differing(rank: Rank, expected: &str, own: &str) -> Option<String> {
+    let (setting, expected, value) = limits::disagreement(expected, own)?;
+    Some([&rank.to_string(), setting, value, expected].join(" "))
+}
+
 /// The error of the words: a rank, a setting, what that rank has, and what is expected.
-fn disagreement(words: &str) -> TransportError {
+pub fn disagreement(words: &str) -> TransportError {
     let mut words = words.split(' ').map(str::to_owned);
     let mut next = || words.next().unwrap_or_default();
     TransportError::Disagreement {
@@ -222,7 +215,7 @@ pub fn meet(
     let end = Instant::now() + timeout;
     let stream = connect(meeting, end).map_err(|source| failed(meeting, source))?;
     let here = stream.local_addr().map_err(|source| failed(meeting, source))?.ip();
-    let listener = TcpListener::bind((here, 0)).map_err(|source| failed("this rank", source))?;
+    let listener = listen((here, 0)).map_err(|source| failed("this rank", source))?;
     let own = listener.local_addr().map_err(|source| failed("this rank", source))?.to_string();
     let (most, addresses, mut watcher) = ask(stream, rank, ranks, access, &own, end)
         .map_err(|source| failed(&format!("the meeting at {meeting}"), source))?;
@@ -239,16 +232,17 @@ pub fn meet(
         let what = format!("rank 0 at {address}");
         peers[0] = Some(met.map_err(|source| watcher.failed(&what, source))?);
     }
+    let entrance = Entrance::new(&listener, access);
     while rank == 0 && peers.iter().skip(1).any(Option::is_none) {
-        let stream = accept(&listener, end, || watcher.reports_loss())
-            .map_err(|source| watcher.failed("the other ranks", source))?;
-        let Ok(mut tls) = Tls::accept(stream, access) else { continue };
-        let Ok((number, _)) = read_named(&mut tls) else { continue };
+        let greeted = entrance.next(end, || watcher.reports_loss());
+        let Greeted { tls, number, .. } =
+            greeted.map_err(|source| watcher.failed("the other ranks", source))?;
         if number > 0 && number < ranks {
             let peer = Peer::new(tls).map_err(|source| failed("a rank", source))?;
             peers[number as usize] = Some(peer);
         }
     }
+    drop(entrance);
     Ok(Met { peers, addresses, most, listener, watcher })
 }
 
@@ -264,7 +258,7 @@ fn ask(
     let mut tls = Tls::connect(stream, access)?;
     write_named(&mut tls, rank, &format!("{own} {}", shared_settings(ranks)))?;
     tls.flush()?;
-    let left = end.saturating_duration_since(Instant::now()).max(AGAIN);
+    let left = end.saturating_duration_since(Instant::now()).max(limits::get().retry_interval);
     tls.stream().set_read_timeout(Some(left))?;
     let mut read = || match read_named(&mut tls)? {
         (LOST, rank) => {
@@ -293,75 +287,17 @@ fn connect_unless(
     loop {
         let found = address.to_socket_addrs()?.next();
         let found = found.ok_or_else(|| io::Error::other("it is no address"))?;
-        let left = end.saturating_duration_since(Instant::now()).max(AGAIN);
+        let left = end.saturating_duration_since(Instant::now()).max(limits::get().retry_interval);
         match TcpStream::connect_timeout(&found, left.min(limits::get().step_timeout)) {
             // Where nobody listens yet, the system may have given the connection that very port:
             // it then leads to itself, and keeps the port from who is to listen there.
             Ok(stream) if stream.local_addr()? == found => {
                 drop(stream);
-                std::thread::sleep(AGAIN);
+                std::thread::sleep(limits::get().retry_interval);
             }
             Ok(stream) => return prepared(stream),
             Err(error) if Instant::now() >= end || is_over() => return Err(error),
-            Err(_) => std::thread::sleep(AGAIN),
+            Err(_) => std::thread::sleep(limits::get().retry_interval),
         }
     }
-}
-
-fn accept(
-    listener: &TcpListener,
-    end: Instant,
-    mut is_over: impl FnMut() -> bool,
-) -> io::Result<TcpStream> {
-    listener.set_nonblocking(true)?;
-    loop {
-        match listener.accept() {
-            Ok((stream, _)) => {
-                stream.set_nonblocking(false)?;
-                return prepared(stream);
-            }
-            Err(error) if error.kind() == ErrorKind::WouldBlock => {
-                if is_over() {
-                    return Err(ErrorKind::ConnectionAborted.into());
-                }
-                if Instant::now() >= end {
-                    return Err(ErrorKind::TimedOut.into());
-                }
-                std::thread::sleep(POLL_INTERVAL);
-            }
-            Err(error) => return Err(error),
-        }
-    }
-}
-
-/// A connection on which nothing takes long.
-pub fn prepared(stream: TcpStream) -> io::Result<TcpStream> {
-    stream.set_nodelay(true)?;
-    let timeout = Some(limits::get().step_timeout);
-    stream.set_read_timeout(timeout)?;
-    stream.set_write_timeout(timeout)?;
-    Ok(stream)
-}
-
-/// Writes a number, a rank most often, and a text.
-pub fn write_named(to: &mut impl Write, rank: u32, text: &str) -> io::Result<()> {
-    let len = text.len() as u32;
-    let bytes = [&rank.to_le_bytes()[..], &len.to_le_bytes(), text.as_bytes()].concat();
-    to.write_all(&bytes)
-}
-
-/// Reads what [`write_named`] wrote.
-pub fn read_named(from: &mut impl Read) -> io::Result<(u32, String)> {
-    let mut head = [0; 8];
-    from.read_exact(&mut head)?;
-    let (rank, len) = head.split_at(4);
-    let word = |bytes: &[u8]| u32::from_le_bytes(bytes.try_into().expect("four bytes of eight"));
-    let (rank, len) = (word(rank), word(len));
-    if len > LONGEST {
-        return Err(io::Error::new(ErrorKind::InvalidData, "an address is too long"));
-    }
-    let mut text = vec![0; len as usize];
-    from.read_exact(&mut text)?;
-    let text = String::from_utf8(text).map_err(|error| io::Error::other(error.to_string()))?;
-    Ok((rank, text))
 }

@@ -7,9 +7,11 @@ mod arriving;
 mod door;
 #[cfg(test)]
 mod door_tests;
+mod greeting;
 mod joining;
 mod links;
 mod meeting;
+mod named;
 mod peer;
 mod silence;
 mod watch;
