@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from freestone.lang.compile import fusion
+from freestone.lang.daphnelib import DaphneContext, small
 from freestone.lang.front.graph.graph import Program, Value, outer_operands
 from freestone.lang.front.parse.source import Source
 from freestone.lang.run.kernels import elementwise
@@ -125,3 +126,26 @@ def test_conversions_are_in_pieces(monkeypatch: pytest.MonkeyPatch) -> None:
     for view in (np.s_[:], np.s_[::2, ::-3], np.s_[5:9, :1]):
         assert np.array_equal(elementwise.converted(cells[view], "si64"), expected[view])
         assert np.array_equal(elementwise.converted(cells[view].T, "si64"), expected[view].T)
+
+
+def test_a_pipeline_that_is_kept_takes_other_operands(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(fusion, "MANY_CELLS", 1)
+    monkeypatch.setattr(small, "MAX_BYTES", 0)
+    context, settings = DaphneContext(), Settings(vec=True, num_threads=2)
+    random = np.random.default_rng(4)
+    for layout in ("C", "F", "C"):
+        one, two = (np.asarray(random.random((300, 7)), order=layout) for _ in range(2))
+        for left, right in (
+            (one, two),
+            (one, one),
+            (two, one[:1].copy()),
+            (one, two[:, :1].copy()),
+        ):
+            x, y = context.from_numpy(left), context.from_numpy(right)
+            number = y.sum()
+            for lazy, wanted in (
+                ((x - y) * x + 2.0, (left - right) * left + 2.0),
+                ((x - y).aggMax(1), (left - right).max(axis=0, keepdims=True)),
+                ((x + y) * number, (left + right) * right.sum()),
+            ):
+                np.testing.assert_allclose(lazy.compute(settings), wanted, rtol=1e-12)

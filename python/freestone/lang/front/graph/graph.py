@@ -78,13 +78,15 @@ class Lifetimes:
 class Block:
     """Operations in order; `outs` are what it hands on when it ends.
 
-    `lifetimes` are found out when it first runs; from then on it does not change.
+    `lifetimes` are found out when it first runs, and, if it is a pipeline's, `prepared`: how the
+    engine runs it on operands of certain shapes and types. From then on it does not change.
     """
 
     args: list[Value] = field(default_factory=list)
     ops: list[Op] = field(default_factory=list)
     outs: list[Value] = field(default_factory=list)
     lifetimes: Lifetimes | None = None
+    prepared: dict[Any, Any] = field(default_factory=dict)
 
 
 @dataclass(eq=False, slots=True)

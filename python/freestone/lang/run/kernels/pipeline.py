@@ -9,16 +9,16 @@ from __future__ import annotations
 import sys
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 
-from freestone._native.vector import run_pipeline
 from freestone.lang.front.graph.graph import Block, Op, Value
+from freestone.lang.front.types import scalars
 from freestone.lang.front.types.scalars import ZERO_OF_ZERO, DivisionError
 from freestone.lang.front.types.types import CODES, DTYPES
-from freestone.lang.run.kernels.memory import empty, plain
+from freestone.lang.run.kernels.prepared import Input, Output, Prepared
 from freestone.lang.run.kernels.sparse import Csr
 
 Array = np.ndarray[Any, Any]
@@ -40,15 +40,15 @@ class Assembly:
 
     rows: int
     columns: int
-    inputs: list[tuple[Any, ...]] = field(default_factory=list)
-    held: list[Any] = field(default_factory=list)
+    values: dict[Value, Any]
+    inputs: list[Input] = field(default_factory=list)
     keys: dict[Any, int] = field(default_factory=dict)
     instructions: list[tuple[Any, ...]] = field(default_factory=list)
     forms: list[str] = field(default_factory=list)
     booleans: set[Any] = field(default_factory=set)
     casts: dict[Any, Any] = field(default_factory=dict)
     registers: dict[Value, Any] = field(default_factory=dict)
-    structure: Csr | None = None
+    structure: Value | None = None
 
 
 class UnsuitableError(Exception):
@@ -93,16 +93,56 @@ def _one_by_one(run: Any, op: Op, values: dict[Value, Any]) -> tuple[Any, ...]:
     return tuple(values[value] for value in op.regions[0].outs)
 
 
+NUMBERS = (bool, int, float)
+MAX_PREPARED = 8
+"""Shapes and types of operands for which a pipeline is kept."""
+
+
 def _engine(run: Any, op: Op, values: dict[Value, Any]) -> tuple[Any, ...]:
     body = op.regions[0]
+    known = body.prepared
+    key = _signature(values)
+    if key in known:
+        prepared = known[key]
+    else:
+        try:
+            prepared = _prepared(body, values)
+        except UnsuitableError:
+            prepared = None
+        if key is not None and len(known) < MAX_PREPARED:
+            known[key] = prepared
+    if prepared is None:
+        raise UnsuitableError
+    results: tuple[Any, ...] = prepared.run(run, values)
+    return results
+
+
+def _signature(values: dict[Value, Any]) -> tuple[Any, ...] | None:
+    """Return what decides how a pipeline is put together; None if elements do, too.
+
+    Of two operands that are one matrix, the second one is the first one's register.
+    """
+    parts: list[Any] = []
+    numbers: dict[int, int] = {}
+    for value in values.values():
+        if isinstance(value, np.ndarray):
+            parts += (numbers.setdefault(id(value), len(numbers)), value.shape, value.dtype)
+        elif isinstance(value, NUMBERS):
+            parts.append(None)
+        else:
+            return None
+    return tuple(parts)
+
+
+def _prepared(body: Block, values: dict[Value, Any]) -> Prepared:
     rows, columns = _domain(body.ops, values)
     if rows == 0 or columns == 0:
         raise UnsuitableError
-    if _is_flat(body.ops, values, rows, columns):
-        flat = {value: _column(data) for value, data in values.items()}
-        results = _assembled(run, op, flat, rows * columns, 1)
-        return tuple(_reshaped(data, rows, columns) for data in results)
-    return _assembled(run, op, values, rows, columns)
+    if not _is_flat(body.ops, values, rows, columns):
+        return _assembled(body, Assembly(rows, columns, values))
+    flat = {value: _column(data) for value, data in values.items()}
+    made = _assembled(body, Assembly(rows * columns, 1, flat))
+    return replace(made, shape=(rows, columns))
 
 
 def _is_flat(ops: list[Op], values: dict[Value, Any], rows: int, columns: int) -> bool:
@@ -116,36 +156,24 @@ def _is_flat(ops: list[Op], values: dict[Value, Any], rows: int, columns: int) -
 
 
 def _column(value: Any) -> Any:
-    return np.ascontiguousarray(value).reshape(-1, 1) if np.ndim(value) else value
+    return np.empty((value.size, 1), value.dtype) if np.ndim(value) else value
 
 
-def _reshaped(value: Any, rows: int, columns: int) -> Any:
-    return value.reshape(rows, columns) if np.ndim(value) else value
-
-
-def _assembled(
-    run: Any, op: Op, values: dict[Value, Any], rows: int, columns: int
-) -> tuple[Any, ...]:
-    body = op.regions[0]
-    made = Assembly(rows, columns)
+def _assembled(body: Block, made: Assembly) -> Prepared:
     for inner in body.ops:
         if inner.kind not in ("agg_all", "agg_col"):
-            _instruction(made, inner, values)
-    outputs, takers = _outputs(run, made, body, values)
+            _instruction(made, inner, made.values)
+    outputs, takers = _outputs(made, body, made.values)
     count = len(made.inputs)
-    numbers = run_pipeline(
-        (rows, columns),
-        made.inputs,
-        None if made.structure is None else made.structure.structure,
-        [
-            (kind, name, code, [_number(side, count) for side in sides])
-            for kind, name, code, sides in made.instructions
-        ],
-        [(kind, name, _number(register, count), array) for kind, name, register, array in outputs],
-        run.settings,
+    instructions = [
+        (kind, name, code, [_number(side, count) for side in sides])
+        for kind, name, code, sides in made.instructions
+    ]
+    outputs = [out._replace(register=_number(out.register, count)) for out in outputs]
+    structure = made.structure
+    return Prepared(
+        made.rows, made.columns, None, made.inputs, structure, instructions, outputs, takers
     )
-    found = iter(numbers)
-    return tuple(next(found) if taker is None else taker for taker in takers)
 
 
 def _number(register: Any, inputs: int) -> int:
@@ -262,8 +290,9 @@ def _check_zeros(made: Assembly, name: str, left: Any, right: Any) -> None:
 
 
 def _is_finite(made: Assembly, register: int) -> bool:
-    held = made.held[register]
-    return bool(np.isfinite(made.inputs[register][3] if held is None else np.sum(held)))
+    item = made.inputs[register]
+    value = item.number if item.source is None else made.values[item.source]
+    return bool(np.isfinite(np.sum(value.cells if isinstance(value, Csr) else value)))
 
 
 def _choose(made: Assembly, op: Op, values: dict[Value, Any], cell: str) -> Any:
@@ -309,7 +338,7 @@ def _code(cell: str) -> int:
 def _cast(made: Assembly, register: Any, want: str) -> Any:
     """Return the register whose cells are those of another one, in a type."""
     made_by = made.instructions[register[1]] if isinstance(register, tuple) else None
-    have = made.inputs[register][0] if made_by is None else made_by[2]
+    have = made.inputs[register].code if made_by is None else made_by[2]
     if have == _code(want):
         return register
     key = register, _code(want)
@@ -323,28 +352,26 @@ def _cast(made: Assembly, register: Any, want: str) -> Any:
 def _side(made: Assembly, operand: Value, values: dict[Value, Any], cell: str) -> Any:
     if operand in made.registers:
         return _cast(made, made.registers[operand], cell)
-    value = operand.const if operand.const is not None else values[operand]
-    if operand.type.data == "scalar":
-        return _scalar(made, value, cell)
-    return _cast(made, _matrix(made, operand, value), cell)
-
-
-def _scalar(made: Assembly, value: Any, cell: str) -> int:
-    from freestone.lang.front.types.scalars import wrapped
-
-    number = wrapped(cell, value)
-    key = ("scalar", cell, repr(number))
+    if operand.type.data != "scalar":
+        return _cast(made, _matrix(made, operand, values[operand]), cell)
+    if operand.const is not None:
+        return _scalar(made, operand.const, cell)
+    key = ("scalar", cell, operand)
     if key not in made.keys:
-        whole = cell not in ("f32", "f64")
-        signed = wrapped("si64", number) if whole else 0
-        item = (_code(cell), "scalar", None, 0.0 if whole else float(number), signed)
-        made.keys[key] = _input(made, item, None)
+        made.keys[key] = _input(made, Input(_code(cell), "scalar", operand, cell))
     return made.keys[key]
 
 
-def _input(made: Assembly, item: tuple[Any, ...], held: Any) -> int:
+def _scalar(made: Assembly, value: Any, cell: str) -> int:
+    number = scalars.wrapped(cell, value)
+    key = ("scalar", cell, repr(number))
+    if key not in made.keys:
+        made.keys[key] = _input(made, Input(_code(cell), "scalar", None, cell, number))
+    return made.keys[key]
+
+
+def _input(made: Assembly, item: Input) -> int:
     made.inputs.append(item)
-    made.held.append(held)
     return len(made.inputs) - 1
 
 
@@ -354,17 +381,18 @@ def _matrix(made: Assembly, operand: Value, value: Any) -> Any:
         return made.keys[key]
     if isinstance(value, Csr):
         if made.structure is None:
-            made.structure = value
-        if not made.structure.same_places(value):
+            made.structure = operand
+        if not made.values[made.structure].same_places(value):
             raise UnsuitableError
-        cells, form = value.cells, "sparse"
+        form = "sparse"
     else:
-        cells, form = plain(value), _form(made, value.shape)
-    code = _code(operand.type.cell)
-    if cells.dtype != DTYPES[operand.type.cell]:
+        if not isinstance(value, np.ndarray):
+            raise UnsuitableError
+        form = _form(made, value.shape)
+    cell = operand.type.cell
+    if value.dtype != DTYPES[cell]:
         raise UnsuitableError
-    item = (code, form, cells, 0.0, 0)
-    made.keys[key] = _input(made, item, cells)
+    made.keys[key] = _input(made, Input(_code(cell), form, operand, cell))
     return made.keys[key]
 
 
@@ -379,64 +407,61 @@ def _form(made: Assembly, shape: tuple[int, ...]) -> str:
 
 
 def _vector(made: Assembly, operand: Value, values: dict[Value, Any], cell: str) -> int:
-    from freestone.lang.run.kernels.elementwise import converted
-
     if operand in made.registers:
         raise UnsuitableError
-    value = plain(converted(values[operand], cell)).ravel()
-    if value.shape != (made.columns,):
+    if np.size(values[operand]) != made.columns:
         raise UnsuitableError
-    return _input(made, (_code(cell), "row", value, 0.0, 0), value)
+    return _input(made, Input(_code(cell), "vector", operand, cell))
 
 
 def _outputs(
-    run: Any, made: Assembly, body: Block, values: dict[Value, Any]
-) -> tuple[list[tuple[Any, ...]], list[Any]]:
+    made: Assembly, body: Block, values: dict[Value, Any]
+) -> tuple[list[Output], list[int]]:
     makers = {op.results[0]: op for op in body.ops}
-    outputs: list[tuple[Any, ...]] = []
-    takers: list[Any] = []
-    stored: dict[Any, Array] = {}
+    outputs: list[Output] = []
+    takers: list[int] = []
+    stored: dict[Any, int] = {}
     for value in body.outs:
         op, dtype = makers[value], DTYPES[value.type.cell]
+        takers.append(len(outputs))
         if op.kind in ("agg_all", "agg_col"):
             register = _side(made, op.operands[0], values, op.operands[0].type.cell)
-            name = op.attrs["name"]
-            if op.kind == "agg_all":
-                outputs.append(("reduce", name, register, None))
-                takers.append(None)
-                continue
-            form = _class_of(made, register)
-            if (form == "column" and made.columns != 1) or (form == "sparse" and name != "sum"):
-                raise UnsuitableError
-            array = np.empty((1, made.columns), dtype)
-            outputs.append(("column_reduce", name, register, array))
-            takers.append(array)
+            outputs.append(_reduced(made, op, register, dtype))
             continue
         register = _cast(made, made.registers[value], value.type.cell)
         if not isinstance(register, tuple):
             raise UnsuitableError
-        if register not in stored:
-            stored[register] = _target(run, made, register, dtype)
-            target = stored[register]
-            cells = target.cells if isinstance(target, Csr) else target
-            outputs.append(("store", "", register, cells))
-        takers.append(stored[register])
+        if register in stored:
+            takers[-1] = stored[register]
+            continue
+        stored[register] = len(outputs)
+        outputs.append(Output("store", "", register, _shape_of(made, register), dtype))
     return outputs, takers
 
 
-def _target(run: Any, made: Assembly, register: Any, dtype: str) -> Any:
+def _reduced(made: Assembly, op: Op, register: Any, dtype: str) -> Output:
+    name = op.attrs["name"]
+    if op.kind == "agg_all":
+        return Output("reduce", name, register, None, dtype)
+    form = _class_of(made, register)
+    if (form == "column" and made.columns != 1) or (form == "sparse" and name != "sum"):
+        raise UnsuitableError
+    return Output("column_reduce", name, register, (1, made.columns), dtype)
+
+
+def _shape_of(made: Assembly, register: Any) -> tuple[int, ...]:
     form = _class_of(made, register)
     if form == "sparse":
         assert made.structure is not None
-        return made.structure.with_cells(empty(run, made.structure.cells.shape, dtype))
-    width = made.columns if form == "full" else 1
-    return empty(run, (made.rows, width), dtype)
+        return tuple(made.values[made.structure].cells.shape)
+    return made.rows, made.columns if form == "full" else 1
 
 
 def _class_of(made: Assembly, register: Any) -> str:
     """Return the form of an input, or of what an instruction makes."""
     if not isinstance(register, tuple):
-        return str(made.inputs[register][1])
+        form = made.inputs[register].form
+        return "row" if form == "vector" else form
     return made.forms[register[1]]
 
 

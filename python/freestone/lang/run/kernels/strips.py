@@ -15,6 +15,7 @@ from freestone.lang.run.kernels.aggregates import accumulated, check_cells, plac
 from freestone.lang.run.kernels.draws import Draws
 from freestone.lang.run.kernels.memory import empty
 from freestone.lang.run.kernels.output import stream_of
+from freestone.lang.run.kernels.products import sum_of
 from freestone.lang.run.kernels.shapes import sides_of
 from freestone.lang.run.kernels.sparse import Csr
 
@@ -120,6 +121,9 @@ class _Join:
             return
         if self._way == "first":
             self._whole = part if self._whole is None else self._whole.or_of(part)
+            return
+        if self._way == "sum" and isinstance(part, Csr):
+            self._whole = part if self._whole is None else sum_of(self._whole, part)
             return
         if self._way == "kept" or isinstance(part, Csr):
             self._whole = [*(self._whole or []), part]
