@@ -5,10 +5,12 @@ pub mod hash;
 pub mod ids;
 pub mod layout;
 pub mod names;
+mod prefetch;
 pub mod resources;
 pub mod sizing;
 pub mod task_sizes;
 
 pub use ids::{FunctionId, TaskId, Tenant, Ticket, WorkerId};
 pub use names::{Name, NameError, NameHasher};
+pub use prefetch::prefetch;
 pub use resources::{Custom, Resources};

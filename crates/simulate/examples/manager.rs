@@ -1,6 +1,6 @@
 //! What the manager costs per task, and how near to the ideal its schedules are.
 //!
-//! `cargo run --release -p freestone-simulate --example manager -- --json FILE [--quick]`
+//! `cargo run --release -p freestone-simulate --example manager -- [--json FILE] [--quick] [--only PART]`
 //!
 //! - `tasks_1m_*`: tasks without inputs of log-normal durations (mean 1 s) on 600 x 12 cores.
 //! - `graph_185k_*`: the analysis graph of the taskvine paper's size on 600 x 12 cores, 1 % of the
@@ -9,7 +9,9 @@
 //!
 //! `*_over_ideal` compares with the work divided by the cores, or the longest chain;
 //! `*_over_bound` with a makespan that no schedule beats; `*_over_blind` and `*_over_clairvoyant`
-//! with list schedulers that cost nothing, and know the durations or not. `--quick` takes a tenth of the tasks.
+//! with list schedulers that cost nothing, and know the durations or not. `*_writes_per_1000_tasks` is how often
+//! the manager's shell would write to a worker. `--quick` takes a tenth of the tasks; `--only` one part, for
+//! a profile: `tasks_1m`, `graph_185k`, `workers`.
 
 use freestone_base::{Resources, WorkerId};
 use freestone_core::manager::{Config, Event, Manager, Request};
@@ -109,6 +111,7 @@ impl Json {
             ("failed", report.failed as f64),
             ("cpu_ns_per_task", per_task(report)),
             ("events", report.events as f64),
+            ("writes_per_1000_tasks", report.writes as f64 * 1e3 / report.tasks as f64),
             ("makespan_s", seconds(report.makespan_ns)),
             ("ideal_s", seconds(report.ideal_ns)),
             ("bound_s", seconds(report.bound_ns)),
@@ -205,14 +208,24 @@ const WORKERS: [u32; 4] = [10, 100, 1_000, 10_000];
 fn main() {
     let arguments: Vec<String> = env::args().skip(1).collect();
     let quick = arguments.iter().any(|argument| argument == "--quick");
-    let path = arguments.iter().position(|argument| argument == "--json");
-    let path = path.and_then(|index| arguments.get(index + 1));
+    let value = |name: &str| {
+        let place = arguments.iter().position(|argument| argument == name);
+        place.and_then(|index| arguments.get(index + 1))
+    };
+    let (path, only) = (value("--json"), value("--only"));
+    let is_asked = |part: &str| only.is_none_or(|only| only == part);
     let share = if quick { 10 } else { 1 };
     let mut json = Json::default();
     json.add("quick", f64::from(u8::from(quick)));
-    flat(&mut json, share);
-    analysis(&mut json, share);
-    scaling(&mut json, if quick { 2 } else { 1 });
+    if is_asked("tasks_1m") {
+        flat(&mut json, share);
+    }
+    if is_asked("graph_185k") {
+        analysis(&mut json, share);
+    }
+    if is_asked("workers") {
+        scaling(&mut json, if quick { 2 } else { 1 });
+    }
     let Some(path) = path else { return };
     if let Err(error) = fs::write(path, json.0 + "\n}\n") {
         eprintln!("{path} can't be written: {error}");

@@ -96,6 +96,11 @@ impl Calls {
         self.runs.len()
     }
 
+    /// How many could begin.
+    pub fn ready(&self) -> usize {
+        self.ready.len()
+    }
+
     /// The call of this id.
     pub fn get(&self, task: TaskId) -> Option<&HeldCall> {
         self.held.get(&task)

@@ -3,6 +3,7 @@
 use super::dispatcher::{Charges, Dispatcher};
 use super::faults::{Faults, Injected};
 use super::journal::Journal;
+use super::post::Post;
 use super::queue::{Happening, Queue};
 use super::random::Random;
 use super::recording::Recording;
@@ -37,6 +38,8 @@ pub struct Options {
     pub log: usize,
     /// How long the manager is busy with each call.
     pub charges: Charges,
+    /// Whether messages wait for others to the same worker, as the manager's shell has them wait.
+    pub holds: bool,
     /// What goes wrong.
     pub faults: Faults,
 }
@@ -54,6 +57,7 @@ impl Default for Options {
             checked: false,
             log: 0,
             charges: Charges::default(),
+            holds: false,
             faults: Faults::default(),
         }
     }
@@ -110,6 +114,7 @@ pub struct Cluster {
     pub(super) values: ByName<u64>,
     pub(super) dispatcher: Dispatcher,
     pub(super) journal: Journal,
+    pub(super) post: Post,
     actions: Vec<Action>,
 }
 
@@ -135,6 +140,7 @@ impl Cluster {
             values: ByName::default(),
             dispatcher: Dispatcher::default(),
             journal: Journal::default(),
+            post: Post::default(),
             actions: Vec::new(),
             options,
         }
@@ -208,6 +214,10 @@ impl Cluster {
         if self.options.log > 0 && !pulse {
             self.note(&format!("{event:?}"));
         }
+        let heard = match event {
+            Event::Worker(worker, _) => Some(worker),
+            _ => None,
+        };
         let mut actions = std::mem::take(&mut self.actions);
         if let Some(record) = &mut self.record {
             record.keep(self.now, &event);
@@ -235,6 +245,9 @@ impl Cluster {
             self.carry_out(action);
         }
         self.actions = actions;
+        if self.options.holds {
+            self.write_posts(heard);
+        }
     }
 
     fn note(&mut self, what: &str) {
@@ -256,8 +269,10 @@ impl Cluster {
         match action {
             Action::Send(worker, message) => {
                 self.check_send(worker, &message);
-                if let Some(message) = self.queue_calls(worker, message) {
-                    self.send_after(0, worker, message);
+                match self.queue_calls(worker, message) {
+                    Some(message) if self.options.holds => self.post(worker, message),
+                    Some(message) => self.send_after(0, worker, message),
+                    None => {}
                 }
                 self.inject();
             }

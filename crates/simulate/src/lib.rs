@@ -10,6 +10,8 @@ mod graph;
 mod journal;
 mod meter;
 mod paper;
+mod post;
+mod posting;
 mod queue;
 pub mod random;
 mod recording;

@@ -46,6 +46,8 @@ pub enum Happening {
     Replace(WorkerId),
     /// A worker that was out of reach is back.
     Reconnect(WorkerId),
+    /// Messages that waited are to be written.
+    WritesDue,
     /// The client wants to act.
     Wake(u64),
 }

@@ -37,6 +37,7 @@ impl Cluster {
                 self.on_transfer(target, source, transfer, name, result);
             }
             Happening::Served => self.on_served(),
+            Happening::WritesDue => self.on_writes_due(),
             Happening::Pulse => self.on_pulse(),
             Happening::Lose(worker) => self.end_worker(worker, false),
             Happening::Replace(worker) => self.replace(worker),

@@ -162,6 +162,11 @@ impl SimulatedWorker {
         self.calls.len()
     }
 
+    /// Whether a call is here that could begin, once others have ended.
+    pub fn has_calls_to_begin(&self) -> bool {
+        self.calls.ready() > 0
+    }
+
     /// How many transfers it receives.
     pub fn receiving(&self) -> usize {
         self.incoming.len()

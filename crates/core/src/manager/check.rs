@@ -92,6 +92,7 @@ impl Manager {
     }
 
     fn check_workers(&self) {
+        assert_eq!(self.members.workers.len(), self.members.workers.iter().count());
         for worker in self.members.workers.iter() {
             let ahead = worker.ahead.iter().filter(|(id, attempt)| {
                 self.graph.tasks.find(*id).is_some_and(|task| {

@@ -110,7 +110,10 @@ impl Manager {
         match event {
             Event::Client(request) => self.on_request(request),
             Event::Connected(worker) => self.members.workers.expect(worker),
-            Event::Worker(worker, message) => self.on_message(worker, message),
+            Event::Worker(worker, message) => {
+                self.prefetch(worker, &message);
+                self.on_message(worker, message);
+            }
             Event::Left(worker) => self.on_left(worker),
             Event::Tick => self.on_tick(),
             Event::TakenUp(config) => self.on_taken_up(*config),

@@ -4,7 +4,7 @@ use super::Manager;
 use super::api::{Outcome, Request};
 use super::record::Record;
 use crate::wire::FromWorker;
-use freestone_base::WorkerId;
+use freestone_base::{WorkerId, prefetch};
 
 impl Manager {
     pub(super) fn on_request(&mut self, request: Request) {
@@ -55,6 +55,18 @@ impl Manager {
             Request::Balance => self.transfer.balance.be_due(),
             Request::Shared(request) => self.on_shared(request),
             Request::Shutdown => self.on_shutdown(),
+        }
+    }
+
+    /// The records that a message is about may have left the processor's caches since they were used: with
+    /// many workers nearly all have.
+    pub(super) fn prefetch(&self, id: WorkerId, message: &FromWorker) {
+        if let Some(worker) = self.members.workers.get(id) {
+            prefetch(worker);
+        }
+        if let FromWorker::Done(reports) = message {
+            let tasks = reports.iter().filter_map(|report| self.graph.tasks.at(report.task));
+            tasks.for_each(prefetch);
         }
     }
 

@@ -81,7 +81,8 @@ impl<S: Slot, T: Occupant> Table<S, T> {
         self.generation
     }
 
-    fn entry(&self, slot: S) -> Option<&Option<T>> {
+    /// A slot, with what is in it.
+    pub fn entry(&self, slot: S) -> Option<&Option<T>> {
         let index = slot.index();
         self.pages.get(index >> PAGE_BITS)?.get(index & ((1 << PAGE_BITS) - 1))
     }

@@ -226,8 +226,6 @@ impl Shell {
                 self.note(&Entry::Tick);
                 self.handle(Event::Tick);
             }
-            // That a worker is gone may be found by it, and asks for actions.
-            self.flush_held();
             self.carry_out();
             self.compact();
             if self.is_over() {
@@ -329,7 +327,8 @@ impl Shell {
             }
             have_more || stash.is_some()
         };
-        let timeout = self.held.until_due().map_or(TICK, |until| until.min(TICK));
+        let until_due = |due_ns: u64| Duration::from_nanos(due_ns.saturating_sub(monotonic_ns()));
+        let timeout = self.held.next_ns().map_or(TICK, |due_ns| until_due(due_ns).min(TICK));
         match self.poller.wait(Some(timeout), ready) {
             Ok(events) => events.iter().cloned().collect(),
             // Nothing a poller says can be mended here; the next tick looks again.
@@ -396,12 +395,15 @@ impl Shell {
         });
         if flushed.is_err() {
             self.on_left(worker);
+        } else if self.slack_ns(worker) == 0 {
+            self.held.hurry(worker);
         }
     }
 
     fn on_left(&mut self, worker: WorkerId) {
         if let Some(mut connection) = self.connections.remove(&worker) {
             self.workers.remove(&connection.token());
+            self.held.release(worker);
             connection.deregister(self.poller.registry());
             self.note(&Entry::Left(worker));
             self.handle(Event::Left(worker));
@@ -420,8 +422,9 @@ impl Shell {
                 self.note(&Entry::CarriedOut);
                 self.carry_out_actions();
             }
-            // To find that a client is gone is an event.
+            // To find that a client or a worker is gone is an event.
             self.flush_clients();
+            self.flush_held();
             if self.actions.is_empty() {
                 break;
             }
@@ -447,8 +450,8 @@ impl Shell {
         }
         self.commit();
         for (worker, at_once) in sent.workers {
-            let slack_ns = if at_once { 0 } else { self.manager.slack_ns(worker) };
-            if !self.held.holds(worker, Duration::from_nanos(slack_ns)) {
+            let slack_ns = if at_once { 0 } else { self.slack_ns(worker) };
+            if !self.held.holds(worker, slack_ns, monotonic_ns()) {
                 self.flush_worker(worker);
             }
         }
@@ -463,16 +466,23 @@ impl Shell {
         }
     }
 
+    /// For how long a worker has calls to begin that were written.
+    fn slack_ns(&self, worker: WorkerId) -> u64 {
+        self.manager.slack_ns(worker, self.held.calls(worker))
+    }
+
     fn flush_worker(&mut self, worker: WorkerId) {
+        self.held.release(worker);
         let connection = self.connections.get_mut(&worker).filter(|to| !to.awaits_room());
         if connection.is_some_and(|to| to.flush(self.poller.registry()).is_err()) {
             self.on_left(worker);
         }
     }
 
-    /// Writes what was held, once some of it is due.
+    /// Writes what was held and is due.
     fn flush_held(&mut self) {
-        for worker in self.held.take_due() {
+        let now_ns = monotonic_ns();
+        while let Some(worker) = self.held.take_due(now_ns) {
             self.flush_worker(worker);
         }
     }
@@ -516,6 +526,9 @@ impl Shell {
     fn send(&mut self, worker: WorkerId, message: ToWorker, sent: &mut Sent) {
         let Some(connection) = self.connections.get_mut(&worker) else { return };
         let at_once = !may_be_held(&message);
+        if let ToWorker::Run(calls) = &message {
+            self.held.add_calls(worker, calls.len());
+        }
         match sent.workers.last_mut() {
             Some((last, urgent)) if *last == worker => *urgent |= at_once,
             _ => sent.workers.push((worker, at_once)),

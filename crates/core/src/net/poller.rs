@@ -13,7 +13,9 @@ use std::time::{Duration, Instant};
 /// The token of the poller's own [`Waker`]; never given to a source by anyone else.
 pub const WAKER: Token = Token(usize::MAX);
 
-const EVENTS: usize = 256;
+/// The most that one wait tells. All that is ready is handled before anything is written, so the more there
+/// is to do, the more goes out together: a manager of many workers that is late writes less often.
+const EVENTS: usize = 1024;
 
 /// Waits for events of sockets, for work from other threads, and for time to pass.
 #[derive(Debug)]

@@ -215,7 +215,7 @@ impl Shell {
     fn wait(&mut self) -> io::Result<Vec<mio::event::Event>> {
         let timeout = Duration::from_nanos(self.worker.wakeup().saturating_sub(now()));
         let timeout = timeout.min(self.link.patience()).min(self.peers_patience());
-        let timeout = timeout.min(self.prints_patience());
+        let timeout = timeout.min(self.prints_patience()).min(self.unsent_patience());
         let (finished, stash) = (&self.finished, &mut self.stash);
         let ready = || {
             if stash.is_none() {
@@ -278,7 +278,7 @@ impl Shell {
                 let _ = process.connection.flush(self.poller.registry());
             }
         }
-        self.flush_manager();
+        self.flush_unsent();
     }
 
     fn on_event(&mut self, event: &mio::event::Event) {

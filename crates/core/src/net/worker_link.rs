@@ -3,6 +3,7 @@
 use super::connection::{Connection, ConnectionError};
 use super::poller::Waker;
 use super::seek::Seek;
+use super::unsent::Unsent;
 use super::worker_options::{WorkerError, WorkerOptions};
 use crate::wire::Address;
 use freestone_base::{Resources, WorkerId};
@@ -28,6 +29,8 @@ pub(super) struct Link {
     is_journaled: bool,
     /// None while it can't be reached.
     pub connection: Option<Connection>,
+    /// When what was told over it is to be written.
+    pub unsent: Unsent,
     /// The id that the manager gave last.
     pub worker: Option<WorkerId>,
     /// Since when the worker is on its way out.
@@ -49,6 +52,7 @@ impl Link {
             reconnect: options.reconnect,
             is_journaled: options.is_journaled,
             connection: Some(connection),
+            unsent: Unsent::default(),
             worker: None,
             leaving: None,
             dismissed: false,

@@ -13,7 +13,7 @@ use crate::store::owned::boot_id;
 use crate::wire::{FromWorker, PROTOCOL, Report, ToWorker};
 use crate::worker::Event;
 use mio::Registry;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 /// One message to the manager has about this many bytes of outputs at most.
 const MESSAGE_NBYTES: usize = 8 << 20;
@@ -43,6 +43,7 @@ impl Shell {
     pub(super) fn on_manager(&mut self, event: &mio::event::Event) {
         let Some(connection) = &mut self.link.connection else { return };
         connection.note(event);
+        let is_writable = event.is_writable();
         let mut messages = Vec::new();
         let received = connection.receive(|message: ToWorker| messages.push(message));
         for message in messages {
@@ -59,14 +60,17 @@ impl Shell {
             }
             self.handle(Event::Manager(message));
         }
-        if let Err(error) = received {
-            self.lose_manager(&error);
+        match received {
+            Err(error) => self.lose_manager(&error),
+            Ok(_) if is_writable => self.flush_manager(),
+            Ok(_) => {}
         }
     }
 
     /// Appends a message to the manager's connection; while it is lost there is nobody to tell.
     pub(super) fn tell(&mut self, message: FromWorker) {
         let Some(connection) = &mut self.link.connection else { return };
+        self.link.unsent.note(&message, monotonic_ns());
         for (part, nbytes) in connection.send_parts(message) {
             let FromWorker::Done(reports) = part else {
                 // What is left is its greeting, which says what lies in its cache.
@@ -96,10 +100,25 @@ impl Shell {
         }
     }
 
-    /// Writes what was told in this turn.
+    /// Writes what was told, unless it may wait for more while there are calls to begin.
+    pub(super) fn flush_unsent(&mut self) {
+        if self.link.unsent.is_due(self.worker.has_calls_to_begin(), monotonic_ns()) {
+            self.flush_manager();
+        }
+    }
+
+    /// Until when the worker may sleep with what it has told and not written.
+    pub(super) fn unsent_patience(&self) -> Duration {
+        let until_due = |due_ns: u64| Duration::from_nanos(due_ns.saturating_sub(monotonic_ns()));
+        self.link.unsent.due_ns().map_or(Duration::MAX, until_due)
+    }
+
+    /// Writes what was told.
     pub(super) fn flush_manager(&mut self) {
         let registry: &Registry = self.poller.registry();
         let Some(connection) = &mut self.link.connection else { return };
+        // What the socket does not take now is written as soon as it does.
+        self.link.unsent.clear();
         if let Err(error) = connection.flush(registry) {
             self.lose_manager(&error);
         }
@@ -149,6 +168,7 @@ impl Shell {
         self.handle(Event::Parted);
         // What was not told is told to nobody.
         self.reports.clear();
+        self.link.unsent.clear();
     }
 }
 

@@ -195,6 +195,11 @@ impl Worker {
         }
     }
 
+    /// Whether a call is here that could begin, once others have ended.
+    pub fn has_calls_to_begin(&self) -> bool {
+        self.calls.queued() > 0
+    }
+
     /// Does what is due: to be called after each turn's events, and when [`wakeup`](Self::wakeup)
     /// says.
     pub fn advance(&mut self, now: Now, out: &mut Vec<Action>) {

@@ -2,6 +2,7 @@
 
 use crate::Settings;
 use freestone_base::{Name, Resources, WorkerId};
+use freestone_core::net::unsent::Unsent;
 use freestone_core::net::{Access, Connection, Identity, Poller, Stream, boot_id, monotonic_ns};
 use freestone_core::wire::{Address, FromWorker, ToWorker};
 use freestone_simulate::{Effect, Random, Script, SimulatedWorker};
@@ -24,6 +25,7 @@ enum Due {
     Call { run: u64, task: u64, start_ns: u64 },
     Block { transfer: u64, name: Name, source: WorkerId },
     Pulse,
+    Write,
     Lose,
     Join,
 }
@@ -31,6 +33,9 @@ enum Due {
 struct Member {
     worker: SimulatedWorker,
     connection: Option<Connection>,
+    unsent: Unsent,
+    /// When the next look at it is planned.
+    write_ns: u64,
     /// Calls that run: which task of the graph, and since when.
     running: HashMap<u64, (u64, u64)>,
 }
@@ -43,6 +48,8 @@ struct Fleet {
     members: Vec<Member>,
     by_id: HashMap<WorkerId, usize>,
     due: BinaryHeap<Reverse<(u64, usize, Due)>>,
+    /// Members that have told something in this turn.
+    touched: Vec<usize>,
     /// Lines for the figures: `task INDEX START END`, `joined TIME`, `left TIME`.
     log: Vec<String>,
 }
@@ -60,6 +67,7 @@ pub fn run(settings: &Settings, address: &Address) {
         members: Vec::new(),
         by_id: HashMap::new(),
         due: BinaryHeap::new(),
+        touched: Vec::new(),
         log: Vec::new(),
     };
     for _ in 0..settings.workers {
@@ -116,7 +124,8 @@ impl Fleet {
         connection.send(&hello).unwrap();
         connection.flush(self.poller.registry()).unwrap();
         let running = HashMap::new();
-        self.members.push(Member { worker, connection: Some(connection), running });
+        let (connection, unsent) = (Some(connection), Unsent::default());
+        self.members.push(Member { worker, connection, unsent, write_ns: 0, running });
         self.log.push(format!("joined {}", monotonic_ns()));
         self.plan(PULSE_NS, index, Due::Pulse);
     }
@@ -142,6 +151,31 @@ impl Fleet {
                 self.hear(event);
             }
             self.happen();
+            self.write();
+        }
+    }
+
+    /// Writes what was told, as a worker does at the end of each turn.
+    fn write(&mut self) {
+        for index in std::mem::take(&mut self.touched) {
+            self.write_for(index);
+        }
+    }
+
+    fn write_for(&mut self, index: usize) {
+        let member = &mut self.members[index];
+        let (now, has_calls) = (monotonic_ns(), member.worker.has_calls_to_begin());
+        let Some(connection) = &mut member.connection else { return };
+        if member.unsent.is_due(has_calls, now) {
+            member.unsent.clear();
+            if connection.flush(self.poller.registry()).is_err() {
+                self.leave(index);
+            }
+        } else if let Some(due_ns) =
+            member.unsent.due_ns().filter(|due_ns| *due_ns != member.write_ns)
+        {
+            member.write_ns = due_ns;
+            self.due.push(Reverse((due_ns, index, Due::Write)));
         }
     }
 
@@ -164,7 +198,9 @@ impl Fleet {
         connection.note(event);
         let mut messages: Vec<ToWorker> = Vec::new();
         let received = connection.receive(|message| messages.push(message));
-        let flushed = received.and_then(|_| connection.flush(self.poller.registry()));
+        let flushed = received.and_then(|_| {
+            if event.is_writable() { connection.flush(self.poller.registry()) } else { Ok(()) }
+        });
         for message in messages {
             if let ToWorker::Welcome { worker, .. } = &message {
                 self.members[index].worker.id = *worker;
@@ -210,6 +246,7 @@ impl Fleet {
                     self.tell(index, &status);
                     self.plan(PULSE_NS, index, Due::Pulse);
                 }
+                Due::Write => self.write_for(index),
                 Due::Lose => self.leave(index),
                 Due::Join => {}
             }
@@ -265,10 +302,10 @@ impl Fleet {
     }
 
     fn tell(&mut self, index: usize, message: &FromWorker) {
-        let Some(connection) = &mut self.members[index].connection else { return };
+        let member = &mut self.members[index];
+        let Some(connection) = &mut member.connection else { return };
         connection.send(message).unwrap();
-        if connection.flush(self.poller.registry()).is_err() {
-            self.leave(index);
-        }
+        member.unsent.note(message, monotonic_ns());
+        self.touched.push(index);
     }
 }

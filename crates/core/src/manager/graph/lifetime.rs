@@ -59,6 +59,14 @@ impl Graph {
         })
     }
 
+    /// How urgent the most urgent of the unfinished tasks is that need a block.
+    fn urgency_of_consumers(&self, slot: BlockSlot) -> u32 {
+        let consumers = self.blocks[slot].consumers.iter();
+        let urgencies =
+            consumers.filter_map(|id| self.tasks.find(*id)).map(|task| self.tasks[task].urgency);
+        urgencies.max().unwrap_or(0)
+    }
+
     /// Removes the record of a done task.
     pub(in crate::manager) fn remove_lineage(&mut self, task: TaskSlot) {
         let Some(record) = self.tasks.remove(task) else { return };
@@ -198,7 +206,9 @@ impl Manager {
             return;
         }
         match block.producer {
-            Some(task) if self.graph.tasks[task].stage.is_done() => self.revive(task),
+            Some(task) if self.graph.tasks[task].stage.is_done() => {
+                self.revive(task, self.graph.urgency_of_consumers(slot));
+            }
             Some(_) => {}
             None if block.is_coming() || self.graph.vanished.contains_key(&slot) => {}
             None if self.graph.has_origin(&block.name) => self.adopt_again(slot),
@@ -212,14 +222,17 @@ impl Manager {
     }
 
     /// Runs a task again that is kept as lineage. What it needs is demanded in turn, one level
-    /// per step, so that a long lineage does not need a deep stack.
-    fn revive(&mut self, task: TaskSlot) {
+    /// per step, so that a long lineage does not need a deep stack. All of it is as urgent as what
+    /// waits for it: else what was lost would come after all that nobody waits for so far.
+    fn revive(&mut self, task: TaskSlot, urgency: u32) {
         let mut steps = vec![task];
         while let Some(task) = steps.pop() {
             if !self.graph.tasks.get(task).is_some_and(|record| record.stage.is_done()) {
                 continue;
             }
             self.graph.tasks.renew(task);
+            let record = &mut self.graph.tasks[task];
+            record.urgency = record.urgency.max(urgency);
             self.counts.recovered += 1;
             self.counts.waiting += 1;
             for index in 0..self.graph.tasks[task].inputs.len() {

@@ -5,7 +5,7 @@ use crate::manager::graph::Queue;
 use crate::manager::shapes::Shape;
 use crate::manager::table::BlockSlot;
 use crate::wire::{Address, Assignment, ToWorker, WorkerStatus};
-use freestone_base::hash::SetOf;
+use freestone_base::hash::{SetOf, hash_of};
 use freestone_base::sizing::AHEAD_NS;
 use freestone_base::{FunctionId, Name, Resources, TaskId, WorkerId};
 use serde::{Deserialize, Serialize};
@@ -33,6 +33,10 @@ pub(in crate::manager) enum WorkerStage {
     /// Was told to end.
     Closing,
 }
+
+/// Of so many workers some are drawn, not all compared.
+const MANY: usize = 32;
+const DRAWS: u32 = 4;
 
 /// So many executors of a worker are remembered: those that died are, too.
 const REMEMBERED_EXECUTORS: usize = 256;
@@ -119,6 +123,8 @@ pub(in crate::manager) struct Worker {
     pub wanted: SetOf<BlockSlot>,
     /// To be received, and from where, once here and there a transfer has ended; largest first.
     pub inbox: BTreeMap<(Reverse<u64>, BlockSlot), WorkerId>,
+    /// Bytes of what is in the inbox.
+    coming_nbytes: u64,
     /// To be sent from here to others; largest first.
     pub outbox: BTreeSet<(Reverse<u64>, BlockSlot, WorkerId)>,
 
@@ -166,6 +172,7 @@ impl Worker {
             sending: Vec::new(),
             wanted: SetOf::default(),
             inbox: BTreeMap::new(),
+            coming_nbytes: 0,
             outbox: BTreeSet::new(),
             touched: false,
             post: Outbox::default(),
@@ -228,9 +235,23 @@ impl Worker {
         self.slots.saturating_sub(self.running.len() as u32)
     }
 
-    /// Bytes that wait to be received, roughly.
-    fn coming_nbytes(&self) -> u64 {
-        self.inbox.keys().take(64).map(|(nbytes, _)| nbytes.0).sum()
+    /// A block is to be received from there.
+    pub fn expect(&mut self, slot: BlockSlot, nbytes: u64, source: WorkerId) {
+        if self.inbox.insert((Reverse(nbytes), slot), source).is_none() {
+            self.coming_nbytes += nbytes;
+        }
+    }
+
+    /// A block is not to be received any more, or is being received.
+    pub fn expect_no_more(&mut self, slot: BlockSlot, nbytes: u64) {
+        if self.inbox.remove(&(Reverse(nbytes), slot)).is_some() {
+            self.coming_nbytes -= nbytes;
+        }
+    }
+
+    /// Bytes that it has, or waits for.
+    fn filled_nbytes(&self) -> u64 {
+        self.nbytes + self.coming_nbytes
     }
 
     /// Transfers from here, under way and to come.
@@ -329,6 +350,8 @@ pub(in crate::manager) struct Workers {
     /// The machines of those that have left.
     hosts: BTreeMap<WorkerId, String>,
     shapes: Vec<Shape>,
+    /// How many are in the table: this is asked for each task.
+    len: usize,
     slots: u64,
     /// How many retire.
     pub retiring: u32,
@@ -394,6 +417,11 @@ impl Workers {
         }
     }
 
+    /// How many there are.
+    pub fn len(&self) -> usize {
+        self.len
+    }
+
     /// Slots of all that take work.
     pub fn slots(&self) -> u64 {
         self.slots
@@ -423,12 +451,14 @@ impl Workers {
             self.table.resize_with(index + 1, || None);
         }
         self.set_standing(id, Standing::Joined);
+        self.len += usize::from(self.table[index].is_none());
         self.table[index] = Some(Box::new(worker));
     }
 
     pub fn remove(&mut self, id: WorkerId) -> Option<Box<Worker>> {
         self.rest(id);
         let worker = self.table.get_mut(id.0 as usize)?.take()?;
+        self.len -= 1;
         self.retiring -= u32::from(worker.stage == WorkerStage::Retiring);
         self.hosts.insert(id, worker.host.clone());
         Some(worker)
@@ -513,10 +543,23 @@ impl Workers {
             let each = shape.order.iter().map(|(_, id)| id).filter(|id| passes(*id));
             each.take(most).collect::<Vec<_>>()
         };
-        self.shapes
-            .iter()
-            .flat_map(passing)
-            .min_by_key(|id| (self[*id].nbytes + self[*id].coming_nbytes(), *id))
+        self.shapes.iter().flat_map(passing).min_by_key(|id| (self[*id].filled_nbytes(), *id))
+    }
+
+    /// Among a few of many workers, drawn by a block's name, the one that passes with the fewest bytes. So
+    /// blocks spread over all, where the least loaded would all be sent the same blocks at once.
+    pub fn drawn(&self, name: &Name, passes: impl Fn(WorkerId) -> bool) -> Option<WorkerId> {
+        if self.len < MANY {
+            return None;
+        }
+        let drawn = (0..DRAWS).filter_map(|draw| {
+            let number = hash_of(name).rotate_left(draw * 13) % self.table.len() as u64;
+            self.get(WorkerId(number as u32))
+        });
+        drawn
+            .filter(|worker| worker.is_active() && passes(worker.id))
+            .min_by_key(|worker| (worker.filled_nbytes(), worker.id))
+            .map(|worker| worker.id)
     }
 
     /// Some workers with free slots.

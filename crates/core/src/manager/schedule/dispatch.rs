@@ -275,15 +275,17 @@ impl Manager {
     }
 
     /// For about how long a worker has calls to begin when those that run end, by measured durations: no
-    /// message about further ones can be of use to it earlier.
-    pub fn slack_ns(&self, id: WorkerId) -> u64 {
+    /// message about further ones can be of use to it earlier. The last `unwritten` calls that it was sent
+    /// do not count: they have not left.
+    pub fn slack_ns(&self, id: WorkerId, unwritten: u32) -> u64 {
         let worker = self.members.workers.get(id);
         let Some(worker) = worker.filter(|one| one.is_active() && one.free_slots() == 0) else {
             return 0;
         };
         let calls = (u64::from(worker.held()) + worker.queue.len()).max(1);
         let mean_ns = worker.backlog_ns / calls;
-        mean_ns.saturating_mul(worker.ahead_len.into()) / u64::from(worker.slots.max(1))
+        let there = worker.ahead_len.saturating_sub(unwritten);
+        mean_ns.saturating_mul(there.into()) / u64::from(worker.slots.max(1))
     }
 
     /// Sends what is to be sent.

@@ -11,14 +11,15 @@ fn a_worker_has_slack_while_calls_wait_there_behind_those_that_run() {
     play.request(Request::Submit(vec![call(1, &[])]));
     let first = play.runs(0).remove(0);
     play.done(0, &first, inline(b"x"));
-    assert_eq!(play.manager.slack_ns(WorkerId(0)), 0, "it has nothing to do");
+    assert_eq!(play.manager.slack_ns(WorkerId(0), 0), 0, "it has nothing to do");
     play.request(Request::Submit(vec![call(2, &[])]));
     let second = play.runs(0).remove(0);
-    assert_eq!(play.manager.slack_ns(WorkerId(0)), 0, "it will have nothing after this call");
+    assert_eq!(play.manager.slack_ns(WorkerId(0), 0), 0, "it will have nothing after this call");
     play.request(Request::Submit(vec![call(3, &[])]));
     // As long as the first call took.
-    assert!((1_000..2_000).contains(&play.manager.slack_ns(WorkerId(0))));
+    assert!((1_000..2_000).contains(&play.manager.slack_ns(WorkerId(0), 0)));
+    assert_eq!(play.manager.slack_ns(WorkerId(0), 1), 0, "that call has not left");
     play.done(0, &second, inline(b"y"));
-    assert_eq!(play.manager.slack_ns(WorkerId(0)), 0);
-    assert_eq!(play.manager.slack_ns(WorkerId(1)), 0, "it never joined");
+    assert_eq!(play.manager.slack_ns(WorkerId(0), 0), 0);
+    assert_eq!(play.manager.slack_ns(WorkerId(1), 0), 0, "it never joined");
 }

@@ -71,8 +71,11 @@ impl Balance {
         self.due = true;
     }
 
+    /// A worker has joined. Collections that come later know of it: nothing of them has to move.
     pub fn on_joined(&mut self, now: Now) {
-        self.joined_ns = Some(now);
+        if !self.collections.is_empty() {
+            self.joined_ns = Some(now);
+        }
     }
 
     /// How many blocks are to move, or move.

@@ -81,6 +81,26 @@ fn blocks_move_when_nobody_has_joined_for_a_while() {
 }
 
 #[test]
+fn workers_that_joined_before_a_collection_came_move_none_of_it() {
+    let mut play = play();
+    play.join(0, 1);
+    play.join(1, 1);
+    for block in 1..=4 {
+        let here = Submission { worker: Some(WorkerId(0)), ..call(block, &[]) };
+        play.request(Request::Submit(vec![here]));
+        play.done(0, &play.runs(0)[0].clone(), stored(block, 10));
+    }
+    collect(&mut play, 1, 1..=4);
+    play.now += JOIN_DELAY_NS;
+    play.handle(Event::Tick);
+    assert!(fetches(&play, 1).is_empty());
+    play.join(2, 1);
+    play.now += JOIN_DELAY_NS;
+    play.handle(Event::Tick);
+    assert_eq!((fetches(&play, 1).len(), fetches(&play, 2).len()), (1, 1));
+}
+
+#[test]
 fn who_has_twice_the_executors_gets_twice_as_much() {
     let mut play = with_blocks(6);
     play.join(1, 2);

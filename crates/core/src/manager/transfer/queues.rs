@@ -87,11 +87,11 @@ impl Queues<'_> {
             return self.start(slot, source, target);
         }
         self.set_stage(slot, target, WantStage::Queued(source));
-        let nbytes = Reverse(self.graph.blocks[slot].nbytes());
+        let nbytes = self.graph.blocks[slot].nbytes();
         if let Some(worker) = self.members.workers.get_mut(target) {
-            worker.inbox.insert((nbytes, slot), source);
+            worker.expect(slot, nbytes, source);
         }
-        self.members.workers[source].outbox.insert((nbytes, slot, target));
+        self.members.workers[source].outbox.insert((Reverse(nbytes), slot, target));
     }
 
     fn can_send(&self, source: WorkerId) -> bool {
@@ -105,16 +105,13 @@ impl Queues<'_> {
     }
 
     pub(super) fn dequeue(&mut self, slot: BlockSlot, target: WorkerId, stage: WantStage) {
-        let nbytes = Reverse(self.graph.blocks[slot].nbytes());
-        match stage {
-            WantStage::Lacking | WantStage::Active(_) => {}
-            WantStage::Queued(source) => {
-                if let Some(worker) = self.members.workers.get_mut(target) {
-                    worker.inbox.remove(&(nbytes, slot));
-                }
-                if let Some(worker) = self.members.workers.get_mut(source) {
-                    worker.outbox.remove(&(nbytes, slot, target));
-                }
+        if let WantStage::Queued(source) = stage {
+            let nbytes = self.graph.blocks[slot].nbytes();
+            if let Some(worker) = self.members.workers.get_mut(target) {
+                worker.expect_no_more(slot, nbytes);
+            }
+            if let Some(worker) = self.members.workers.get_mut(source) {
+                worker.outbox.remove(&(Reverse(nbytes), slot, target));
             }
         }
         self.set_stage(slot, target, WantStage::Lacking);
@@ -219,7 +216,7 @@ impl Queues<'_> {
         for target in waiting.iter().skip(waiting.len() / 2) {
             self.members.workers[source].outbox.remove(&(nbytes, slot, *target));
             self.members.workers[holder].outbox.insert((nbytes, slot, *target));
-            self.members.workers[*target].inbox.insert((nbytes, slot), holder);
+            self.members.workers[*target].expect(slot, nbytes.0, holder);
             self.set_stage(slot, *target, WantStage::Queued(holder));
         }
     }

@@ -123,7 +123,7 @@ impl Manager {
 
     /// What a loss would cost, times how likely it is, against a copy.
     fn is_worth_a_copy(&self, slot: BlockSlot, duration_ns: u64) -> bool {
-        let workers = self.members.workers.iter().count();
+        let workers = self.members.workers.len();
         let losses = &self.transfer.losses;
         if losses.lost() == 0 || workers < 2 {
             return false;
@@ -150,7 +150,9 @@ impl Manager {
             let block = &self.graph.blocks[slot];
             let is_new =
                 |id| !block.is_at(id) && block.wants().iter().all(|want| want.target != id);
-            let Some(target) = self.members.workers.least_filled(8, is_new) else { break };
+            let workers = &self.members.workers;
+            let drawn = workers.drawn(&block.name, is_new);
+            let Some(target) = drawn.or_else(|| workers.least_filled(8, is_new)) else { break };
             self.queues().want(slot, target);
         }
         true

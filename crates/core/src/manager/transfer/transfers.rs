@@ -68,8 +68,10 @@ impl Manager {
             && slot.is_some_and(|slot| self.graph.blocks[slot].is_to_be_adopted_by(id));
         let ended = slot.filter(|_| !adopted);
         let active = ended.and_then(|slot| self.queues().finish_want(slot, id));
-        self.add_replica(desc, id);
-        let Some(slot) = slot else { return };
+        let Some(slot) = slot.filter(|slot| self.graph.blocks.get(*slot).is_some()) else {
+            return self.drop_at(id, desc.name);
+        };
+        self.add_replica_of(slot, desc, id);
         if adopted {
             self.on_adopted(slot, id);
         }
