@@ -265,3 +265,23 @@ def test_the_same_as_numpy_where_dask_is_not(dtype: str, blocks: int | list[int]
 def test_no_rows_in_several_blocks(call: Callable[[Any], Any]) -> None:
     x = np.zeros((0, 3))
     check(plain(call(fs.Array.from_numpy(x, [0, 0, 0]))), plain(call(x)))
+
+
+def test_a_row_of_records_has_their_type(two_workers: fs.Cluster) -> None:
+    records = np.array([(1, 2.5), (3, 4.5)], dtype=[("a", "i4"), ("b", "f8")])
+    found = fs.Array.from_numpy(records, 2)[1].compute()
+    assert (found.dtype, found.tolist()) == (records.dtype, (3, 4.5))
+
+
+@pytest.mark.parametrize("values", [0, [7], np.int32(3)])
+def test_what_is_inserted_does_not_round_integers(values: Any) -> None:
+    whole = np.arange(4, dtype=np.uint64) + 2**63
+    found = np.insert(fs.Array.from_numpy(whole, 2), 1, values, axis=0).compute()
+    np.testing.assert_array_equal(found, np.insert(whole, 1, values, axis=0))
+
+
+@pytest.mark.parametrize("ufunc", [np.add, np.negative])
+def test_ufuncs_that_write_in_place_are_refused(ufunc: np.ufunc) -> None:
+    x = fs.Array.from_numpy(np.arange(4.0), 2)
+    with pytest.raises(TypeError, match=rf"np\.{ufunc.__name__}\.at of an Array"):
+        ufunc.at(x, [0], *([5.0] if ufunc.nin == 2 else []))

@@ -443,3 +443,18 @@ def test_names_of_columns_are_in_the_file_or_beside_it(
 def test_digits_are_whole_numbers(option: str, tmp_path: Path) -> None:
     with pytest.raises(UsageError, match=f"{option}='abc': give a whole number"):
         fs.write(np.ones((2, 2)), tmp_path / "x.csv", **{option: "abc"})
+
+
+@pytest.mark.parametrize("header", [False, True])
+def test_a_meta_of_a_file_with_its_columns_in_another_order_is_refused(
+    tmp_path: Path, header: bool
+) -> None:
+    path = tmp_path / "t.csv"
+    fs.write(fs.Frame.from_table(pa.table({"a": ["s", "t"], "b": ["x", "y"]}), 2), path)
+    rows = "p,q\nr,s\n" if header else "p,q\n"
+    if header:
+        meta = path.with_name("t.csv.meta")
+        meta.write_text(json.dumps({**json.loads(meta.read_text()), "header": True}))
+    path.write_text("b,a\n" + rows)
+    with pytest.raises(FormatError, match=r"its first line, b, a, has the names .*, a, b, "):
+        fs.read(path)

@@ -198,3 +198,19 @@ def test_values_that_json_would_change_are_named(tmp_path: Path) -> None:
         fs.write(pa.table({"n": pa.array([2**63, 1], pa.uint64())}), path)
     with pytest.raises(UsageError, match="two columns are called 'a', and one would be lost"):
         fs.write(pa.table([[1], [2]], names=["a", "a"]), path)
+
+
+@pytest.mark.parametrize("form", ["NETCDF4", "NETCDF3_64BIT"])
+@pytest.mark.parametrize("packing", [{}, {"scale_factor": 0.5}, {"_FillValue": np.int8(-1)}])
+def test_netcdf_has_the_sign_that_it_says(
+    tmp_path: Path, form: str, packing: dict[str, Any]
+) -> None:
+    xarray = pytest.importorskip("xarray")
+    stored = np.array([-56, 5, -1], np.int8)
+    variable = (("x",), stored, {"_Unsigned": "true", **packing})
+    engine = "h5netcdf" if form == "NETCDF4" else "scipy"
+    xarray.Dataset({"u": variable}).to_netcdf(tmp_path / "u.nc", engine=engine, format=form)
+    found = fs.read(tmp_path / "u.nc", variable="u").compute()
+    with xarray.open_dataset(tmp_path / "u.nc") as expected:
+        np.testing.assert_array_equal(found, expected["u"].to_numpy())
+    assert found.dtype == (np.uint8 if not packing else np.float64)

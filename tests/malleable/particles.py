@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import sys
+import time
 from pathlib import Path
 from typing import Any
 
@@ -51,6 +52,7 @@ def main() -> None:
     """Run the job, and print what became of it on rank 0."""
     settings = json.loads(sys.argv[1])
     steps, rebalance = settings.pop("steps"), settings.pop("rebalance", None)
+    pause_s = settings.pop("pause_s", 0.0)
     targets = Sequence(settings.pop("resizes", []))
     spread: list[float] = []
     with malleable.World(rows=len(BEGIN), targets=targets, **settings) as world:
@@ -67,6 +69,7 @@ def main() -> None:
             assert np.array_equal(fixed.local, np.arange(fixed.start, fixed.stop))
             loads = world.comm.allgather(float(cost.local.sum()))
             spread.append(max(loads) * world.size / sum(loads))
+            time.sleep(pause_s)
             if step == rebalance:
                 world.rebalance()
             if step % 2 == 0:

@@ -67,6 +67,14 @@ def test_weights_are_even_after_a_resize_and_when_it_is_asked_for() -> None:
     assert even < uneven
 
 
+def test_rows_that_are_dealt_anew_beside_steps_are_so_although_others_replace_them() -> None:
+    words = {"weights": "cost", "rebalance": 4, "method": "merge-p2p-nonblocking"}
+    found = job(resizes=[], pause_s=0.05, **words)
+    assert found["ids"] == expected()
+    last = found["records"][-1]
+    assert (last["before"], last["after"], last["error"]) == (2, 2, "")
+
+
 def test_rows_lie_as_a_function_says(tmp_path: Path) -> None:
     # All rows but one a rank are rank 0's.
     program = tmp_path / "lying.py"

@@ -100,15 +100,16 @@ class Checkpoints:
         if resize is not None:
             ready, failed = resize.test(), resize.has_failed
             return Word(self._progress.done, is_ready=ready, has_failed=failed)
-        self._asked = request = self._again or self._ask(due)
-        if request is None or request.size == self.size:
-            if not self._is_uneven:
-                return Word(self._progress.done)
-            # No process is spawned or ends for it, whatever the method of resizes.
-            self._asked = request = Request(self.size)
+        request = self._again or self._ask(due)
+        if self._again is None and (request is None or request.size == self.size):
+            request = Request(self.size) if self._is_uneven else None
+        self._asked = request
+        if request is None:
+            return Word(self._progress.done)
         chosen = self._chooser.method(self.size, request.size, self._membership.hosts)
         method = request.method or chosen
         if request.size == self.size:
+            # No process is spawned or ends for it, whatever the method of resizes.
             method = replace(method, processes="merge")
         return Word(self._progress.done, request.size, METHODS.index(method))
 

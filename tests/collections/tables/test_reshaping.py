@@ -117,3 +117,13 @@ def test_what_can_not_be_put_together_is_refused() -> None:
 def test_frames_go_through_functions() -> None:
     frame = fs.Frame.from_polars(pl.DataFrame({"k": [1, 2]}))
     assert frame.pipe(lambda t, n: t.head(n), n=1).to_polars().item() == 1
+
+
+@pytest.mark.parametrize("how", ["vertical", "vertical_relaxed"])
+@pytest.mark.parametrize("other", [{"w": [3], "k": [4]}, {"k": [4], "v": [3]}])
+def test_frames_of_other_columns_are_not_put_below_each_other(
+    other: dict[str, list[int]], how: str
+) -> None:
+    frames = [fs.Frame.from_polars(pl.DataFrame(one)) for one in ({"v": [1], "k": [2]}, other)]
+    with pytest.raises(ColumnTypeError, match=r"concat: frame 2 has the columns .*how='diagonal'"):
+        fs.Frame.concat(frames, how=how)

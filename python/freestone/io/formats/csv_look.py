@@ -365,6 +365,7 @@ class Look:
                 f"rows, the first of {found[1]} cells; correct the .meta or remove it"
             )
             raise FormatError(self.location.url, reason)
+        self._require_labels(meta, header)
         if (meta.schema and kind != "array") or kind == "frame":
             names = tuple(name for name, _ in meta.schema) or self._names(header)
             types = [one for _, one in meta.schema] or [meta.value_type or "f64"] * self.width
@@ -373,6 +374,19 @@ class Look:
         if code == "str":
             return self._frame(header, self._names(header), ("str",) * self.width)
         return self._array(header, code)
+
+    def _require_labels(self, meta: Meta, header: bool) -> None:
+        """Refuse a `.meta` of another file, whose first line has its labels where they can't be."""
+        labels = [label for label, _ in meta.schema]
+        cells = [text.decode(errors="replace") for text, _ in self.first]
+        is_named = bool(labels) and sorted(cells) == sorted(labels)
+        if is_named and (not header or cells != labels):
+            order = "in another order" if header else "and is no row"
+            reason = (
+                f"its first line, {', '.join(cells)}, has the names of the columns that its .meta "
+                f"has, {', '.join(labels)}, {order}; correct the .meta or remove it"
+            )
+            raise FormatError(self.location.url, reason)
 
     def triples(
         self, meta: Meta | None, shape: tuple[int, int] | None, dtype: Any, form: str

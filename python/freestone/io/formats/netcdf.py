@@ -2,7 +2,8 @@
 
 Options of a read: `variable`, its name, where the file has several that are no coordinates. Values
 are unpacked as the CF conventions say: `scale_factor` and `add_offset` are applied, `_FillValue`
-and `missing_value` become NaN. Times stay numbers. Chunks are not cut along the first axis.
+and `missing_value` become NaN; integers have the sign that `_Unsigned` says. Times stay numbers.
+Chunks are not cut along the first axis.
 """
 
 from __future__ import annotations
@@ -42,9 +43,22 @@ class Variable(Dataset):
         with foreign(self.location), file_of(self.location) as raw, h5netcdf.File(raw, "r") as file:
             found = file.variables[self.variable]
             values = np.asarray(found[start:stop])
-            return (
-                unpacked(values, dict(found.attrs), str(self.dtype)) if self.is_packed else values
-            )
+            attributes = dict(found.attrs)
+            if self.is_packed:
+                return unpacked(values, attributes, str(self.dtype))
+            return values.view(signed(values.dtype, attributes))
+
+
+def signed(stored: np.dtype[Any], attributes: Any) -> np.dtype[Any]:
+    """Return the dtype of integers whose `_Unsigned` says another sign than they are stored with.
+
+    NetCDF 3 has no unsigned ones but bytes, and the NetCDF user guide has this way around it.
+    """
+    found = attributes.get("_Unsigned", "")
+    word = np.asarray(found).reshape(-1)[0] if np.size(found) else ""
+    word = (word.decode() if isinstance(word, bytes) else str(word)).lower()
+    kind = {("i", "true"): "u", ("u", "false"): "i"}.get((stored.kind, word), stored.kind)
+    return np.dtype(f"{stored.byteorder}{kind}{stored.itemsize}") if kind != stored.kind else stored
 
 
 def unpacked(values: Any, attributes: dict[str, Any], dtype: str) -> Any:
@@ -53,7 +67,7 @@ def unpacked(values: Any, attributes: dict[str, Any], dtype: str) -> Any:
     for name in ("_FillValue", "missing_value"):
         if name in attributes:
             missing |= np.isin(values, np.asarray(attributes[name]).reshape(-1))
-    out = values.astype(dtype)
+    out = values.view(signed(values.dtype, attributes)).astype(dtype)
     if "scale_factor" in attributes:
         out *= np.asarray(attributes["scale_factor"]).reshape(-1)[0]
     if "add_offset" in attributes:
@@ -93,6 +107,7 @@ def open_dataset(location: FileLocation, *, variable: str | None = None) -> Data
 
 def _dtype_of(stored: np.dtype[Any], attributes: Any) -> tuple[np.dtype[Any], bool]:
     """Return the dtype of unpacked values, and whether they are packed."""
+    stored = signed(stored, attributes)
     is_packed = stored.kind in "iuf" and any(one in attributes for one in PACKED)
     # 32-bit floats hold what they hold; 16 bits and a scale need more than 24 seldom, but may.
     return stored if not is_packed or stored == np.float32 else np.dtype("f8"), is_packed
@@ -125,7 +140,7 @@ class Records(Dataset):
             values = np.ascontiguousarray(rows).view(stored).reshape(shape)
         values = values.astype(stored.newbyteorder("="), copy=False)
         if not any(one in self.attributes for one in PACKED):
-            return values
+            return values.view(self.dtype)
         return unpacked(values, self.attributes, str(self.dtype))
 
 

@@ -117,7 +117,8 @@ def _form(value: Any, node: Node, form: str) -> Any:
 def _combined(nodes: list[Node], known: Known) -> list[Any]:
     lowering = lowered(nodes)
     arrays = [node.attrs["data"] for node in lowering.sources]
-    names = tuple((_way(node), node.dtype.str) for node in nodes)
+    # The short name of a type does not have the fields of records.
+    names = tuple((_way(n), n.dtype if n.dtype.fields else n.dtype.str) for n in nodes)
     call = functools.partial(parts_of, lowering.plan.encoded(), names)
     whole = _wholes(lowering, known)
     client = arrays[0].client
@@ -152,7 +153,7 @@ def _sent(client: Client, whole: list[Any]) -> Any:
 
 def parts_of(
     encoded: bytes,
-    names: Sequence[tuple[str, str]],
+    names: Sequence[tuple[str, np.dtype[Any] | str]],
     threads: int,
     whole: Sequence[Any],
     blocks: Any,
@@ -174,7 +175,9 @@ def parts_of(
     return parts or [None] * len(names)
 
 
-def merged(names: Sequence[tuple[str, str]], one: list[Any], other: list[Any]) -> list[Any]:
+def merged(
+    names: Sequence[tuple[str, np.dtype[Any] | str]], one: list[Any], other: list[Any]
+) -> list[Any]:
     """Combine the parts of two groups of rows; None is no part."""
     return [
         second if first is None else first if second is None else REDUCERS[name](first, second)

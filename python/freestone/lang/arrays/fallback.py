@@ -92,12 +92,17 @@ def computed_elsewhere(
     if (
         config.numpy_fallback == "error"
         or name in _WRITING
+        or name.endswith(".at")
         or options.get("out") is not None
         or any(one._first().sparse for one in given if one.blocks)
         or not _has_dask()
     ):
         raise refused
     placed, named = _replaced([*args], _to_dask), _replaced(options, _to_dask)
+    if name == "insert" and len(placed) > 2:
+        # As NumPy: what is inserted becomes of the array's type, not both of a wider one.
+        values = placed[2] if hasattr(placed[2], "astype") else np.asarray(placed[2])
+        placed[2] = values.astype(placed[0].dtype)
     made = None if _differs(name, args, options) else _by_dask(function, placed, named)
     _warn_once(name, by_dask=made is not None)
     if made is None:

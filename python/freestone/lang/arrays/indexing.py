@@ -172,4 +172,5 @@ def _row(node: Node, number: int, columns: Key) -> Node:
 
 
 def _only(block: NDArray[Any]) -> Any:
-    return block[0] if len(block) else None
+    # An array without axes, not a scalar: a record on its way would lose its type.
+    return block[:1].reshape(block.shape[1:]) if len(block) else None
