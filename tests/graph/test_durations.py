@@ -1,8 +1,11 @@
 from __future__ import annotations
 
-import pytest
+import operator
 
-from freestone.graph.durations import UNKNOWN_S, Durations, size_of
+import pytest
+from dask._task_spec import DataNode, Task, TaskRef
+
+from freestone.graph.durations import UNKNOWN_S, Durations, Kinds, size_of
 from freestone.graph.grouping import Limits, group
 
 FILE = ["read", "select", "weigh", "measure", "fill"]
@@ -46,3 +49,14 @@ def test_what_is_known_of_smaller_blocks_is_scaled_up_and_never_down() -> None:
     assert found == {100: 0.01, 1000: 0.01, 2000: 0.02, 32000: 1.2}
     assert durations.of("read", size_of([None])) == 0.01
     assert durations.of("write", size_of([1000])) == UNKNOWN_S
+
+
+def test_a_fused_task_does_what_the_tasks_inside_do() -> None:
+    def task(key: str) -> Task:
+        return Task(key, operator.neg, TaskRef("x"))
+
+    fused = Task.fuse(task("neg-1"), Task("abs-2", abs, TaskRef("neg-1")))
+    kinds = Kinds()
+    assert sorted(kinds.within("fused-3", fused)) == ["abs", "neg"]
+    assert kinds.within("neg-4", task("neg-4")) == ("neg",)
+    assert kinds.within("x", DataNode("x", 3)) == ()

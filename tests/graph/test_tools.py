@@ -14,6 +14,7 @@ from freestone.client import Client
 from freestone.errors import NotSerializableError
 from freestone.functions import load
 from freestone.graph.compiling import Compiler, Program
+from freestone.graph.durations import Kinds
 from freestone.graph.program import run
 from freestone.graph.reading import read
 from freestone.graph.tools import Tools
@@ -22,7 +23,7 @@ from freestone.graph.tools import Tools
 def written(graph: dict[str, Any], key: str, tools: Tools, put: Any = None) -> tuple[Any, ...]:
     """Write a whole graph as one program."""
     found = read(graph, [key])
-    compiler, program = Compiler(found, cast(Client, SimpleNamespace(put=put))), Program()
+    compiler, program = Compiler(found, cast(Client, SimpleNamespace(put=put)), Kinds()), Program()
     for node in range(len(found.nodes)):
         compiler.write(program, node, tools)
     return program.seal([found.wanted[key]])

@@ -165,3 +165,12 @@ def test_a_missing_key_is_named_with_the_task_that_needs_it(cluster: fs.Cluster)
     }
     with pytest.raises(MissingKeyError, match="gone"):
         cluster.get(graph, "sum")
+
+
+def test_slices_inside_fused_tasks_are_cut_by_them(cluster: fs.Cluster) -> None:
+    x = held(cluster)
+    with dask.config.set({"array.rechunk.threshold": 1}):
+        made = x.rechunk((12, 9, 4)).rechunk((12, 3, 1)).map_blocks(np.negative)
+    graph = nodes_of(made)
+    assert len(graph.nodes) - len(graph.held) == made.npartitions
+    np.testing.assert_array_equal(made.compute(scheduler=cluster.get), -CUBE)

@@ -5,13 +5,14 @@ See docs/decisions/015-callables-of-a-graph-are-named-by-their-pickle.md
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from freestone.client.future import Future
 from freestone.client.interface import Client
 from freestone.collections.held import held_in
 from freestone.collections.pieces import future_of
+from freestone.graph.durations import Kinds
 from freestone.graph.program import Step
 from freestone.graph.reading import Graph
 from freestone.graph.tools import Tools
@@ -38,6 +39,8 @@ class Program:
         The nodes whose values it gives.
     owners : list of int
         For each step the node that it is a part of.
+    kinds : list
+        For each step what it does; None if it is there for the next one.
     views : dict of key to int
         The slots of slices that are no nodes.
     """
@@ -48,6 +51,7 @@ class Program:
         self.constants: list[Any] = []
         self.results: list[int] = []
         self.owners: list[int] = []
+        self.kinds: list[Any] = []
         self.views: dict[Any, int] = {}
         self._slots: dict[int, int] = {}
 
@@ -64,11 +68,22 @@ class Program:
         self.constants.append(future)
         return -2 * len(self.constants) - 1
 
-    def add(self, owner: int, step: list[Any]) -> int:
+    def add(self, owner: int, step: list[Any], kind: Any = None) -> int:
         """Add a step; its slot."""
         self.code.append(step)
         self.owners.append(owner)
+        self.kinds.append(kind)
         return len(self.code) - 1
+
+    def took(self, seconds: Sequence[float]) -> Iterator[tuple[Any, float]]:
+        """Yield what was done, and how long it took, of the seconds of all steps."""
+        before, waiting = None, 0.0
+        for owner, kind, one in zip(self.owners, self.kinds, seconds, strict=True):
+            waiting = one + (waiting if owner == before else 0.0)
+            before = owner
+            if kind is not None:
+                yield kind, waiting
+                waiting = 0.0
 
     def finish(self, node: int, slot: int) -> None:
         """Say which slot has the value of a node."""
@@ -114,9 +129,12 @@ class Compiler:
         The graph.
     client
         The cluster, where a large constant becomes a block.
+    kinds
+        What tasks do.
     """
 
-    def __init__(self, graph: Graph, client: Client) -> None:
+    def __init__(self, graph: Graph, client: Client, kinds: Kinds) -> None:
+        self.kinds = kinds
         self._graph = graph
         self._numbers = {key: number for number, key in enumerate(graph.keys)}
         self._client = client
@@ -265,10 +283,11 @@ class _Scope:
                 self._argument(argument, values, references)
             names = tuple(node.kwargs)
         number = self._tools.number(node.func)
+        kind = None if node.key is None else self._compiler.kinds.of(node.key, node)
+        step = [number, tuple(values), tuple(references), names]
         if len(references) == len(values):
-            slots = tuple(slot for _, slot in references)
-            return self._program.add(self._owner, [number, None, slots, names])
-        return self._program.add(self._owner, [number, tuple(values), tuple(references), names])
+            step[1:3] = None, tuple(slot for _, slot in references)
+        return self._program.add(self._owner, step, kind)
 
     def _argument(
         self, argument: Any, values: list[Any], references: list[tuple[int, int]]

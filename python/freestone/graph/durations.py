@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-__all__ = ["UNKNOWN_S", "Durations", "key_label", "kind_of", "size_of"]
+__all__ = ["UNKNOWN_S", "Durations", "Kinds", "key_label", "size_of"]
 
 UNKNOWN_S = 100e-6
 """What a task is taken for whose like never ran, in seconds."""
@@ -84,9 +84,50 @@ def key_label(key: Any) -> str:
     return str(key_split(key))
 
 
-def kind_of(key: Any, node: Any) -> Any:
-    """Tell what a task does: its function, or the part of its key before the token."""
+class Kinds:
+    """Looks up what tasks do; names of keys are looked at once.
+
+    A fused task does what the tasks inside it do. Dask fuses the same tasks differently for other
+    numbers of blocks, and what is known of them holds in every such task.
+    """
+
+    def __init__(self) -> None:
+        self._known: dict[Any, Any] = {}
+
+    def of(self, key: Any, node: Any) -> Any:
+        """Tell what a task does that is no fused one: its function, or its key without token."""
+        same = _name_of(key), id(getattr(node, "func", None))
+        kind = self._known.get(same)
+        if kind is None:
+            code = getattr(getattr(node, "func", None), "__code__", None)
+            made = code and (code.co_filename, code.co_firstlineno, code.co_name)
+            kind = self._known[same] = made or key_label(key)
+        return kind
+
+    def within(self, key: Any, node: Any) -> tuple[Any, ...]:
+        """Tell what the tasks inside a task do; what is a value already does nothing.
+
+        Notes
+        -----
+        Fused tasks of one name and length are taken for alike.
+        """
+        if not is_fused(node):
+            return () if type(node).__name__ == "DataNode" else (self.of(key, node),)
+        inner, _, inside, *_ = node.args
+        same = _name_of(key), len(inner), len(inside)
+        kinds: tuple[Any, ...] | None = self._known.get(same)
+        if kinds is None:
+            parts = [(name, one) for name, one in inner.items() if hasattr(one, "func")]
+            kinds = sum((self.within(*part) for part in parts if part[0] not in inside), ())
+            self._known[same] = kinds
+        return kinds
+
+
+def is_fused(node: Any) -> bool:
+    """Whether a task runs a graph of its own."""
     code = getattr(getattr(node, "func", None), "__code__", None)
-    if code is None or code.co_name == "_execute_subgraph":
-        return key_label(key)
-    return code.co_filename, code.co_firstlineno, code.co_name
+    return code is not None and code.co_name == "_execute_subgraph"
+
+
+def _name_of(key: Any) -> Any:
+    return key[0] if type(key) is tuple else key

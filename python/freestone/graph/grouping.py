@@ -5,10 +5,14 @@ See docs/decisions/014-tasks-of-a-dask-graph-are-grouped-by-level.md
 
 from __future__ import annotations
 
+import math
 from collections.abc import Container, Sequence
 from dataclasses import dataclass, field
 
 __all__ = ["Group", "Limits", "group"]
+
+_LEAST_S = 0.001
+"""What takes less is not worth calls of its own, though slots be idle meanwhile."""
 
 _MAX_TASKS = 240
 """A call has at most 256 outputs, and each of its tasks may be one."""
@@ -27,11 +31,15 @@ class Limits:
         written for other calls to read.
     chains_only : bool
         Whether only linear chains are fused, so that groups do not depend on durations.
+    slots : int
+        How many groups run at a time: none gets more than its share of what is equally deep in the
+        graph, since that waits for the same and could run at the same time.
     """
 
     seconds: float
     branch_s: float
     chains_only: bool = False
+    slots: int = 1
 
     @classmethod
     def of(cls, total_s: float, slots: int, chains_only: bool = False) -> Limits:
@@ -40,13 +48,14 @@ class Limits:
         Examples
         --------
         >>> Limits.of(total_s=4.0, slots=2)
-        Limits(seconds=0.02, branch_s=0.4, chains_only=False)
+        Limits(seconds=0.02, branch_s=0.4, chains_only=False, slots=2)
         >>> Limits.of(total_s=0.032, slots=2)
-        Limits(seconds=0.004, branch_s=0.004, chains_only=False)
+        Limits(seconds=0.004, branch_s=0.004, chains_only=False, slots=2)
         """
-        share_s = total_s / max(slots, 1)
+        slots = max(slots, 1)
+        share_s = total_s / slots
         seconds = min(0.02, max(share_s / 4, 0.001))
-        return cls(seconds, max(seconds, min(1.0, share_s / 5)), chains_only)
+        return cls(seconds, max(seconds, min(1.0, share_s / 5)), chains_only, slots)
 
 
 @dataclass
@@ -59,6 +68,8 @@ class Group:
         Numbers of nodes.
     seconds : float
         How long they are expected to take.
+    at_depth : dict of int to float
+        The same, by their depth in the graph.
     level : int
         Larger than that of every group that it needs something of.
     needs : set of int
@@ -68,6 +79,7 @@ class Group:
     level: int
     tasks: list[int] = field(default_factory=list)
     seconds: float = 0.0
+    at_depth: dict[int, float] = field(default_factory=dict)
     needs: set[int] = field(default_factory=set)
 
 
@@ -111,9 +123,11 @@ def group(
     there is room; a linear chain always, for nothing else could run meanwhile. What needs several
     groups waits for all of them, so it shares a group only with such as wait for the same, or for
     short ones too: a value must not lie about until some long task of another branch has ended.
-    Linear in nodes and edges.
+    But for chains, no group gets more of what is equally deep than a slot's share: what comes after
+    would wait for one slot while others are idle. Linear in nodes and edges.
     """
     groups: list[Group] = []
+    room = _Room(needs, seconds, limits, free)
     home: list[int] = []
     open_at: dict[int | frozenset[int], int] = {}
     for node, all_needs in enumerate(needs):
@@ -122,7 +136,7 @@ def group(
         chosen = None
         may_share = node >= apart and node not in alone
         if may_share and all(need >= apart and need not in alone for need in found):
-            chosen = _joined(groups, feeding, found, users, seconds[node], limits)
+            chosen = _joined(groups, feeding, found, users, node, room)
         if chosen is None:
             level = 1 + max((groups[index].level for index in feeding), default=-1)
             is_fed_fast = all(groups[index].seconds <= limits.seconds for index in feeding)
@@ -130,7 +144,7 @@ def group(
             fitting = (
                 open_at[one]
                 for one in waits_for
-                if one in open_at and _fits(groups[open_at[one]], seconds[node], limits.seconds)
+                if one in open_at and room.has(groups[open_at[one]], node, limits.seconds)
             )
             chosen = next(fitting, None) if may_share and not limits.chains_only else None
             if chosen is None:
@@ -138,8 +152,7 @@ def group(
                 groups.append(Group(level))
             if may_share:
                 open_at.update(dict.fromkeys(waits_for, chosen))
-        groups[chosen].tasks.append(node)
-        groups[chosen].seconds += seconds[node]
+        room.take(groups[chosen], node)
         groups[chosen].needs.update(feeding - {chosen})
         home.append(chosen)
     return _in_order(groups)
@@ -169,8 +182,8 @@ def _joined(
     feeding: frozenset[int],
     found: Sequence[int],
     users: Sequence[int],
-    seconds: float,
-    limits: Limits,
+    node: int,
+    room: _Room,
 ) -> int | None:
     """Give the group that a node may join without waiting for anything more than it does."""
     if not feeding:
@@ -179,13 +192,46 @@ def _joined(
     waited_for = groups[index].needs
     if any(one != index and one not in waited_for for one in feeding):
         return None
-    room = len(groups[index].tasks) < _MAX_TASKS
     if len(found) == 1 and users[found[0]] == 1 and groups[index].tasks[-1] == found[0]:
-        return index if room else None
-    if limits.chains_only:
+        return index if len(groups[index].tasks) < _MAX_TASKS else None
+    if room.limits.chains_only:
         return None
-    return index if _fits(groups[index], seconds, limits.branch_s) else None
+    return index if room.has(groups[index], node, room.limits.branch_s) else None
 
 
-def _fits(group: Group, seconds: float, limit_s: float) -> bool:
-    return len(group.tasks) < _MAX_TASKS and group.seconds + seconds <= limit_s
+class _Room:
+    """How much more groups may take, in all and of what is equally deep in the graph."""
+
+    def __init__(
+        self,
+        needs: Sequence[Sequence[int]],
+        seconds: Sequence[float],
+        limits: Limits,
+        free: int,
+    ) -> None:
+        self.limits = limits
+        self._seconds = seconds
+        self._depths: list[int] = []
+        work: dict[int, float] = {}
+        for node, found in enumerate(needs):
+            depth = 1 + max((self._depths[need] for need in found if need >= free), default=-1)
+            self._depths.append(depth)
+            work[depth] = work.get(depth, 0.0) + seconds[node]
+        self._shares = {
+            depth: max(_LEAST_S, took / limits.slots) if limits.slots > 1 else math.inf
+            for depth, took in work.items()
+        }
+
+    def has(self, group: Group, node: int, limit_s: float) -> bool:
+        """Whether a group of so many seconds at most may take a node."""
+        if len(group.tasks) >= _MAX_TASKS or group.seconds + self._seconds[node] > limit_s:
+            return False
+        depth = self._depths[node]
+        return group.at_depth.get(depth, 0.0) + self._seconds[node] <= self._shares[depth]
+
+    def take(self, group: Group, node: int) -> None:
+        """Put a node into a group."""
+        depth = self._depths[node]
+        group.tasks.append(node)
+        group.seconds += self._seconds[node]
+        group.at_depth[depth] = group.at_depth.get(depth, 0.0) + self._seconds[node]

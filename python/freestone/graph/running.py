@@ -18,7 +18,7 @@ from freestone.errors import NotSerializableError
 from freestone.graph.by_program import run_by_program
 from freestone.graph.callbacks import Callbacks, callbacks_of
 from freestone.graph.compiling import Compiler, Program
-from freestone.graph.durations import Durations, key_label, kind_of, size_of
+from freestone.graph.durations import Durations, Kinds, key_label, size_of
 from freestone.graph.grouping import Group, Limits, group
 from freestone.graph.persisting import as_nodes, is_to_persist
 from freestone.graph.program import NOTE, run
@@ -174,9 +174,10 @@ class _Run:
     def __init__(self, client: Client, graph: Graph, stack: Stack) -> None:
         self.client, self.graph, self.stack = client, graph, stack
         self.durations = _durations.setdefault(client, Durations())
-        self.kinds = _kinds(graph)
+        kinds = Kinds()
+        self.kinds = _kinds(graph, kinds)
         self.size = size_of([block.nbytes for block in graph.held])
-        self.compiler = Compiler(graph, client)
+        self.compiler = Compiler(graph, client, kinds)
         self.packed: Packed = {}
         self.tools = Tools(self.packed)
         self.futures: dict[int, Future] = dict(enumerate(graph.held))
@@ -205,7 +206,7 @@ class _Run:
         slots = max(self.client.slots, 1)
         first = len(self.graph.held)
         piloted = self._pilot(slots) if self.is_measured else first
-        known = {kind: self.durations.of(kind, self.size) for kind in set(self.kinds)}
+        known = {kinds: self._expected(kinds) for kinds in set(self.kinds)}
         seconds = [0.0] * first + [known[kind] for kind in self.kinds[first:]]
         groups = self._groups(seconds, slots, piloted)
         priorities = self._priorities(seconds)
@@ -217,6 +218,13 @@ class _Run:
                     self._reduce(written.tasks[0], priority)
                 else:
                     self._submit(written, priority)
+
+    def _expected(self, kinds: Sequence[Any]) -> float:
+        """Give how long a task is expected to take that does these things."""
+        return sum(self.durations.of(kind, self.size) for kind in kinds)
+
+    def _are_known(self, tasks: Sequence[Sequence[Any]]) -> bool:
+        return all(map(self.durations.knows, {kind for kinds in tasks for kind in kinds}))
 
     def _groups(self, seconds: Sequence[float], slots: int, piloted: int) -> list[Group]:
         graph, stack = self.graph, self.stack
@@ -251,7 +259,7 @@ class _Run:
         but blocks that are held.
         """
         needs, kinds, first = self.graph.needs, self.kinds, len(self.graph.held)
-        if len(kinds) - first <= 8 * slots or all(map(self.durations.knows, set(kinds[first:]))):
+        if len(kinds) - first <= 8 * slots or self._are_known(kinds[first:]):
             return first
         leaves = (
             node
@@ -265,12 +273,12 @@ class _Run:
             or min(self.reductions, default=ends[-1]) < ends[-1]
         ):
             return first
-        if all(map(self.durations.knows, kinds[first : ends[-1]])):
+        if self._are_known(kinds[first : ends[-1]]):
             return first
         chains = [range(*between) for between in pairwise([first, *ends])]
         for written in [self._write(chain) for chain in chains]:
             self._submit(written, _PRIORITIES)
-        self._await_pilot([[kinds[node] for node in chain] for chain in chains])
+        self._await_pilot([[kind for node in chain for kind in kinds[node]] for chain in chains])
         return ends[-1]
 
     def _await_pilot(self, chains: Sequence[Sequence[Any]]) -> None:
@@ -296,7 +304,8 @@ class _Run:
             combine = self.reductions[reduction].recipe.combine
             slots = tuple(map(written.program.slot_of, parts))
             step = [self.tools.number(combine), None, slots, None]
-            written.program.finish(partial, written.program.add(reduction, step))
+            (kind,) = self.kinds[reduction]
+            written.program.finish(partial, written.program.add(reduction, step, kind))
             written.partials.append(partial)
             written.combined.update(parts)
         return written
@@ -411,11 +420,8 @@ class _Run:
 
     def _learn(self, timing: Future, program: Program) -> None:
         """Take note of how long the tasks of a call took."""
-        took: dict[int, float] = {}
-        for owner, seconds in zip(program.owners, timing._value(), strict=True):
-            took[owner] = took.get(owner, 0.0) + seconds
-        for owner, seconds in took.items():
-            self.durations.add(self.kinds[owner], seconds, self.size)
+        for kind, seconds in program.took(timing._value()):
+            self.durations.add(kind, seconds, self.size)
 
     def _explain(self, error: BaseException) -> None:
         """Add to an error which Dask task raised it."""
@@ -440,18 +446,23 @@ def _made(future: Future) -> Future:
     return future
 
 
-def _kinds(graph: Graph) -> list[Any]:
-    """Give the kind of each node; names of keys are looked at once."""
-    known: dict[Any, Any] = {}
-    kinds = []
-    for key, node in zip(graph.keys, graph.nodes, strict=True):
-        name = key[0] if type(key) is tuple else key
-        same = (name, id(getattr(node, "func", None)))
-        kind = known.get(same)
-        if kind is None:
-            kind = known[same] = kind_of(key, node)
-        kinds.append(kind)
-    return kinds
+def _kinds(graph: Graph, kinds: Kinds) -> list[tuple[Any, ...]]:
+    """Give what each node does, with the slices that it cuts."""
+    made = [kinds.within(key, node) for key, node in zip(graph.keys, graph.nodes, strict=True)]
+    if graph.views:
+        for number, node in enumerate(graph.nodes):
+            made[number] += tuple(kinds.of(key, view) for key, view in _views(graph, node))
+    return made
+
+
+def _views(graph: Graph, node: Any) -> Iterator[tuple[Any, Any]]:
+    """Yield the slices that a node's call cuts for it."""
+    for need in node.dependencies:
+        key = graph.aliases.get(need, need)
+        view = graph.views.get(key)
+        if view is not None and hasattr(view, "func"):
+            yield key, view
+            yield from _views(graph, view)
 
 
 def _some(keys: Sequence[Any]) -> str:

@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from freestone.graph.rewriting import Reduction, key_of
+from freestone.graph.rewriting import Reduction, key_of, unfused
 
 __all__ = ["part_of_whole", "views_of"]
 
@@ -25,7 +25,7 @@ _MAX_DEPTH = 8
 
 
 def views_of(
-    specs: Mapping[Any, Any],
+    specs: dict[Any, Any],
     wanted: Iterable[Any],
     resolve: Callable[[Any], Any],
     is_block: Callable[[Any], bool],
@@ -35,7 +35,8 @@ def views_of(
     Parameters
     ----------
     specs
-        Keys and their `GraphNode`.
+        Keys and their `GraphNode`. Fused tasks that begin with a slice of joined blocks are taken
+        apart in it.
     wanted
         Keys whose values are asked for; these are computed.
     resolve
@@ -55,6 +56,9 @@ def views_of(
     -----
     Linear in nodes and edges.
     """
+    joins = _joins(specs, resolve, is_block)
+    if joins:
+        _take_slices_apart(specs, joins, resolve)
     specs = {key: _without_aliases(node) for key, node in specs.items()}
     needed = {resolve(key) for key in wanted}
     needed |= {part for node in specs.values() if type(node) is Reduction for part in node.parts}
@@ -66,7 +70,7 @@ def views_of(
     slices = {key: node for key, node in specs.items() if _is_slice(node)}
     if not slices:
         return found
-    wholes = _wholes(specs, slices, resolve, is_block) - needed
+    wholes = _of_slices_only(joins, specs, slices, resolve) - needed
     users = _users(specs, resolve)
     sources = {}
     for key, node in slices.items():
@@ -149,30 +153,50 @@ def _is_slice(node: Any) -> bool:
     )
 
 
-def _wholes(
-    specs: Mapping[Any, Any],
-    slices: Mapping[Any, Any],
-    resolve: Callable[[Any], Any],
-    is_block: Callable[[Any], bool],
+def _joins(
+    specs: Mapping[Any, Any], resolve: Callable[[Any], Any], is_block: Callable[[Any], bool]
 ) -> set[Any]:
-    """Return the keys of joined blocks that only slices need."""
+    """Return the keys of blocks that are joined."""
     from dask.array.core import concatenate_shaped
 
-    found = {
+    return {
         key
         for key, node in specs.items()
         if getattr(node, "func", None) is concatenate_shaped
         and len(node.args) == 2
         and all(is_block(resolve(need)) for need in node.dependencies)
     }
-    if found:
-        found -= {
-            resolve(need)
-            for key, node in specs.items()
-            if key not in slices and not _is_alias(node)
-            for need in node.dependencies
-        }
-    return found
+
+
+def _take_slices_apart(
+    specs: dict[Any, Any], joins: set[Any], resolve: Callable[[Any], Any]
+) -> None:
+    """Make slices of joined blocks tasks of their own that are fused with what needs them."""
+
+    def is_cut(node: Any) -> bool:
+        return _is_slice(node) and any(resolve(need) in joins for need in node.dependencies)
+
+    for node in [*specs.values()]:
+        if any(resolve(need) in joins for need in node.dependencies):
+            for _ in unfused(node, specs, is_cut):
+                pass
+
+
+def _of_slices_only(
+    joins: set[Any],
+    specs: Mapping[Any, Any],
+    slices: Mapping[Any, Any],
+    resolve: Callable[[Any], Any],
+) -> set[Any]:
+    """Return the keys of joined blocks that only slices need."""
+    if not joins:
+        return joins
+    return joins - {
+        resolve(need)
+        for key, node in specs.items()
+        if key not in slices and not _is_alias(node)
+        for need in node.dependencies
+    }
 
 
 def _is_alias(node: Any) -> bool:
