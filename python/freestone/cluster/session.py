@@ -99,7 +99,8 @@ class Session(SharedState, Streaming, Observed, Everywhere):
         name
             What people see; the function's name by default.
         priority
-            Calls of larger priority run first.
+            Calls of larger priority run first. A few that a worker was sent ahead, so that it need
+            not wait for its next one, are not overtaken.
         resources
             What it takes while it runs: ``cores`` (1 by default), ``gpus``, ``memory``, ``disk``
             (bytes, or a text such as ``"1GiB"``), and custom resources of workers by their names,

@@ -26,7 +26,8 @@ class Array(Expressions, Collection):
 
     Made by `from_numpy`, `from_function` and their like. Blocks may be of different lengths.
     Operators, and NumPy's functions of it, make expressions that are computed when they are asked
-    for, fused, where the blocks are: ``np.exp(x).sum().compute()``.
+    for, fused, where the blocks are: ``np.exp(x).sum().compute()``. A loop over an array yields its
+    blocks, not its rows.
 
     Attributes
     ----------
