@@ -18,7 +18,7 @@ from freestone.collections.pieces import value_of
 from freestone.collections.relational import Relational
 from freestone.collections.rows import arrow, describe_type, one_schema, take_rows
 from freestone.collections.sources import put_all
-from freestone.errors import ColumnTypeError, EmptyCollectionError, UsageError
+from freestone.errors import EmptyCollectionError, UsageError
 from freestone.errors.keywords import suggest_keywords
 
 if TYPE_CHECKING:
@@ -214,8 +214,6 @@ class Frame(Collection, Relational):
             raise ValueError("concat([]): there is nothing to put together; give a frame or more")
         first, *others = found
         _require_frame(first, "concat")
-        if how.startswith("vertical"):
-            _require_columns(found)
         return first._then("concat", others=others, how=how)
 
     @classmethod
@@ -443,21 +441,6 @@ class Frame(Collection, Relational):
 
 def _schema_of(table: pa.Table) -> pa.Schema:
     return table.schema
-
-
-def _require_columns(frames: Sequence[Any]) -> None:
-    """Refuse frames below each other that have other columns than the first.
-
-    Polars refuses them when it puts them together, not when it is asked what comes of it.
-    """
-    names: list[list[str]] = []
-    for frame in frames:
-        _require_frame(frame, "concat")
-        names.append(frame.schema.names)
-        if names[-1] != names[0]:
-            own, first = (", ".join(map(repr, some)) for some in (names[-1], names[0]))
-            reason = f"frame {len(names)} has the columns {own}, and the first {first}"
-            raise ColumnTypeError("concat", reason=f"{reason} (how='diagonal' fills with nulls)")
 
 
 def _require_frame(value: Any, method: str) -> None:

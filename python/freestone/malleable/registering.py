@@ -152,16 +152,13 @@ def _unfit(arrays: list[Array], local: list[Any]) -> str:
         return "world.replace is given no arrays; write world.replace({x: rows_of_x})"
     for array, given in zip(arrays, local, strict=True):
         problem, rows = _problem_of(given), _as_rows(given)
+        own = None if problem or rows.ndim == 0 else form_of(rows, 0, 0)
         if not problem and array.kind == "constant":
             problem = "is constant: its rows stay; register it by world.variable"
-        if not problem and rows.ndim == 0:
+        if not problem and own is None:
             problem = "has no axis of rows"
-        if not problem and not _is_alike(array.form, form_of(rows, 0, 0)):
-            form = array.form
-            problem = (
-                f"has rows of {tuple(rows.shape[1:])} ({rows.dtype}), {_kind_of(rows)}; it was "
-                f"registered with rows of {form.trailing} ({form.parts[-1].dtype}), {form.kind}"
-            )
+        if not problem and own is not None and _row_of(own) != _row_of(array.form):
+            problem = f"has {_shown(own)}; it was registered with {_shown(array.form)}"
         if problem:
             return f"{array.name!r} {problem}"
     lengths = [_as_rows(rows).shape[0] for rows in local]
@@ -176,19 +173,13 @@ def _as_rows(given: Any) -> Any:
     return given if _is_csr(given) else np.asarray(given)
 
 
-def _kind_of(rows: Any) -> str:
-    return "csr" if _is_csr(rows) else "dense"
+def _row_of(form: Form) -> tuple[object, ...]:
+    """Return what rows have in common; the indexes of a matrix may be of another type."""
+    return form.kind, form.trailing, form.container, form.parts[-1].dtype
 
 
-def _is_alike(form: Form, other: Form) -> bool:
-    """Tell whether rows are of one kind; the index type of a CSR matrix follows its number."""
-    is_one_type = form.parts[-1].dtype == other.parts[-1].dtype
-    same = (form.kind, form.trailing, form.container) == (
-        other.kind,
-        other.trailing,
-        other.container,
-    )
-    return is_one_type and same
+def _shown(form: Form) -> str:
+    return f"rows of {form.trailing} ({form.parts[-1].dtype}), {form.container or form.kind}"
 
 
 def unmovable(membership: Membership, config: Config, arrays: Iterable[Array]) -> str:

@@ -29,7 +29,7 @@ def make_arrays(
     ----------
     comm : mpi4py communicator
         Of all who have the arrays or shall have them.
-    told : sequence of Description
+    reported : sequence of Description
         All arrays.
     mine : dict of str to Array
         Those that this rank has.
@@ -83,7 +83,7 @@ def warmed(reported: Sequence[Description], blueprint: Blueprint, process: int) 
 
     Parameters
     ----------
-    told : sequence of Description
+    reported : sequence of Description
         All arrays.
     blueprint : Blueprint
         The plan.

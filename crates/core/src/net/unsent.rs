@@ -6,14 +6,14 @@
 
 use crate::wire::FromWorker;
 
-/// What is told waits for this part of the time that the last call took,
+/// Messages wait for this part of the time that the last call took,
 const SHARE: u64 = 16;
 /// for no longer than this,
 const MAX_DELAY_NS: u64 = 5_000_000;
 /// and not at all for less than a poller can wait.
 const MIN_DELAY_NS: u64 = 1_000_000;
 
-/// When what was told to the manager is to be written.
+/// When messages to the manager are to be written.
 #[derive(Debug, Default)]
 pub struct Unsent {
     /// How long results and fetched blocks may wait.
@@ -39,12 +39,12 @@ impl Unsent {
         self.due_ns = Some(self.due_ns.map_or(due_ns, |before| before.min(due_ns)));
     }
 
-    /// When what was told is to be written by a worker that has calls to begin; `None`: there is nothing.
+    /// When messages are to be written by a worker that has calls to begin; `None`: there are none.
     pub fn due_ns(&self) -> Option<u64> {
         self.due_ns
     }
 
-    /// Whether what was told is to be written now; without calls to begin it always is.
+    /// Whether messages are to be written now; without calls to begin they always are.
     pub fn is_due(&self, has_calls: bool, now_ns: u64) -> bool {
         self.due_ns.is_some_and(|due_ns| !has_calls || due_ns <= now_ns)
     }

@@ -29,7 +29,7 @@ pub(super) struct Link {
     is_journaled: bool,
     /// None while it can't be reached.
     pub connection: Option<Connection>,
-    /// When what was told over it is to be written.
+    /// When messages over it are to be written.
     pub unsent: Unsent,
     /// The id that the manager gave last.
     pub worker: Option<WorkerId>,

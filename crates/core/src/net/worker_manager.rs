@@ -100,20 +100,20 @@ impl Shell {
         }
     }
 
-    /// Writes what was told, unless it may wait for more while there are calls to begin.
+    /// Writes messages, unless they may wait for more while there are calls to begin.
     pub(super) fn flush_unsent(&mut self) {
         if self.link.unsent.is_due(self.worker.has_calls_to_begin(), monotonic_ns()) {
             self.flush_manager();
         }
     }
 
-    /// Until when the worker may sleep with what it has told and not written.
+    /// Until when the worker may sleep with messages that are not written.
     pub(super) fn unsent_patience(&self) -> Duration {
         let until_due = |due_ns: u64| Duration::from_nanos(due_ns.saturating_sub(monotonic_ns()));
         self.link.unsent.due_ns().map_or(Duration::MAX, until_due)
     }
 
-    /// Writes what was told.
+    /// Writes the messages that wait.
     pub(super) fn flush_manager(&mut self) {
         let registry: &Registry = self.poller.registry();
         let Some(connection) = &mut self.link.connection else { return };

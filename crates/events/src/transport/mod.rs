@@ -155,7 +155,7 @@ pub trait Transport: Send + Sync {
         false
     }
 
-    /// Another rank has told that this one is lost.
+    /// Another rank has reported that this one is lost.
     fn lose(&self, _rank: Rank) {}
 
     /// Whether this thread may poll.

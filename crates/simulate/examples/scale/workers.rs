@@ -48,7 +48,7 @@ struct Fleet {
     members: Vec<Member>,
     by_id: HashMap<WorkerId, usize>,
     due: BinaryHeap<Reverse<(u64, usize, Due)>>,
-    /// Members that have told something in this turn.
+    /// Members that have messages in this turn.
     touched: Vec<usize>,
     /// Lines for the figures: `task INDEX START END`, `joined TIME`, `left TIME`.
     log: Vec<String>,
@@ -155,7 +155,7 @@ impl Fleet {
         }
     }
 
-    /// Writes what was told, as a worker does at the end of each turn.
+    /// Writes messages, as a worker does at the end of each turn.
     fn write(&mut self) {
         for index in std::mem::take(&mut self.touched) {
             self.write_for(index);

@@ -40,12 +40,19 @@ def explained(
     except exceptions.DuplicateError as error:
         raise ColumnClashError(method, reason=_reason(error)) from None
     except (exceptions.SchemaError, exceptions.InvalidOperationError) as error:
-        differs = _difference([node.schema for node in inputs]) if method == "concat" else None
-        raise ColumnTypeError(method, reason=differs or _reason(error)) from None
+        raise _misfit(error, method, inputs) from None
+    except exceptions.ComputeError as error:
+        if method != "concat":
+            raise
+        raise _misfit(error, method, inputs) from None
     try:
         lazy.collect(engine="in-memory", optimizations=_NO_OPTIMIZATION)
     except (exceptions.SchemaError, exceptions.InvalidOperationError) as error:
         raise ColumnTypeError(method, reason=_reason(error)) from None
+    except exceptions.ShapeError as error:
+        # Of other steps it may be one of rows, of which there are none here.
+        if method == "concat":
+            raise _misfit(error, method, inputs) from None
     except exceptions.ComputeError as error:
         if _reason(error).startswith("cannot compare"):
             raise ColumnTypeError(method, reason=_reason(error)) from None
@@ -55,8 +62,13 @@ def explained(
     return without_rows(schema)
 
 
+def _misfit(error: Exception, method: str, inputs: Sequence[Node]) -> ColumnTypeError:
+    differs = _difference([node.schema for node in inputs]) if method == "concat" else None
+    return ColumnTypeError(method, reason=differs or _reason(error))
+
+
 def _difference(schemas: Sequence[pl.Schema]) -> str | None:
-    """Say in what tables that are to be below each other differ first."""
+    """Say in what tables that are to be below each other differ first: names go before types."""
     first = schemas[0]
     for number, schema in enumerate(schemas[1:], 2):
         if list(schema) != list(first):
@@ -64,6 +76,7 @@ def _difference(schemas: Sequence[pl.Schema]) -> str | None:
                 f"frame {number} has the columns {list(schema)}, and the first {list(first)}: "
                 "select the same of both, or give how='diagonal'"
             )
+    for number, schema in enumerate(schemas[1:], 2):
         for name, dtype in schema.items():
             if dtype != first[name]:
                 return f"column {name!r} is {dtype} in frame {number}, and {first[name]} before"

@@ -18,7 +18,7 @@ use serde::{Deserialize, Serialize};
 
 /// The end has come when this many times the longest chain is left.
 const CHAINS_LEFT: u64 = 3;
-/// Chains are told apart by so many lengths,
+/// Chains count as different by so many lengths,
 const LENGTHS: u64 = 64;
 /// and each of them is more urgent than any depth.
 const MIN_URGENCY: u32 = 1 << 31;

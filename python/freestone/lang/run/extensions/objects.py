@@ -66,7 +66,7 @@ Object._fields_ = (
 
 
 class Context(ctypes.Structure):
-    """``freestone_context``: what a kernel is told about the run, and where it says what failed."""
+    """``freestone_context``: what a kernel can ask about the run, and where it says what failed."""
 
     _fields_ = (
         ("abi", ctypes.c_uint32),

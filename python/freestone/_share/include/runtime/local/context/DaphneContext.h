@@ -1,4 +1,4 @@
-// What a kernel is told about the run.
+// What a kernel can ask about the run.
 #ifndef FREESTONE_DAPHNE_CONTEXT_H
 #define FREESTONE_DAPHNE_CONTEXT_H
 
