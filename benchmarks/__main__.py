@@ -35,6 +35,7 @@ NAMES = (
     "manager",
     "simulate",
     "scale",
+    "task",
     "fusion",
     "graphs_la",
     "kernels",

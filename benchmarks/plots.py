@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from html import escape
 from io import StringIO
 from itertools import cycle
@@ -58,6 +58,13 @@ NARROW = 4
 """An axis whose end is less than so many times its beginning has marks at even distances."""
 LIMITS = ("dashed", "dotted")
 LEGEND_COLUMNS = 3
+FLAT, STEEP = 0.32, 1.5
+"""Inches of a row of a flame, and of its last one."""
+CHARACTERS = 150
+"""Characters in a row of a flame."""
+MIN_CHARACTERS = 4
+MIN_SHARE = 0.012
+"""A part is narrower than a line of text is high."""
 
 
 @dataclass(frozen=True)
@@ -155,7 +162,76 @@ class Lines:
         return figure
 
 
-Picture = Dots | Lines
+@dataclass(frozen=True)
+class Part:
+    """A part of a whole, and what it is made of."""
+
+    name: str
+    value: float
+    parts: Sequence[Part] = ()
+
+
+@dataclass(frozen=True)
+class Flame:
+    """A picture of what a whole is made of: each part stands below what it is a part of."""
+
+    title: str
+    label: str
+    parts: Sequence[Part]
+    name: str = ""
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether nothing of it was measured."""
+        return not any(part.value for part in self.parts)
+
+    def figure(self) -> Figure:
+        """Draw it."""
+        depth = _depth(self.parts)
+        height = 0.9 + FLAT * (depth - 1) + STEEP
+        figure = Figure(figsize=(WIDTH, height), layout="constrained")
+        axis = figure.subplots()
+        axis.set_xlim(0, sum(part.value for part in self.parts))
+        axis.set_ylim(FLAT * (depth - 1) + STEEP, 0)
+        left = 0.0
+        for index, part in enumerate(self.parts):
+            _flame(axis, part, (left, 0), depth, COLOURS[index % len(COLOURS)])
+            left += part.value
+        axis.set_yticks([])
+        axis.set_xlabel(self.label, fontsize=9)
+        _plain(axis)
+        axis.spines["left"].set_visible(False)
+        return figure
+
+
+def _depth(parts: Sequence[Part]) -> int:
+    return 1 + max(_depth(part.parts) for part in parts) if parts else 0
+
+
+def _flame(axis: Axes, part: Part, place: tuple[float, int], depth: int, colour: str) -> None:
+    """Draw a part at a place, a row down for each level, and its name where there is room.
+
+    Names of the last level are written downwards.
+    """
+    left, row = place
+    is_last = row == depth - 1
+    height = STEEP if is_last else FLAT
+    middle = FLAT * row + height / 2
+    look: dict[str, Any] = {"color": colour, "alpha": 0.5 / (row + 1), "edgecolor": PAGE}
+    axis.barh(middle, part.value, height=height * 0.96, left=left, **look)
+    share = part.value / axis.get_xlim()[1]
+    room = STEEP * CHARACTERS / WIDTH if is_last else share * CHARACTERS
+    if share >= MIN_SHARE and room >= MIN_CHARACTERS:
+        name = part.name if len(part.name) <= room else part.name[: int(room) - 1] + "…"
+        style: dict[str, Any] = {"ha": "center", "va": "center", "fontsize": 7, "color": INK}
+        x = left + part.value / 2
+        axis.text(x, middle, name, rotation=90 if is_last else 0, clip_on=True, **style)
+    for inner in part.parts:
+        _flame(axis, inner, (left, row + 1), depth, colour)
+        left += inner.value
+
+
+Picture = Dots | Lines | Flame
 
 
 def written(picture: Picture) -> dict[str, Any]:
@@ -163,6 +239,8 @@ def written(picture: Picture) -> dict[str, Any]:
     if isinstance(picture, Dots):
         panels = [vars(panel) for panel in picture.panels]
         return {"kind": "dots", **vars(picture), "panels": panels}
+    if isinstance(picture, Flame):
+        return {"kind": "flame", **asdict(picture)}
     charts = {title: [vars(line) for line in lines] for title, lines in picture.charts.items()}
     return {"kind": "lines", **vars(picture), "charts": charts}
 
@@ -172,8 +250,14 @@ def read(found: Mapping[str, Any]) -> Picture:
     fields = {key: value for key, value in found.items() if key != "kind"}
     if found["kind"] == "dots":
         return Dots(**fields | {"panels": [Panel(**panel) for panel in fields["panels"]]})
+    if found["kind"] == "flame":
+        return Flame(**fields | {"parts": list(map(_part, fields["parts"]))})
     charts = {title: [Line(**line) for line in lines] for title, lines in fields["charts"].items()}
     return Lines(**fields | {"charts": charts})
+
+
+def _part(found: Mapping[str, Any]) -> Part:
+    return Part(found["name"], found["value"], list(map(_part, found["parts"])))
 
 
 def draw(picture: Picture) -> str:

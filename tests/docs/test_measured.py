@@ -23,6 +23,8 @@ MARKS = [
     for path in kept.PERFORMANCE.glob("*.md")
     for found in kept.MARKED.finditer(path.read_text("utf-8"))
 ]
+PARTS = [plots.Part("kernel", 3.0, [plots.Part("write", 2.0), plots.Part("read", 1.0)])]
+FLAME = plots.Flame("Steps", "µs", PARTS)
 COMPARE = {">=": operator.ge, "<=": operator.le}
 DOTS = plots.Dots(
     "Calls", [plots.Panel("map", "a second", {"a": 2.0, "b": 300.0}, {"c": 9})], ["a"]
@@ -83,7 +85,7 @@ def test_pages_are_up_to_date() -> None:
     assert kept.CLAIMS.read_text("utf-8") == kept.claims(), "run `make plots`"
 
 
-@pytest.mark.parametrize("picture", [DOTS, LINES])
+@pytest.mark.parametrize("picture", [DOTS, LINES, FLAME])
 def test_a_picture_is_drawn_from_json_alone(picture: plots.Picture) -> None:
     found = plots.read(json.loads(json.dumps(plots.written(picture))))
     svg = plots.draw(found)
@@ -98,6 +100,7 @@ def test_a_picture_is_drawn_from_json_alone(picture: plots.Picture) -> None:
 def test_what_was_not_measured_is_not_drawn() -> None:
     assert plots.Dots("", [plots.Panel("", "", {})], []).is_empty
     assert plots.Lines("", {"x": [plots.Line("", [], [])]}, ["", ""]).is_empty
+    assert plots.Flame("", "", []).is_empty
 
 
 SCALARS = st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text()

@@ -138,3 +138,18 @@ def test_keywords_that_are_like_nothing_and_those_of_any_name_go_to_the_function
     assert cluster.submit(every, retrys=3).result() == {"retrys": 3}
     with pytest.raises(TypeError, match="unexpected keyword argument 'zzz'"):
         cluster.submit(lambda x: x, 1, zzz=3).result()
+
+
+@pytest.mark.parametrize(
+    ("call", "given", "message"),
+    [
+        ("cancel", {"tags": "a"}, "cancel() has no argument tags='a'; did you mean 'tag'?"),
+        ("queue", {"name": "q", "max_size": 3}, "did you mean 'maxsize'?"),
+        ("lock", {"name": "l", "timeout": 2}, "timeout=2; write timeout_s=2, in seconds"),
+        ("semaphore", {"name": "s", "count": 2}, "count=2; there are name, n, timeout_s"),
+        ("wait", {"futures": (), "time": 2}, "did you mean 'timeout_s'?"),
+    ],
+)
+def test_a_misspelt_keyword_of_another_call_has_a_suggestion(cluster, call, given, message):
+    with pytest.raises(TypeError, match=re.escape(message)):
+        getattr(cluster, call)(**given)

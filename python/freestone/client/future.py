@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING, Any, Generic, Never
 from freestone import _native
 from freestone.client.generic import T
 from freestone.client.pausing import IN_TASK, paused, until_resolved
-from freestone.client.usage import NotAValue, check_keywords
+from freestone.client.usage import NotAValue
 from freestone.errors import ClosedError, FreestoneError, WaitTimeoutError
 from freestone.errors.failures import error_of
+from freestone.errors.keywords import refuse_keywords
 from freestone.observe.reprs import FutureView, view_html, view_text
 
 if TYPE_CHECKING:
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Future"]
 
-_TIMEOUT = {"timeout": "write timeout_s={value}, in seconds"}
+_KEYWORDS = ("timeout_s",)
 
 
 class Future(_native.manager.FutureBase, NotAValue, Generic[T]):
@@ -65,7 +66,7 @@ class Future(_native.manager.FutureBase, NotAValue, Generic[T]):
         A large block is mapped, not copied, if it lies on this machine; otherwise it is fetched
         from a worker once.
         """
-        check_keywords("result()", unknown, _TIMEOUT)
+        refuse_keywords("result", _KEYWORDS, unknown)
         start = time.monotonic()
         self._wait_or_raise(timeout_s)
         error = self._error()
@@ -80,7 +81,7 @@ class Future(_native.manager.FutureBase, NotAValue, Generic[T]):
 
     def exception(self, timeout_s: float | None = None, **unknown: Never) -> BaseException | None:
         """Wait for the block and return what `result` would raise, or None."""
-        check_keywords("exception()", unknown, _TIMEOUT)
+        refuse_keywords("exception", _KEYWORDS, unknown)
         self._wait_or_raise(timeout_s)
         return self._error()
 

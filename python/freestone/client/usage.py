@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import inspect
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from types import CodeType, MethodType
 from typing import TYPE_CHECKING, Any, Never
 
@@ -15,7 +15,6 @@ from freestone.errors.habits import OF_CALL, OF_FUTURE, missing_attribute
 __all__ = [
     "NotAValue",
     "check_function",
-    "check_keywords",
     "refuse_ambiguous",
     "refuse_coroutines",
     "refuse_method",
@@ -62,29 +61,6 @@ def refuse_coroutines(call: str, function: object) -> None:
             f"{call} takes a plain function, and {name} is async: write one that runs it to its "
             f"end, def f(x, y): return asyncio.run({name}(x, y))"
         )
-
-
-def check_keywords(call: str, unknown: Mapping[str, object], hints: Mapping[str, str]) -> None:
-    """Refuse keywords that a call does not have.
-
-    Parameters
-    ----------
-    call
-        How a user writes the call.
-    unknown
-        The keywords that it does not have, and what they were given.
-    hints
-        What to write instead of some of them.
-
-    Raises
-    ------
-    TypeError
-        If there is any.
-    """
-    for key, value in unknown.items():
-        hint = hints.get(key)
-        advice = f"; {hint.format(value=repr(value))}" if hint else ""
-        raise TypeError(f"{call} has no argument {key}={value!r}{advice}")
 
 
 def refuse_ambiguous(

@@ -8,14 +8,14 @@ import threading
 import time
 from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, nullcontext, suppress
-from typing import TYPE_CHECKING, Any, Generic, NamedTuple, Never, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar
 
 from freestone import _native
 from freestone.client.future import Future
 from freestone.client.pausing import IN_TASK, paused
-from freestone.client.usage import check_keywords
 from freestone.errors import WaitTimeoutError
-from freestone.errors.habits import OF_WAITING, missing_attribute
+from freestone.errors.habits import OF_AS_COMPLETED, OF_WAITING, missing_attribute
+from freestone.errors.keywords import suggesting
 
 __all__ = [
     "AsCompleted",
@@ -68,12 +68,11 @@ class AsCompleted(Generic[T]):
     if not TYPE_CHECKING:
 
         def __getattr__(self, name: str) -> Any:
-            raise missing_attribute("what as_completed() returns", name, self, OF_WAITING)
+            raise missing_attribute("what as_completed() returns", name, self, OF_AS_COMPLETED)
 
 
-def as_completed(
-    futures: Iterable[Future[T]], timeout_s: float | None = None, **unknown: Never
-) -> AsCompleted[T]:
+@suggesting(OF_WAITING)
+def as_completed(futures: Iterable[Future[T]], timeout_s: float | None = None) -> AsCompleted[T]:
     """Yield futures in the order in which they are done, to `for` or to `async for`.
 
     Parameters
@@ -88,7 +87,6 @@ def as_completed(
     WaitTimeoutError
         When the time is over before all are done.
     """
-    check_keywords("as_completed()", unknown, OF_WAITING)
     return AsCompleted(futures, timeout_s)
 
 
@@ -155,11 +153,11 @@ def _take(watch: _native.manager.Watch, end: float | None) -> list[int]:
             return keys
 
 
+@suggesting(OF_WAITING)
 def wait(
     futures: Iterable[Future[T]],
     timeout_s: float | None = None,
     return_when: str = ALL_COMPLETED,
-    **unknown: Never,
 ) -> DoneAndNotDone[T]:
     """Wait for futures, as `concurrent.futures.wait` does.
 
@@ -172,7 +170,6 @@ def wait(
     return_when
         ``ALL_COMPLETED``, ``FIRST_COMPLETED`` or ``FIRST_EXCEPTION``.
     """
-    check_keywords("wait()", unknown, OF_WAITING)
     if return_when not in (ALL_COMPLETED, FIRST_COMPLETED, FIRST_EXCEPTION):
         raise ValueError(
             f"return_when={return_when!r}: give {ALL_COMPLETED!r}, {FIRST_COMPLETED!r} "
@@ -238,7 +235,8 @@ def _checked(futures: Iterable[Future[T]]) -> Iterable[Future[T]]:
     return futures
 
 
-def gather(futures: Any, *, errors: str = "raise", **unknown: Never) -> Any:
+@suggesting(OF_WAITING)
+def gather(futures: Any, *, errors: str = "raise") -> Any:
     """Return the values of futures, in the shape in which they are given.
 
     Parameters
@@ -254,7 +252,6 @@ def gather(futures: Any, *, errors: str = "raise", **unknown: Never) -> Any:
     TypeError
         For a value among them that is no future.
     """
-    check_keywords("gather()", unknown, OF_WAITING)
     if errors not in ("raise", "skip"):
         raise ValueError(f"errors={errors!r}: give 'raise' or 'skip'")
     return _values(_listed(futures), errors)

@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any, Never, Self, Unpack
 
 from freestone import _native, hosts
 from freestone.client.local import LocalClient
-from freestone.client.usage import check_keywords
 from freestone.cluster import open_clusters
 from freestone.cluster.control import answer
 from freestone.cluster.members import Members
@@ -21,6 +20,7 @@ from freestone.compat import offer_joblib
 from freestone.config import Config, Settings
 from freestone.errors import ClusterStartError, UsageError
 from freestone.errors.habits import OF_WAITING
+from freestone.errors.keywords import suggesting
 from freestone.observe import trace
 from freestone.observe.spans import Spans
 
@@ -35,6 +35,7 @@ if TYPE_CHECKING:
 __all__ = ["Cluster"]
 
 
+@suggesting(OF_WAITING)
 class Cluster(Session):
     """Workers that run calls and hold blocks, and their manager.
 
@@ -313,9 +314,7 @@ class Cluster(Session):
         """
         self._members.retire(worker)
 
-    def wait_for_workers(
-        self, workers: int, timeout_s: float | None = None, **unknown: Never
-    ) -> None:
+    def wait_for_workers(self, workers: int, timeout_s: float | None = None) -> None:
         """Wait until at least so many workers run calls.
 
         Parameters
@@ -339,7 +338,6 @@ class Cluster(Session):
         >>> with fs.Cluster(workers=2, executors=1) as cluster:
         ...     cluster.wait_for_workers(2, timeout_s=60)
         """
-        check_keywords("wait_for_workers()", unknown, OF_WAITING)
         self._members.wait_for(workers, timeout_s)
 
     @property

@@ -7,10 +7,9 @@ import functools
 import os
 from collections.abc import Callable
 from pathlib import Path
-from typing import Never, Unpack
+from typing import Unpack
 
 from freestone.client.remote import RemoteClient
-from freestone.client.usage import check_keywords
 from freestone.cluster import members, open_clusters
 from freestone.cluster.cluster import Cluster
 from freestone.cluster.own_worker import OwnWorker
@@ -19,6 +18,7 @@ from freestone.compat import offer_joblib
 from freestone.config import Config, Settings
 from freestone.errors import ConnectError, UsageError
 from freestone.errors.habits import OF_WAITING
+from freestone.errors.keywords import suggesting
 from freestone.hosts.access import Access
 from freestone.hosts.folders import killed_clusters, runtime_dir
 from freestone.observe import control
@@ -28,6 +28,7 @@ __all__ = ["Connected", "connect"]
 _SCHEMES = ("unix:", "tcp:")
 
 
+@suggesting(OF_WAITING)
 class Connected(Cluster):
     """A cluster of another process, from `freestone.connect`.
 
@@ -84,11 +85,8 @@ class Connected(Cluster):
         """The path of the access file with which this program found it."""
         return str(self._access_file)
 
-    def wait_for_workers(
-        self, workers: int, timeout_s: float | None = None, **unknown: Never
-    ) -> None:
+    def wait_for_workers(self, workers: int, timeout_s: float | None = None) -> None:
         """Wait until at least so many workers run calls; see `Cluster.wait_for_workers`."""
-        check_keywords("wait_for_workers()", unknown, OF_WAITING)
         members.wait_for(self.client, workers, timeout_s)
 
     def resize(self, workers: int) -> None:

@@ -20,6 +20,7 @@ from freestone.errors import (
     WorkerAbsentError,
     WorkersMissingError,
 )
+from freestone.errors.keywords import suggest_keywords
 from freestone.observe.figures import worker_number
 
 if TYPE_CHECKING:
@@ -34,6 +35,7 @@ _FIRST = 1 << 20
 """The priority of calls that are to come before others, with room for what they submit."""
 
 
+@suggest_keywords
 class Everywhere:
     """Acts on every worker of a cluster; a part of `Session`."""
 

@@ -11,6 +11,7 @@ from freestone.client.remote import RemoteClient
 from freestone.client.tasks import Task
 from freestone.cluster.members import no_worker
 from freestone.errors import UsageError
+from freestone.errors.keywords import suggest_keywords
 
 if TYPE_CHECKING:
     from freestone.client.local import LocalClient
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
 __all__ = ["Observed"]
 
 
+@suggest_keywords
 class Observed:
     """Tells what a cluster did and does; a part of `Session`."""
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Never, NoReturn, Self, TypeVar, Unpack, overload
+from typing import TYPE_CHECKING, Any, NoReturn, Self, TypeVar, Unpack, overload
 
 from freestone.client.commands import Command, run_command, words_of
 from freestone.client.environments import Prepared
@@ -12,7 +12,7 @@ from freestone.client.future import Future
 from freestone.client.graphs import offer_scheduler
 from freestone.client.options import DEFAULTS, CallOptions, Isolation, Keep, changed
 from freestone.client.streams import Stream
-from freestone.client.usage import check_keywords, refuse_ambiguous, refuse_unknown, rows
+from freestone.client.usage import refuse_ambiguous, refuse_unknown, rows
 from freestone.client.waiting import AsCompleted, DoneAndNotDone, as_completed, gather, wait
 from freestone.cluster.everywhere import Everywhere
 from freestone.cluster.observed import Observed
@@ -20,6 +20,7 @@ from freestone.cluster.shared import SharedState
 from freestone.cluster.streaming import Streaming
 from freestone.compat.concurrent import Executor
 from freestone.errors.habits import OF_CLUSTER, OF_WAITING, missing_attribute
+from freestone.errors.keywords import suggesting
 from freestone.events.gang import spmd
 from freestone.observe.reprs import ClusterView, view_html, view_text
 
@@ -47,6 +48,7 @@ def _get(client: Client, graph: Any, keys: Any, **options: Any) -> Any:
 offer_scheduler(_get)
 
 
+@suggesting(OF_WAITING)
 class Session(SharedState, Streaming, Observed, Everywhere):
     """Submits calls to a cluster, holds blocks there, and asks about them.
 
@@ -414,15 +416,12 @@ class Session(SharedState, Streaming, Observed, Everywhere):
 
     @overload
     def scatter(  # type: ignore[overload-overlap]
-        self, values: Mapping[K, T], *, keep: Keep = "task", **unknown: Never
+        self, values: Mapping[K, T], *, keep: Keep = "task"
     ) -> dict[K, Future[T]]: ...
     @overload
-    def scatter(
-        self, values: Iterable[T], *, keep: Keep = "task", **unknown: Never
-    ) -> list[Future[T]]: ...
-    def scatter(self, values: Any, *, keep: Keep = "task", **unknown: Never) -> Any:
+    def scatter(self, values: Iterable[T], *, keep: Keep = "task") -> list[Future[T]]: ...
+    def scatter(self, values: Any, *, keep: Keep = "task") -> Any:
         """Make each of some values a block, see `put`; of a dict, a dict of futures."""
-        check_keywords("scatter()", unknown, OF_WAITING)
         if isinstance(values, Mapping):
             return {key: self.put(value, keep=keep) for key, value in values.items()}
         is_one = isinstance(values, str | bytes) or hasattr(values, "shape")
@@ -441,16 +440,15 @@ class Session(SharedState, Streaming, Observed, Everywhere):
     def gather(self, futures: dict[K, Future[T]], *, errors: str = "raise") -> dict[K, T]: ...
     @overload
     def gather(self, futures: Any, *, errors: str = "raise") -> Any: ...
-    def gather(self, futures: Any, *, errors: str = "raise", **unknown: Never) -> Any:
+    def gather(self, futures: Any, *, errors: str = "raise") -> Any:
         """Return the values of futures, in their shape; see `freestone.client.waiting.gather`."""
-        return gather(futures, errors=errors, **unknown)
+        return gather(futures, errors=errors)
 
     def cancel(
         self,
         futures: Iterable[Future] | Future | Stream = (),
         *,
         tag: str | None = None,
-        **unknown: Never,
     ) -> None:
         """Cancel tasks, also those that run, and all that depends on them.
 
@@ -461,7 +459,6 @@ class Session(SharedState, Streaming, Observed, Everywhere):
         tag
             Besides, all calls that were submitted with this tag and are still referred to.
         """
-        check_keywords("cancel()", unknown, OF_WAITING)
         if isinstance(futures, Stream):
             futures.cancel()
             futures = ()
@@ -475,16 +472,15 @@ class Session(SharedState, Streaming, Observed, Everywhere):
         futures: Iterable[Future[T]],
         timeout_s: float | None = None,
         return_when: str = "ALL_COMPLETED",
-        **unknown: Never,
     ) -> DoneAndNotDone[T]:
         """Wait for futures; see `freestone.wait`."""
-        return wait(futures, timeout_s, return_when, **unknown)
+        return wait(futures, timeout_s, return_when)
 
     def as_completed(
-        self, futures: Iterable[Future[T]], timeout_s: float | None = None, **unknown: Never
+        self, futures: Iterable[Future[T]], timeout_s: float | None = None
     ) -> AsCompleted[T]:
         """Yield futures as they are done; see `freestone.as_completed`."""
-        return as_completed(futures, timeout_s, **unknown)
+        return as_completed(futures, timeout_s)
 
     def who_has(self, futures: Iterable[Future] | Future) -> dict[str, list[str]]:
         """Return for each block, by name, the workers that hold it.

@@ -10,6 +10,7 @@ from freestone.client.actors import Actor
 from freestone.client.locks import Lock, semaphore
 from freestone.client.queues import Queue
 from freestone.client.variables import UNSET, Variable
+from freestone.errors.keywords import suggest_keywords
 
 if TYPE_CHECKING:
     from typing import TypeVar
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
 __all__ = ["SharedState"]
 
 
+@suggest_keywords
 class SharedState:
     """What is known by the same name in every program and task that uses a cluster."""
 

@@ -7,12 +7,14 @@ from collections.abc import Mapping
 from freestone.errors.base import did_you_mean
 
 __all__ = [
+    "OF_AS_COMPLETED",
     "OF_CALL",
     "OF_CLUSTER",
     "OF_FUTURE",
     "OF_MODULE",
     "OF_SETTINGS",
     "OF_TASK",
+    "OF_TIMES",
     "OF_WAITING",
     "missing_attribute",
 ]
@@ -148,8 +150,10 @@ OF_TASK: Mapping[str, str] = {
     "bind": "give it to another call as an argument",
 }
 
+OF_TIMES: Mapping[str, str] = {"timeout": _SECONDS}
+
 OF_WAITING: Mapping[str, str] = {
-    "timeout": _SECONDS,
+    **OF_TIMES,
     "with_results": "ask each future: for future in ...: future.result()",
     "raise_errors": "future.result() raises, future.exception() does not",
     "num_returns": "write return_when='FIRST_COMPLETED'",
@@ -160,6 +164,9 @@ OF_WAITING: Mapping[str, str] = {
     "hash": "leave it out: blocks are named by their content",
     "workers": "leave it out: a block goes to where calls need it",
     "n_workers": "write workers={value}",
+}
+
+OF_AS_COMPLETED: Mapping[str, str] = {
     "add": "take what is done first: done, pending = fs.wait(pending, "
     "return_when='FIRST_COMPLETED'), and add to pending",
 } | dict.fromkeys(
