@@ -26,8 +26,15 @@ from freestone.malleable import spawning, waiting
 from freestone.malleable.transfer import Transfer
 
 held: list[tuple[MPI.Comm, np.ndarray]] = []
+arrays: dict[str, malleable.Array] = {}
 IS_FIRST = MPI.Comm.Get_parent() == MPI.COMM_NULL
 ROWS = 10
+ANSWERS = {
+    "file": "4\n",
+    "slots": "4\n",
+    "crowd": "100000\n",
+    "unknown": '{"processes": 4, "hosts": {"nowhere.invalid": 4}}\n',
+}
 
 
 def main() -> None:
@@ -54,9 +61,18 @@ def main() -> None:
         if WHICH == "unsendable":
             world.once(lambda: main.__code__)
         if WHICH == "twice":
-            world.variable("x", load, rows=ROWS + 1)
+            world.variable("x", load)
+        rank = MPI.COMM_WORLD.rank
+        if (WHICH, rank) == ("again", 1):
+            world.replicated("x", 0)
+        if WHICH == "other":
+            world.variable(f"y{rank}", load)
+        if (WHICH, rank) in (("first", 0), ("second", 1)):
+            world.variable("y", load)
         if WHICH == "pattern":
-            world.variable("A", lambda a, b: scipy.sparse.csr_array(np.eye(ROWS)[a:b]))
+            matrix = world.variable("A", lambda a, b: scipy.sparse.csr_array(np.eye(ROWS)[a:b]))
+            arrays["A"] = matrix
+        arrays["x"] = x
         for step in world.steps(1_000_000 if WHICH.startswith(("lost", "endless")) else 12):
             at_step(world, step)
             x.local[...] += 1
@@ -107,7 +123,9 @@ def be_lost(which: str) -> None:
 def settings() -> dict[str, object]:
     """Return the settings that go with the fault."""
     method = "merge-p2p-nonblocking" if WHICH == "threads" else "merge-p2p-sync"
-    if WHICH == "file":
+    if WHICH in ("again", "first", "second", "saver"):
+        return {"timeout_s": 1}
+    if WHICH in ("file", "crowd", "unknown"):
         return {"targets": malleable.File(FOLDER / "target"), "method": method}
     if WHICH == "signal":
         return {"targets": malleable.Signals(), "method": method, "slots": 3}
@@ -169,16 +187,16 @@ def load(start: int, stop: int) -> np.ndarray:
 def at_step(world: malleable.World, step: int) -> None:
     """Do at a step what the fault is, or what asks for a resize."""
     clock.passed += 3600
-    if WHICH in ("file", "slots") and step == 2 and world.rank == 0 and IS_FIRST:
+    if WHICH in ANSWERS and step == 2 and world.rank == 0 and IS_FIRST:
         (FOLDER / "target").write_text("nonsense")
-        (FOLDER / "new").write_text("4\n")
+        (FOLDER / "new").write_text(ANSWERS[WHICH])
         (FOLDER / "new").rename(FOLDER / "target")
     if WHICH == "signal" and step == 2 and IS_FIRST and world.rank == 1:
         os.kill(os.getpid(), signal.SIGUSR1)
     if WHICH == "signal" and step == 8 and not IS_FIRST:
         os.kill(os.getpid(), signal.SIGUSR2)
     if WHICH == "pattern" and step == 1 and world.rank == 1:
-        matrix = world.variable("A", load).local
+        matrix = arrays["A"].local
         matrix.data[0] = 0
         matrix.eliminate_zeros()
     if WHICH == "endless" and world.size == 4 and world.changed and world.rank == 0:
@@ -189,16 +207,18 @@ def at_step(world: malleable.World, step: int) -> None:
         world.once(lambda: None)
     if WHICH == "nested" and step == 5:
         assert list(world.steps(2)) == [0, 1]
+    if (WHICH, step, world.rank) == ("saver", 5, 0):
+        world.save(FOLDER / "state")
     if (WHICH, step, world.rank) == ("exit", 5, 1):
         sys.exit(0)
     if WHICH == "stale" and IS_FIRST:
-        held.append((world.comm, world.variable("x", load).local))
+        held.append((world.comm, arrays["x"].local))
         held[0][0].Barrier()
     if WHICH == "stale-rows" and IS_FIRST:
-        held.append((world.comm, world.variable("x", load).local))
+        held.append((world.comm, arrays["x"].local))
         held[0][1][...] += 0
     if WHICH == "derived" and not held:
-        held.append((world.comm, world.variable("x", load).local[1:]))
+        held.append((world.comm, arrays["x"].local[1:]))
     if WHICH == "skip" and step == 5 and world.rank == 1:
         world.__exit__(None, None, None)
     if WHICH == "raise" and step == 5 and world.rank == 1:

@@ -1,5 +1,6 @@
 """Programs in C that are wrong: an error on all ranks, which names rank, array and step."""
 
+import os
 from pathlib import Path
 
 import pytest
@@ -88,6 +89,23 @@ def test_a_job_goes_on_and_ends_without_joining_ranks_that_do_not_come(
         assert text in ended.stdout, ended.stdout + ended.stderr
 
 
+@pytest.mark.parametrize(("slots", "size"), [("", 100_000), ("3", 4)])
+def test_more_ranks_than_there_are_slots_are_refused(wrong: str, slots: str, size: int) -> None:
+    ended = ran(wrong, 2, "none", targets=f"3:{size}", slots=slots)
+    assert ended.returncode == 0, ended.stdout + ended.stderr
+    most = slots or max(64 * len(os.sched_getaffinity(0)), 2 * 16)
+    text = f"was cancelled: {size} ranks were asked for, and there are {most} slots"
+    assert f"the resize to {size} ranks at step 3 {text}" in ended.stdout
+
+
+def test_a_name_that_is_registered_twice_is_an_error_on_all_ranks(wrong: str) -> None:
+    ended = ran(wrong, 2, "twice")
+    assert ended.returncode != 0
+    for rank in range(2):
+        assert f"rank {rank}: error -6: rank 1, step 0: " in ended.stdout, ended.stdout
+    assert ended.stdout.count('"x" is registered already') >= 2
+
+
 def test_joining_ranks_that_end_while_ranks_connect_to_them_cost_the_resize(wrong: str) -> None:
     # Some ranks may have connected to them by then, and others not.
     ended = ran(wrong, 4, "exits at once", targets="3:6", spawn_timeout_s="2")
@@ -129,6 +147,7 @@ def test_calls_that_make_no_sense_say_so(wrong: str) -> None:
     [
         ("overlap", "2", "FREESTONE_MALLEABLE_OVERLAP is 2: it must be 0 or 1"),
         ("timeout_s", "1e300", "FREESTONE_MALLEABLE_TIMEOUT_S is 1e300: it must be a number of"),
+        ("slots", "none", "FREESTONE_MALLEABLE_SLOTS is none: it must be a number of ranks, at"),
         ("targets", "5:3,5:4", "step 5 has the targets 3 and 4"),
     ],
 )

@@ -136,7 +136,7 @@ def test_wrong_rows_are_refused_on_all_ranks_and_change_nothing() -> None:
         "type": r"rank 1: 'x' has rows of \(\) \(float32\), dense; it was .* \(float64\), dense",
         "shape": r"rank 0: 'x' has rows of \(1,\) \(float64\), dense; it was .*rows of \(\)",
         "lengths": r"rank 1: arrays .* as many rows as one another; 'x' has 3, 'w' has 4",
-        "others": r"rank 0 replaces the rows of \['w'\] and rank 1 those of \['x'\]",
+        "others": r"rank 0 replaces rows of 'w' at step 0, and rank 1 replaces rows of 'x'",
         "none": r"no rank has a row of \['x'\] left",
         "dense": r"rank 0: 'm' has rows of \(10,\) \(float64\), dense; it was .*, csr",
         "masked": r"rank 0: 'x' is a masked array",

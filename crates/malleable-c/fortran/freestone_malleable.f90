@@ -37,6 +37,7 @@ module freestone_malleable
     type(c_funptr) :: layout = c_null_funptr
     type(c_ptr) :: context = c_null_ptr
     real(c_double) :: timeout_s = 0, spawn_timeout_s = 0, step_timeout_s = 0
+    integer(c_int) :: slots = 0
   end type
 
   ! Functions for rows in memory of the program's own, with bind(c).

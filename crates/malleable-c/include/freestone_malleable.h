@@ -101,6 +101,8 @@ typedef struct fsm_config {
   double spawn_timeout_s;  /* SPAWN_TIMEOUT_S; 60: until ranks that start are at their loop; under
                               MPICH's launcher they are killed then */
   double step_timeout_s;   /* STEP_TIMEOUT_S; 3600: how long a checkpoint waits for other ranks */
+  int slots;               /* SLOTS; how many ranks there may be: a resize to more is cancelled. By default
+                              64 for each processor of rank 0's host, or 16 for each rank, if that is more */
 } fsm_config;
 
 /* Rows in memory of the program's own: CSR matrices, particles, lists. In a resize the rows that

@@ -21,6 +21,7 @@ pub struct Given {
     timeout_s: f64,
     spawn_timeout_s: f64,
     step_timeout_s: f64,
+    slots: c_int,
 }
 
 /// Reads what was given and the environment.
@@ -41,6 +42,7 @@ pub unsafe fn resolve(given: *const Given) -> Result<Settings, Refused> {
         timeout_s: 0.0,
         spawn_timeout_s: 0.0,
         step_timeout_s: 0.0,
+        slots: 0,
     });
     let method = match (given.method, variable("METHOD").as_deref()) {
         (0, None | Some("merge")) | (1, _) => Method::Merge,
@@ -58,7 +60,19 @@ pub unsafe fn resolve(given: *const Given) -> Result<Settings, Refused> {
     let (targets, file) = unsafe { (text(given.targets)?, text(given.target_file)?) };
     let targets = targets.or_else(|| variable("TARGETS")).unwrap_or_default();
     let targets = Settings::parse_targets(&targets).map_err(Refused::bad_call)?;
+    let slots = match (given.slots, variable("SLOTS")) {
+        (0, None) => None,
+        (0, Some(value)) => match value.parse() {
+            Ok(slots @ 1..) => Some(slots),
+            _ => return Err(bad("SLOTS", value, "must be a number of ranks, at least 1")),
+        },
+        (slots, _) => match u64::try_from(slots) {
+            Ok(slots) => Some(slots),
+            Err(_) => return Err(bad("slots", slots, "must be a number of ranks, or 0")),
+        },
+    };
     Ok(Settings {
+        slots,
         method,
         is_overlapped,
         has_user_phase: given.user_phase != 0,

@@ -19,7 +19,7 @@ from freestone.malleable.plans import Rows
 from freestone.malleable.progress import Progress
 from freestone.malleable.record import Replicated, Resized
 from freestone.malleable.resize import Resize
-from freestone.malleable.targets import Request, agree, first_request
+from freestone.malleable.targets import Request, agree, first_request, too_many
 from freestone.malleable.transfer import Transfer
 
 __all__ = ["Checkpoints", "Leave"]
@@ -138,12 +138,13 @@ class Checkpoints:
         step = self._progress.done
         self._progress.asked, self._progress.since = step, self._posted
         self._again, self._is_uneven = None, False
-        places = self._config.places
-        if places is not None and size > places:
-            error = f"{size} processes were asked for, and there are {places} slots"
+        data, timeout_s = self._membership.data, self._config.timeout_s
+        request = agree(self._asked, size, method, data, timeout_s)
+        error = too_many(request, self.size, self._config.places)
+        error = together.tell(data, error, timeout_s, "the slots of a resize")
+        if error:
             self._refuse(size, method, error)
             return
-        request = agree(self._asked, size, method, self._membership.data, self._config.timeout_s)
         try:
             resize = Resize(
                 self._membership,

@@ -5,13 +5,13 @@ See docs/decisions/086-a-restarted-job-comes-to-its-loop-as-joining-ranks-do.md
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Container
 from typing import Any, ClassVar
 
 from freestone.errors import JoiningError, RegistrationError
 from freestone.malleable.arrays import Array, Kind
 from freestone.malleable.path import Path, label_of
-from freestone.malleable.registering import again
+from freestone.malleable.registering import expected, twice
 
 __all__ = ["Entering"]
 
@@ -49,23 +49,25 @@ class Entering:
 
     def register(self, name: str, kind: Kind, rows: int | None) -> Array:
         """Return the array of a name, as the others have registered it."""
-        if name not in self.arrays:
-            self._require(name)
-        self._registered.add(name)
-        return again(self.arrays[name], kind, rows)
+        self._note(name, self.arrays)
+        return expected(self.arrays[name], kind, rows)
 
     def replicate(self, name: str) -> None:
         """See that the others have registered a value of a name."""
-        if name not in self._path.names:
-            self._require(name)
-        self._registered.add(name)
+        self._note(name, self._path.names)
 
-    def _require(self, name: str) -> None:
-        problem = (
-            f"{self.who} registers {name!r}, which {self.others} had not registered when they "
-            "came here; register the same on all ranks, in the same order"
-        )
-        raise RegistrationError(problem, name=name)
+    def _note(self, name: str, known: Container[str]) -> None:
+        problem = ""
+        if name not in known:
+            problem = (
+                f"{self.who} registers {name!r}, which {self.others} had not registered when they "
+                "came here; register the same on all ranks, in the same order"
+            )
+        elif name in self._registered:
+            problem = twice(name, self.arrays.get(name, name))
+        if problem:
+            raise RegistrationError(problem, name=name)
+        self._registered.add(name)
 
     def _is_at(self, loop: int) -> bool:
         """Tell whether a loop is the one that is looked for, or a later one."""

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from freestone.errors import CheckpointSkippedError, ResizeTimeoutError
+from freestone.malleable.gathering import Lookout
 from freestone.malleable.waiting import wait_for_steps, wait_until
 
 __all__ = ["Heartbeat", "Word"]
@@ -139,9 +140,19 @@ class Heartbeat:
         ------
         CheckpointSkippedError
             If they do not agree.
+        MalleableError
+            If a rank has come to another call in vain, on all that wait here.
         """
         if not self._request.Test():
-            wait_for_steps(self._request.Test, self._timeout_s, _WHAT)
+            lookout = Lookout(self._comm, self._timeout_s)
+
+            def is_done() -> bool:
+                if self._request.Test():
+                    return True
+                lookout.look()
+                return False
+
+            wait_for_steps(is_done, self._timeout_s, _WHAT)
         self._request = None
         try:
             found = Word.together(self._all.tolist())

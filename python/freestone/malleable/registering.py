@@ -18,7 +18,7 @@ from freestone.malleable.plans import Rows
 from freestone.malleable.storage import Storage, reserve
 from freestone.malleable.transfer import make_arrays
 
-__all__ = ["Load", "again", "register", "replace", "unmovable"]
+__all__ = ["Load", "expected", "register", "replace", "twice", "unmovable"]
 
 Load = Callable[[int, int], Any]
 # What is an array of numbers and no more, by whatever name.
@@ -67,28 +67,36 @@ def register(
     return array, layout
 
 
-def again(array: Array, kind: Kind, rows: int | None) -> Array:
-    """Return an array that there is already, as joining ranks find all of them.
+def expected(array: Array, kind: Kind, rows: int | None) -> Array:
+    """Return an array that others have registered, as joining ranks find all of them.
 
     Raises
     ------
     RegistrationError
-        If it is another one.
+        If this process registers another one.
     """
     is_as_many = bool(array.replaced) or rows in (None, array.rows)
     if array.kind != kind or not is_as_many:
         raise RegistrationError(
-            f"{array.name!r} is registered as {kind} of {rows} rows, and was as {array!r}; "
-            "register each name once, alike on all ranks",
+            f"{array.name!r} is registered as {kind} of {rows} rows, and others have {array!r}; "
+            "register the same on all ranks",
             name=array.name,
         )
     return array
 
 
+def twice(name: str, there: object) -> str:
+    """Return what is wrong with registering a name that there is."""
+    return (
+        f"{name!r} is registered already, as {there!r}; register each name once, and keep what "
+        "that returns"
+    )
+
+
 def replace(
     membership: Membership, config: Config, given: Mapping[Array, Any]
 ) -> tuple[Deal, Rows]:
-    """Give arrays other rows, any number on each rank; all ranks call it together.
+    """Give the same arrays other rows, any number on each rank; all ranks call it together.
 
     Returns
     -------
@@ -103,10 +111,10 @@ def replace(
     arrays = list(given)
     names, problem = [array.name for array in arrays], _unfit(arrays, list(given.values()))
     local = [] if problem else [_as_rows(rows) for rows in given.values()]
-    mine = (names, problem, int(local[0].shape[0]) if local else 0)
+    mine = (problem, int(local[0].shape[0]) if local else 0)
     counted = (mine, [_nonzeros(rows) for rows in local])
     all_of_them = together.gather_all(membership.data, counted, config.timeout_s, "new rows")
-    counts = _agreed_counts([its for its, _ in all_of_them])
+    counts = _agreed_counts(names, [its for its, _ in all_of_them])
     layout = Rows([0, *np.cumsum(counts).tolist()])
     nonzeros = np.array([theirs for _, theirs in all_of_them], np.int64)
     together_with = "+".join(sorted(names))
@@ -127,19 +135,12 @@ def replace(
     return together_with, layout
 
 
-def _agreed_counts(all_of_them: list[tuple[list[str], str, int]]) -> list[int]:
-    """Return how many rows each rank gives, if all give the same arrays, and some rows."""
-    names = all_of_them[0][0]
-    for rank, (theirs, problem, _) in enumerate(all_of_them):
+def _agreed_counts(names: list[str], all_of_them: list[tuple[str, int]]) -> list[int]:
+    """Return how many rows each rank gives, if all can give them, and some rows."""
+    for rank, (problem, _) in enumerate(all_of_them):
         if problem:
             raise RegistrationError(f"rank {rank}: {problem}", name=names[0] if names else "")
-        if theirs != names:
-            problem = (
-                f"rank 0 replaces the rows of {names} and rank {rank} those of {theirs}; replace "
-                "the same on all ranks, in the same order"
-            )
-            raise RegistrationError(problem, name=names[0])
-    counts = [count for *_, count in all_of_them]
+    counts = [count for _, count in all_of_them]
     if not any(counts):
         problem = f"no rank has a row of {names} left; keep one, or end the loop"
         raise RegistrationError(problem, name=names[0])

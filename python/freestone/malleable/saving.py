@@ -14,6 +14,7 @@ from freestone.errors import ConfigurationError, MalleableError
 from freestone.malleable import registering, states
 from freestone.malleable.arrays import Array
 from freestone.malleable.config import Config
+from freestone.malleable.gathering import Call, require_all
 from freestone.malleable.membership import Membership
 from freestone.malleable.path import Path as Way
 from freestone.malleable.progress import Progress
@@ -75,6 +76,9 @@ class Saver:
         """Write the files that were asked for; all ranks call it together."""
         asked, self._asked = list(dict.fromkeys(self._asked)), []
         for path in asked:
+            now = self._look()
+            call = Call(f"saves {path!r}", path, now.progress.done)
+            require_all(now.membership.control, call, self._config.timeout_s)
             self._save(path)
 
     def save_if_due(self, done: int) -> None:

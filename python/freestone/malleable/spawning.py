@@ -303,13 +303,17 @@ def _require_program() -> None:
 
 def _require_hosts(groups: Sequence[Group]) -> None:
     # MPICH's launcher ends the whole job when it can't reach a host.
-    for host in (group.host for group in groups if not group.is_granted):
-        if host is None:
+    for group in groups:
+        # Slurm starts processes on nodes by names that it alone may have.
+        is_of_slurm = group.is_granted and "SLURM_JOB_ID" in os.environ
+        if group.host is None or is_of_slurm:
             continue
         try:
-            socket.getaddrinfo(host, None)
-        except OSError as error:
-            raise SpawnFailedError(f"host {host!r} of slots is not known here: {error}") from error
+            socket.getaddrinfo(group.host, None)
+        except (OSError, ValueError) as error:
+            where = "the answer" if group.is_granted else "slots"
+            problem = f"host {group.host!r} of {where} is not known here: {error}"
+            raise SpawnFailedError(problem) from error
 
 
 @contextlib.contextmanager

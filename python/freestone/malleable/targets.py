@@ -31,12 +31,15 @@ __all__ = [
     "Status",
     "agree",
     "first_request",
+    "too_many",
 ]
 
 _log = logging.getLogger("freestone.malleable")
 # What ranks agree on is an integer of MPI's.
 _MAX_SIZE = 2**31 - 1
 _MAX_CHARACTERS = 1 << 20
+# More than anyone means, where nothing says how many there may be.
+_PER_PROCESSOR, _TIMES = 64, 16
 
 
 def is_whole(value: Any, least: int) -> bool:
@@ -405,6 +408,27 @@ def agree(
     is_own = request is not None and request.size == size
     slots = request.slots if request is not None and is_own else None
     return Request(size, method, together.tell(comm, slots, timeout_s, "the hosts of a resize"))
+
+
+def too_many(request: Request, size: int, places: int | None) -> str:
+    """Return why there is no room for what is asked for, if there is none, as one rank sees it.
+
+    Parameters
+    ----------
+    request : Request
+        What is asked for.
+    size : int
+        Processes there are.
+    places : int or None
+        Processes there may be by the settings.
+    """
+    how = ""
+    if places is None and request.slots is None:
+        places = max(_PER_PROCESSOR * len(os.sched_getaffinity(0)), _TIMES * size)
+        how = f" without slots=: {_PER_PROCESSOR} for a processor here, or {_TIMES} for a process"
+    if places is None or request.size <= places:
+        return ""
+    return f"{request.size} processes were asked for, and there are {places} slots{how}"
 
 
 def first_request(sources: Iterable[Source], rank: int, status: Status) -> Request | None:

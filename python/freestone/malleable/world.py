@@ -18,6 +18,7 @@ from freestone.malleable.arrays import Array, Deal, Kind
 from freestone.malleable.checkpoints import Checkpoints
 from freestone.malleable.choosing import Chooser
 from freestone.malleable.config import Config
+from freestone.malleable.gathering import Call, require_all
 from freestone.malleable.heartbeat import Heartbeat, Word
 from freestone.malleable.joining import Joining
 from freestone.malleable.joining_rank import end, pending
@@ -180,7 +181,10 @@ class World(Checkpoints):
         Raises
         ------
         RegistrationError
-            If the ranks do not register the same, or what was loaded is of another shape.
+            On all ranks, if they do not register the same, one has this name already, or what was
+            loaded is of another shape.
+        ResizeTimeoutError
+            On all ranks that wait, if one does not come to register it in time.
         """
         return self._register(name, "constant", load, rows)
 
@@ -216,6 +220,7 @@ class World(Checkpoints):
         """
         membership = self._members("world.replace")
         names = ", ".join(repr(array.name) for array in rows)
+        self._require_all(f"replaces rows of {names}", names)
         self._begin_anew(f"rows of {names} were replaced meanwhile", waits=True)
         key, layout = registering.replace(membership, self._config, rows)
         self._layouts[key] = layout
@@ -238,15 +243,20 @@ class World(Checkpoints):
             The same on all ranks.
         value : object
             To begin with.
+
+        Raises
+        ------
+        RegistrationError
+            On all ranks, if they do not register the same, or one has this name already.
         """
-        if name not in self._replicated:
-            self._require_no_loop(f"{name!r} is registered")
-            found = self._replicated[name] = Replicated[T](name)
-            if self._joining is None:
-                found.adopt(value)
         if self._joining is not None:
             self._joining.replicate(name)
-        return self._replicated[name]
+        else:
+            self._require_new(name, "replicated")
+        found = self._replicated[name] = Replicated[T](name)
+        if self._joining is None:
+            found.adopt(value)
+        return found
 
     def once(self, function: Callable[[], T]) -> T:
         """Call what the job does once, before a loop: set-up, or work between two loops.
@@ -405,9 +415,7 @@ class World(Checkpoints):
     def _register(self, name: str, kind: Kind, load: Load, rows: int | None) -> Array:
         if self._joining is not None:
             return self._joining.register(name, kind, rows)
-        if name in self._arrays:
-            return registering.again(self._arrays[name], kind, rows)
-        self._require_no_loop(f"{name!r} is registered")
+        self._require_new(name, kind)
         self._begin_anew(f"{name!r} was registered meanwhile")
         count = self._config.rows if rows is None else rows
         array, layout = registering.register(
@@ -416,6 +424,17 @@ class World(Checkpoints):
         self._arrays[name] = array
         self._layouts[array.deal] = layout
         return array
+
+    def _require_new(self, name: str, kind: str) -> None:
+        """Require that all ranks register a name that none of them has yet; all together."""
+        self._require_no_loop(f"{name!r} is registered")
+        there = self._arrays.get(name) or self._replicated.get(name)
+        problem = "" if there is None else registering.twice(name, there)
+        self._require_all(f"registers {kind} {name!r}", name, problem)
+
+    def _require_all(self, what: str, name: str, problem: str = "") -> None:
+        call = Call(what, name, self._progress.done, problem)
+        require_all(self._membership.control, call, self._config.timeout_s)
 
     # The end.
 

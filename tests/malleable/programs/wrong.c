@@ -79,6 +79,8 @@ int main(int argc, char **argv) {
   int differs = strcmp(wrong, "joining") == 0 ? fsm_is_joining() : is_odd && strcmp(wrong, "data") == 0;
   fsm_register_rows("x", FSM_VARIABLE, differs ? 99 : 100, 8);
   fsm_register_replicated("step", &step, sizeof step);
+  if (is_odd && strcmp(wrong, "twice") == 0)
+    failed(fsm_register_rows("x", FSM_VARIABLE, 100, 8));
   lists lists = {wrong, is_odd};
   fsm_functions functions = {no_bytes, no_pack, no_adopt, no_unpack, &lists};
   fsm_register_user("lists", 100, &functions);

@@ -202,6 +202,8 @@ impl Job {
     }
 
     fn drawn(&self, size: u64) -> std::result::Result<Blueprint, String> {
+        let processors = std::thread::available_parallelism().map_or(1, |count| count.get() as u64);
+        self.settings.require_room(size, self.size as u64, processors)?;
         let (data, size) = (self.described(), size as usize);
         let after = self.layouts_after(size).map_err(|problem| format!("rank 0: {problem}"))?;
         let (step, method) = (self.machine.step(), self.settings.method);

@@ -22,6 +22,8 @@ pub struct Settings {
     pub targets: Vec<(i64, u64)>,
     /// A file in which rank 0 finds the size that is asked for.
     pub target_file: Option<PathBuf>,
+    /// How many ranks there may be; without it more than anyone means are too many.
+    pub slots: Option<u64>,
     /// How long what ranks do together may take.
     pub timeout: Duration,
     /// How long joining ranks may take until they are at their loop.
@@ -39,6 +41,7 @@ impl Default for Settings {
             layout: None,
             targets: Vec::new(),
             target_file: None,
+            slots: None,
             timeout: Duration::from_secs(600),
             spawn_timeout: Duration::from_secs(60),
             step_timeout: Duration::from_secs(3600),
@@ -46,7 +49,32 @@ impl Default for Settings {
     }
 }
 
+/// Ranks for a processor, and for a rank that there is, where nothing says how many there may be.
+const PER_PROCESSOR: u64 = 64;
+const TIMES: u64 = 16;
+
 impl Settings {
+    /// Refuses a size for which there is no room, if there are so many ranks and processors.
+    ///
+    /// # Errors
+    ///
+    /// How many ranks there is room for.
+    pub fn require_room(&self, size: u64, ranks: u64, processors: u64) -> Result<(), String> {
+        let slots = self.slots.unwrap_or((PER_PROCESSOR * processors).max(TIMES * ranks));
+        if size <= slots {
+            return Ok(());
+        }
+        let how = if self.slots.is_some() {
+            String::new()
+        } else {
+            format!(
+                " without the setting slots: {PER_PROCESSOR} for a processor here, or {TIMES} for a \
+                 rank"
+            )
+        };
+        Err(format!("{size} ranks were asked for, and there are {slots} slots{how}"))
+    }
+
     /// Reads targets such as `10:4,20:2`: four ranks from step 10 on, then two.
     ///
     /// # Errors
@@ -88,6 +116,18 @@ impl Settings {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn more_ranks_than_slots_are_refused() {
+        let settings = Settings::default();
+        assert_eq!(settings.require_room(128, 2, 2), Ok(()));
+        assert_eq!(settings.require_room(1600, 100, 2), Ok(()));
+        let text = settings.require_room(100_000, 2, 2).unwrap_err();
+        assert!(text.starts_with("100000 ranks were asked for, and there are 128 slots"), "{text}");
+        let settings = Settings { slots: Some(3), ..Settings::default() };
+        let text = settings.require_room(4, 2, 2).unwrap_err();
+        assert_eq!(text, "4 ranks were asked for, and there are 3 slots");
+    }
 
     #[test]
     fn targets_are_checkpoints_and_sizes() {
