@@ -60,3 +60,22 @@ def test_a_fused_task_does_what_the_tasks_inside_do() -> None:
     assert sorted(kinds.within("fused-3", fused)) == ["abs", "neg"]
     assert kinds.within("neg-4", task("neg-4")) == ("neg",)
     assert kinds.within("x", DataNode("x", 3)) == ()
+
+
+def test_what_waits_for_a_short_branch_as_well_shares_the_call_of_the_longer_one() -> None:
+    # Four blocks are combined, and a fifth by itself; then both.
+    needs = [[], [], [], [], [0, 1, 2, 3], [], [5], [4, 6]]
+    seconds = [0.003] * 4 + [0.0001, 0.003, 0.0001, 0.0001]
+    groups = group(needs, [1] * 8, seconds, Limits(0.004, 0.004, slots=2))
+    assert sorted(one.tasks for one in groups)[-1] == [5, 6]
+    assert [4, 7] in [one.tasks for one in groups]
+
+
+def test_those_that_wait_for_one_value_do_not_wait_for_one_of_them_unless_it_is_short() -> None:
+    needs = [[], [0], [0], [0], [0]]
+    users = [4, 1, 1, 1, 1]
+    limits = Limits(0.002, 0.01, slots=2)
+    long = group(needs, users, [0.0001, *[0.002] * 4], limits)
+    short = group(needs, users, [0.0001, *[0.0004] * 4], limits)
+    assert [one.tasks for one in long] == [[0], [1], [2], [3], [4]]
+    assert short[0].tasks == [0, 1, 2]

@@ -14,6 +14,9 @@ __all__ = ["Group", "Limits", "group"]
 _LEAST_S = 0.001
 """What takes less is not worth calls of its own, though slots be idle meanwhile."""
 
+_SHORT_S = 0.0005
+"""What takes less may delay others that wait for the same value: a message takes as long."""
+
 _MAX_TASKS = 240
 """A call has at most 256 outputs, and each of its tasks may be one."""
 
@@ -136,7 +139,7 @@ def group(
         chosen = None
         may_share = node >= apart and node not in alone
         if may_share and all(need >= apart and need not in alone for need in found):
-            chosen = _joined(groups, feeding, found, users, node, room)
+            chosen = _joined(groups, home, found, users, node, room)
         if chosen is None:
             level = 1 + max((groups[index].level for index in feeding), default=-1)
             is_fed_fast = all(groups[index].seconds <= limits.seconds for index in feeding)
@@ -179,24 +182,28 @@ def _in_order(groups: Sequence[Group]) -> list[Group]:
 
 def _joined(
     groups: Sequence[Group],
-    feeding: frozenset[int],
+    home: Sequence[int],
     found: Sequence[int],
     users: Sequence[int],
     node: int,
     room: _Room,
 ) -> int | None:
     """Give the group that a node may join without waiting for anything more than it does."""
+    feeding = {home[need] for need in found}
     if not feeding:
         return None
     index = max(feeding, key=lambda one: groups[one].level)
-    waited_for = groups[index].needs
-    if any(one != index and one not in waited_for for one in feeding):
+    here = groups[index]
+    for one in feeding - here.needs - {index}:
+        is_soon = groups[one].seconds <= room.limits.seconds and groups[one].level < here.level
+        if not is_soon:
+            return None
+    if len(found) == 1 and users[found[0]] == 1 and here.tasks[-1] == found[0]:
+        return index if len(here.tasks) < _MAX_TASKS else None
+    if room.limits.chains_only or not room.has(here, node, room.limits.branch_s):
         return None
-    if len(found) == 1 and users[found[0]] == 1 and groups[index].tasks[-1] == found[0]:
-        return index if len(groups[index].tasks) < _MAX_TASKS else None
-    if room.limits.chains_only:
-        return None
-    return index if room.has(groups[index], node, room.limits.branch_s) else None
+    is_shared = any(room.is_shared(node, users[need]) for need in found if home[need] == index)
+    return None if is_shared else index
 
 
 class _Room:
@@ -228,6 +235,11 @@ class _Room:
             return False
         depth = self._depths[node]
         return group.at_depth.get(depth, 0.0) + self._seconds[node] <= self._shares[depth]
+
+    def is_shared(self, node: int, users: int) -> bool:
+        """Whether so many tasks like a node run on several slots, and each is worth a call."""
+        took = self._seconds[node]
+        return users > 1 and took > _SHORT_S and took * users > self._shares[self._depths[node]]
 
     def take(self, group: Group, node: int) -> None:
         """Put a node into a group."""
