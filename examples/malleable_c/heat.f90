@@ -4,6 +4,8 @@
 !   gfortran $PREFIX/include/freestone_malleable.f90 heat.f90 halo.o \
 !       $(pkg-config --libs freestone_malleable) -L$MPI/lib -lmpi -o heat
 !   FREESTONE_MALLEABLE_TARGETS=10:4,25:2 mpiexec -n 2 ./heat
+!
+! With the name of a file it saves its state there every 20 steps, and goes on from it if it is there.
 program heat
   use, intrinsic :: iso_c_binding
   use freestone_malleable
@@ -42,12 +44,17 @@ program heat
   integer :: status, above, below, x
   real(c_double) :: largest
   integer(c_long_long) :: bits
+  character(len=512) :: state
 
+  call get_command_argument(1, state)
   call mpi_begin()
   call check(fsm_init(mpi_world()))
   call check(fsm_register_rows("u", FSM_VARIABLE, rows, width * 8_c_int64_t))
   call check(fsm_register_replicated("step", c_loc(step), c_sizeof(step)))
-  if (.not. fsm_is_joining()) then
+  status = FSM_OK
+  if (state /= "") status = fsm_load(state)
+  call check(status)
+  if (status == 0 .and. .not. fsm_is_joining()) then
     call fsm_rows("u", width, u, first)
     do row = 1, size(u, 2)
       do x = 1, width
@@ -61,6 +68,7 @@ program heat
     status = fsm_checkpoint(step)
     call check(status)
     if (status == FSM_LEAVE) exit
+    if (state /= "" .and. mod(step, 20_c_int64_t) == 0) call check(fsm_save(state))
     call fsm_rows("u", width, u, first)
     last = size(u, 2)
     allocate (with_halo(width, 0:last + 1))

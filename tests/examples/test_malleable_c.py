@@ -57,3 +57,7 @@ def test_heat_in_fortran_has_the_same_bits(prefix: Path, tmp_path: Path) -> None
     words = [fortran, "-Wall", *sources, "halo.o", *flags(prefix), *mpi, "-o", "heat"]
     done(words, cwd=tmp_path)
     check(str(tmp_path / "heat"), 60)
+    state = str(tmp_path / "state")
+    expected = ran_well(str(tmp_path / "heat"), 2, state)
+    # Now from step 40.
+    assert ran_well(str(tmp_path / "heat"), 3, state, targets="50:1") == expected

@@ -79,7 +79,11 @@ def test_a_target_that_is_none_is_refused(rows: str) -> None:
 def test_the_header_for_cpp_keeps_rows_and_throws(prefix: Path, tmp_path: Path) -> None:
     program = compiled(prefix, PROGRAMS / "rows.cpp", tmp_path)
     printed = ran_well(program, 2, targets="3:4,12:1")
-    assert printed == "-6 a job can't have 0 ranks: ask for 1 or more\n"
+    refused = "-6 a job can't have 0 ranks: ask for 1 or more\n"
+    assert printed == refused
+    state = str(tmp_path / "state")
+    assert ran_well(program, 2, state) == refused
+    assert ran_well(program, 3, state, targets="15:1") == f"goes on at step 10\n{refused}"
 
 
 @pytest.mark.parametrize("method", ["merge", "baseline"])

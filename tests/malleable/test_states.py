@@ -2,17 +2,25 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from freestone import malleable
-from freestone.errors import ConfigurationError
+from freestone.errors import ConfigurationError, SavedStateError
+from freestone.malleable.index import Entry, Index, Piece
+from freestone.malleable.values import plain_bytes, value_of
 from tests.malleable.jobs import Outcome, run
 
 pytest.importorskip("mpi4py")
+
+CHUNKS = np.array([[0, 24, 7]], np.int64)
 
 
 def job(ranks: int, **words: Any) -> Outcome:
@@ -94,6 +102,38 @@ def test_a_state_that_can_not_be_written_leaves_the_job_and_the_one_before(
     assert "the state could not be saved in" in outcome.err
     assert "FileNotFoundError" in outcome.data["errors"][0]
     assert results(outcome.data) == results(expected)
+
+
+PIECE = Piece(8, 24, 4096, CHUNKS)
+ENTRY = Entry("höhe x", "variable", 3, "rows", "a+b", [PIECE])
+INDEX = Index(-3, 2, 1.5e9, [ENTRY, Entry("m", "constant", 3, "csr", "", [PIECE], {0: 0, 3: 9})])
+
+
+def test_an_index_is_read_as_it_was_written() -> None:
+    text = INDEX.text()
+    assert Index.parse(text).text() == text
+    assert Index.parse(text).entries[0].pieces[0].chunks.tolist() == [[0, 24, 7]]
+
+
+@given(st.integers(0, len(INDEX.text())), st.text(max_size=3), st.integers(0, 9))
+def test_damaged_lines_are_an_error_or_another_index(at: int, more: str, less: int) -> None:
+    text = INDEX.text()
+    with contextlib.suppress(ValueError):
+        assert Index.parse(text[:at] + more + text[at + less :]).ranks >= 0
+
+
+def test_values_are_bytes_as_in_other_languages() -> None:
+    for value in (True, -7, 2.5, b"abc", np.float32(1.5), np.arange(6).reshape(2, 3)):
+        content = plain_bytes(value)
+        assert content is not None
+        assert np.array_equal(value_of("v", content, value), value)
+        assert type(value_of("v", content, value)) is type(value)
+    assert plain_bytes(7).tolist() == [7, 0, 0, 0, 0, 0, 0, 0]
+    assert [plain_bytes(value) for value in ("text", None, [1], 1 << 70)] == [None] * 4
+    with pytest.raises(SavedStateError, match="'v' has 8 bytes in the file, and 'a', with which"):
+        value_of("v", plain_bytes(7), "a")
+    with pytest.raises(SavedStateError, match="registers it, has 4; begin with a number"):
+        value_of("v", plain_bytes(7), np.int32(7))
 
 
 def test_settings_are_checked(tmp_path: Path) -> None:

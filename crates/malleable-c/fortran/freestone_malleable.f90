@@ -25,7 +25,8 @@ module freestone_malleable
   integer(c_int), parameter, public :: FSM_OK = 0, FSM_RESIZED = 1, FSM_LEAVE = 2, &
       FSM_USER_PHASE = 3, FSM_CANCELLED = 4
   integer(c_int), parameter, public :: FSM_DISAGREEMENT = -1, FSM_LAYOUT = -2, FSM_TIMEOUT = -3, &
-      FSM_MPI = -4, FSM_MEMORY = -5, FSM_BAD_CALL = -6, FSM_CALLBACK = -7
+      FSM_MPI = -4, FSM_MEMORY = -5, FSM_BAD_CALL = -6, FSM_CALLBACK = -7, &
+      FSM_STATE = -8
   integer(c_int), parameter, public :: FSM_CONSTANT = 1, FSM_VARIABLE = 2
   integer(c_int), parameter, public :: FSM_MERGE = 1, FSM_BASELINE = 2
   integer(c_int), parameter, public :: FSM_STAYING = 1, FSM_JOINING = 2, FSM_LEAVING = 3
@@ -62,7 +63,7 @@ module freestone_malleable
   end interface
 
   public :: fsm_init, fsm_register_rows, fsm_register_replicated, fsm_register_user, fsm_rows, &
-      fsm_set_rows, fsm_held, fsm_checkpoint, fsm_commit, fsm_request, fsm_role, fsm_is_joining, fsm_rank, fsm_size, &
+      fsm_set_rows, fsm_save, fsm_load, fsm_held, fsm_checkpoint, fsm_commit, fsm_request, fsm_role, fsm_is_joining, fsm_rank, fsm_size, &
       fsm_resizes, fsm_step, fsm_sent_nbytes, fsm_comm, fsm_resize, fsm_finalise, fsm_error
 
   interface
@@ -101,6 +102,14 @@ module freestone_malleable
       type(c_ptr), intent(in) :: names(*)
       integer(c_int), value :: length
       integer(c_int64_t), value :: count
+    end function
+    integer(c_int) function c_save(path) bind(c, name="fsm_save")
+      import :: c_int, c_char
+      character(kind=c_char), intent(in) :: path(*)
+    end function
+    integer(c_int) function c_load(path) bind(c, name="fsm_load")
+      import :: c_int, c_char
+      character(kind=c_char), intent(in) :: path(*)
     end function
     integer(c_int) function fsm_checkpoint(step) bind(c)
       import :: c_int, c_int64_t
@@ -203,6 +212,18 @@ contains
       addresses(at) = c_loc(words(at)(1:1))
     end do
     fsm_set_rows = c_set_rows(addresses, size(names, kind=c_int), count)
+  end function
+
+  ! Writes all registered data into a file; all ranks call it together, at the head of a step.
+  integer function fsm_save(path)
+    character(len=*), intent(in) :: path
+    fsm_save = c_save(trim(path)//c_null_char)
+  end function
+
+  ! Reads it, before the first checkpoint: 1, or 0 if there is no file.
+  integer function fsm_load(path)
+    character(len=*), intent(in) :: path
+    fsm_load = c_load(trim(path)//c_null_char)
   end function
 
   ! Where rows are, the number of the first one, from 1 on, and how many there are.

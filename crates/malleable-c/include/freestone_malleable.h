@@ -62,8 +62,9 @@ enum {
   FSM_MPI = -4,          /* what MPI answers, or there is no MPI that is known */
   FSM_MEMORY = -5,       /* no memory for rows */
   FSM_BAD_CALL = -6,     /* not possible, or not now */
-  FSM_CALLBACK = -7      /* a function of the program has returned another number than 0; the text
+  FSM_CALLBACK = -7,     /* a function of the program has returned another number than 0; the text
                             says on which rank */
+  FSM_STATE = -8         /* a file of the job's state can't be written, is damaged, or has other data */
 };
 
 /* When rows move. */
@@ -155,6 +156,18 @@ void *fsm_rows(const char *name, uint64_t *first, uint64_t *count);
  * ranks, and nothing has changed. A resize that goes on is cancelled at the next checkpoint, which
  * returns FSM_CANCELLED, and begun anew; then the job waits for it. */
 int fsm_set_rows(const char *const *names, int length, uint64_t count);
+
+/* Writes all registered data into a file that any number of ranks reads, and Python's World, too. All ranks
+ * call it together, at the head of a step: after fsm_checkpoint, before rows are written. The file gets its
+ * name once all of it is on the disk; each 4 MiB have a checksum. FSM_STATE if it can't be written: the one
+ * before is there yet, and the job can go on. Rows in the program's memory are packed one by one. */
+int fsm_save(const char *path);
+
+/* Reads all registered data from such a file, on all ranks, after all is registered and before the first
+ * checkpoint: returns 1, or 0 if there is no file. On a joining rank it reads nothing and returns 1, so rows
+ * are filled where it returns 0. fsm_step() is then that of the checkpoint before the save. FSM_STATE on all
+ * ranks if the file is damaged or has other data; none can go on then. */
+int fsm_load(const char *path);
 
 /* The head of a step, on all ranks, with the same number; a joining rank gives any. What tells the
  * steps apart has to be replicated, as a joining rank comes out of its first checkpoint in one. */

@@ -135,6 +135,11 @@ public:
     detail::checked(fsm_set_rows(names.begin(), static_cast<int>(names.size()), count));
   }
 
+  // Writes all registered data into a file; all ranks call it together, at the head of a step.
+  void save(const std::string &path) { detail::checked(fsm_save(path.c_str())); }
+  // Reads it, before the first checkpoint; false if there is no file, so that rows are to be filled.
+  bool load(const std::string &path) { return detail::checked(fsm_load(path.c_str())) != 0; }
+
   status checkpoint(std::int64_t step) {
     return static_cast<status>(detail::checked(fsm_checkpoint(step)));
   }

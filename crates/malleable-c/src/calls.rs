@@ -8,6 +8,7 @@ use freestone_malleable::mpi::Library;
 use freestone_malleable::{Job, Kind, MalleableError, Outcome, Role};
 use std::cell::RefCell;
 use std::ffi::{CString, c_char, c_int, c_void};
+use std::path::PathBuf;
 use std::sync::Mutex;
 
 thread_local! {
@@ -282,6 +283,37 @@ pub unsafe extern "C" fn fsm_set_rows(
         job.set_rows(&names?, count)?;
         Ok(0)
     }))
+}
+
+/// # Safety
+/// `word` is null or ends with a zero.
+unsafe fn path(word: *const c_char) -> Result<PathBuf, Refused> {
+    // SAFETY: as the caller says.
+    let path = unsafe { text(word)? }.filter(|path| !path.is_empty());
+    path.map(PathBuf::from).ok_or_else(|| Refused::bad_call("the file has no name: give one"))
+}
+
+/// Writes all registered data into a file.
+///
+/// # Safety
+/// `word` ends with a zero.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn fsm_save(word: *const c_char) -> c_int {
+    answer(with_job(|job| {
+        // SAFETY: as the caller says.
+        job.save(&unsafe { path(word)? })?;
+        Ok(0)
+    }))
+}
+
+/// Reads all registered data from a file; 1 if it is there, or this rank joins.
+///
+/// # Safety
+/// `word` ends with a zero.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn fsm_load(word: *const c_char) -> c_int {
+    // SAFETY: as the caller says.
+    answer(with_job(|job| Ok(job.load(&unsafe { path(word)? })?.into())))
 }
 
 /// How often rows have moved, or were replaced, since this rank is in the job.

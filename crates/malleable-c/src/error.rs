@@ -31,6 +31,7 @@ impl From<MalleableError> for Refused {
             Fault::Memory => -5,
             Fault::BadCall => -6,
             Fault::Callback => -7,
+            Fault::State => -8,
         };
         Self { code, text: error.to_string() }
     }

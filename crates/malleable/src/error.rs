@@ -20,6 +20,8 @@ pub enum Fault {
     BadCall,
     /// A program's own function has failed.
     Callback,
+    /// A file of a job's state can't be written or read.
+    State,
 }
 
 /// An error that ranks send each other: its kind, and what to say.
@@ -107,6 +109,9 @@ pub enum MalleableError {
         /// For which rows.
         rows: std::ops::Range<u64>,
     },
+    /// A file of a job's state can't be written or read.
+    #[error("the state {0}")]
+    State(String),
     /// A layout can't be made or compared.
     #[error(transparent)]
     Rows(#[from] LayoutError),
@@ -126,6 +131,7 @@ impl MalleableError {
             Self::Memory { .. } => Fault::Memory,
             Self::BadCall(_) | Self::Cancelled { .. } => Fault::BadCall,
             Self::Callback { .. } => Fault::Callback,
+            Self::State(_) => Fault::State,
             Self::Reported(problem) => problem.fault,
         }
     }

@@ -1,7 +1,7 @@
 //! Resizing a running MPI job, and redistributing its data.
 //!
 //! [`resize`] says what happens next, as a state machine without I/O; [`blueprint`] which rows move
-//! where; [`data`] is what a program registers; a [`Job`] carries it out with [`mpi`].
+//! where; [`data`] is what a program registers; [`state`] is a file of all of it; a [`Job`] carries it out with [`mpi`].
 
 pub mod blueprint;
 pub mod data;
@@ -10,6 +10,7 @@ pub mod guard;
 pub mod job;
 pub mod mpi;
 pub mod resize;
+pub mod state;
 
 pub use blueprint::Method;
 pub use data::Kind;

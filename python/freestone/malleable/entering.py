@@ -11,7 +11,7 @@ from typing import Any, ClassVar
 from freestone.errors import JoiningError, RegistrationError
 from freestone.malleable.arrays import Array, Kind
 from freestone.malleable.path import Path, label_of
-from freestone.malleable.registering import expected, twice
+from freestone.malleable.registering import Load, expected, twice
 
 __all__ = ["Entering"]
 
@@ -47,12 +47,12 @@ class Entering:
         call, self._calls = self._calls, self._calls + 1
         return self._path.result(call, loop, label_of(function), self.who, self.others)
 
-    def register(self, name: str, kind: Kind, rows: int | None) -> Array:
-        """Return the array of a name, as the others have registered it."""
+    def register(self, name: str, kind: Kind, rows: int | None, load: Load) -> Array:
+        """Return the array of a name, as the others have registered it; nothing is loaded."""
         self._note(name, self.arrays)
         return expected(self.arrays[name], kind, rows)
 
-    def replicate(self, name: str) -> None:
+    def replicate(self, name: str, value: Any) -> None:
         """See that the others have registered a value of a name."""
         self._note(name, self._path.names)
 

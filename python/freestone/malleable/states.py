@@ -21,14 +21,18 @@ import numpy.typing as npt
 
 from freestone.errors import SavedStateError
 from freestone.malleable import together
-from freestone.malleable.arrays import Array, Description
+from freestone.malleable.arrays import Array, Description, Kind
+from freestone.malleable.index import Entry, Index, Piece
+from freestone.malleable.parts import Form, Part
 from freestone.malleable.path import Path as Way
 from freestone.malleable.progress import Progress
+from freestone.malleable.values import plain_bytes
 
 __all__ = ["Contents", "Saved", "State", "remove", "write"]
 
-_MAGIC = b"FSSTATE1"
-_TRAILER = struct.Struct("<QQI8s")
+_MAGIC = b"FSSTATE2"
+# Where the index begins, its bytes, those of what only Python reads, and their checksum.
+_TRAILER = struct.Struct("<QQQI8s")
 _ALIGNMENT = 4096
 # What a checksum covers: a rank that needs a row reads all of its chunk.
 _CHUNK_NBYTES = 4 << 20
@@ -72,31 +76,14 @@ class Contents:
         The step.
     values : dict of str to object
         Of what all ranks have alike.
-    ranks : int
-        How many have saved it.
-    saved_s : float
-        When, in seconds since 1970.
     arrays : tuple of Description
         What is registered.
-    offsets : dict of str to tuple of int
-        Where each part of an array begins.
-    chunks : dict of str to arrays of shape (n, 3)
-        For each part the first byte, the one behind the last and the checksum of what was written
-        at once, in order.
-    edges : dict of str to dict of int to int
-        For matrices the elements before some rows, of the first, of one behind the last, and of
-        others.
     """
 
     way: Way
     progress: Progress
     values: dict[str, Any]
-    ranks: int
-    saved_s: float
     arrays: tuple[Description, ...]
-    offsets: dict[str, tuple[int, ...]]
-    chunks: dict[str, tuple[npt.NDArray[np.int64], ...]]
-    edges: dict[str, dict[int, int]]
 
 
 def write(
@@ -140,22 +127,38 @@ def write(
     problem = next((f"rank {rank}: {text}" for rank, (text, *_) in enumerate(found) if text), "")
     nbytes = 0
     if comm.rank == 0 and not problem:
-        contents = Contents(
-            *state,
-            comm.size,
-            time.time(),
-            tuple(array.description for array in arrays.values()),
-            offsets,
-            {name: _in_order([theirs[name] for _, theirs, _ in found]) for name in arrays},
-            {name: dict(e for *_, theirs in found for e in theirs[name].items()) for name in edges},
-        )
+        entries = [
+            _entry(
+                array,
+                offsets[name],
+                _in_order([theirs[name] for _, theirs, _ in found]),
+                dict(e for *_, theirs in found for e in theirs.get(name, {}).items()),
+            )
+            for name, array in arrays.items()
+        ]
+        index = Index(state[1].done, comm.size, time.time(), entries)
+        contents = Contents(*state, tuple(array.description for array in arrays.values()))
         written: list[int] = []
-        problem = _tried(lambda: written.append(_complete(part, path, end, contents)))
+        problem = _tried(lambda: written.append(_complete(part, path, end, index, contents)))
         nbytes = sum(written)
     if comm.rank == 0 and problem:
         part.unlink(missing_ok=True)
     nbytes, problem = together.tell(comm, (nbytes, problem), timeout_s, _WHAT)
     return nbytes, problem
+
+
+def _entry(
+    array: Array,
+    offsets: tuple[int, ...],
+    chunks: tuple[npt.NDArray[np.int64], ...],
+    edges: dict[int, int],
+) -> Entry:
+    pieces = [
+        Piece(None if p.per_row is None else p.per_row * p.itemsize, p.nbytes, offset, its)
+        for p, offset, its in zip(array.form.parts, offsets, chunks, strict=True)
+    ]
+    form = "csr" if array.form.is_ragged else "rows"
+    return Entry(array.name, array.kind, array.rows, form, array.replaced, pieces, edges)
 
 
 def remove(path: Path) -> None:
@@ -186,14 +189,43 @@ class State:
                 trailer = file.read()
                 if len(trailer) < _TRAILER.size or trailer[-len(_MAGIC) :] != _MAGIC:
                     raise self._damage("does not end as the state of a job of this version does")
-                start, nbytes, checksum, _ = _TRAILER.unpack(trailer)
+                start, text_nbytes, packed_nbytes, checksum, _ = _TRAILER.unpack(trailer)
                 file.seek(start)
-                packed = file.read(nbytes)
+                end = file.read(text_nbytes + packed_nbytes)
         except OSError as error:
             raise self._damage(f"can't be read ({error})") from None
-        if zlib.crc32(packed) != checksum:
+        if zlib.crc32(end) != checksum:
             raise self._damage("is damaged at its end")
-        self.contents: Contents = pickle.loads(packed)
+        try:
+            self.index = Index.parse(end[:text_nbytes].decode())
+        except ValueError as error:
+            raise self._damage(f"can't be read ({error})") from None
+        self._entries = {entry.name: entry for entry in self.index.entries}
+        self.is_of_python = packed_nbytes > 0
+        self.contents = pickle.loads(end[text_nbytes:]) if self.is_of_python else self._contents()
+
+    def _contents(self) -> Contents:
+        """Return what there is of a file that a program in C, C++ or Fortran has written."""
+        arrays, values = [], {}
+        for entry in self.index.entries:
+            if entry.form != "rows":
+                problem = f"has {entry.name!r}, which functions of a program in C have packed"
+                raise self._damage(problem)
+            (piece,) = entry.pieces
+            if entry.kind == "replicated":
+                values[entry.name] = np.empty(piece.nbytes, np.uint8)
+                with self._path.open("rb") as file:
+                    self._read(file.fileno(), entry.name, 0, values[entry.name], 0)
+                continue
+            row_nbytes = piece.row_nbytes or 0
+            part = Part(np.dtype(np.uint8), row_nbytes, piece.nbytes)
+            form = Form("dense", entry.rows, (row_nbytes,), (part,))
+            same = sorted(e.name for e in self.index.entries if entry.tag and e.tag == entry.tag)
+            kind: Kind = "constant" if entry.kind == "constant" else "variable"
+            arrays.append(Description(entry.name, kind, form, False, "+".join(same)))
+        names = tuple(self._entries)
+        progress = Progress(index=self.index.step, done=self.index.step)
+        return Contents(Way(0, names, ()), progress, values, tuple(arrays))
 
     def elements(self, array: Array, start: int, stop: int) -> dict[int, int]:
         """Return the elements before two rows of an array, if it is a matrix."""
@@ -209,7 +241,7 @@ class State:
                 self._read(file.fileno(), array.name, index, array.part(index), first)
 
     def _elements_before(self, name: str, row: int) -> int:
-        edges = self.contents.edges[name]
+        edges = self._entries[name].edges
         edge = max(known for known in edges if known <= row)
         lengths = np.empty(row - edge, np.int64)
         with self._path.open("rb") as file:
@@ -220,11 +252,12 @@ class State:
         self, file: int, name: str, index: int, into: npt.NDArray[np.uint8], first: int
     ) -> None:
         """Read a part's bytes from `first` on, and check all chunks that they are of."""
-        chunks = self.contents.chunks[name][index]
+        piece = self._entries[name].pieces[index]
+        chunks = piece.chunks
         last = first + into.nbytes
         if first == last:
             return
-        offset = self.contents.offsets[name][index]
+        offset = piece.offset
         begin = int(np.searchsorted(chunks[:, 1], first, "right"))
         for chunk_first, chunk_last, checksum in chunks[begin:].tolist():
             if chunk_first >= last:
@@ -234,8 +267,8 @@ class State:
                 where = f"bytes {chunk_first:,} to {chunk_last:,} of {name!r}"
                 raise self._damage(f"is damaged in {where}")
             low, high = max(first, chunk_first), min(last, chunk_last)
-            piece = np.frombuffer(found, np.uint8)[low - chunk_first : high - chunk_first]
-            into[low - first : high - first] = piece
+            values = np.frombuffer(found, np.uint8)[low - chunk_first : high - chunk_first]
+            into[low - first : high - first] = values
 
     def _damage(self, problem: str) -> SavedStateError:
         text = f"{self._path} {problem}; remove it to begin anew, or give another one"
@@ -297,12 +330,18 @@ def _in_order(
     return tuple(np.array(sorted(part), np.int64).reshape(-1, 3) for part in parts)
 
 
-def _complete(part: Path, path: Path, start: int, contents: Contents) -> int:
-    packed = pickle.dumps(contents)
+def _complete(part: Path, path: Path, start: int, index: Index, contents: Contents) -> int:
     with part.open("r+b") as file:
+        for name, value in contents.values.items():
+            index.entries.append(_write_value(file.fileno(), name, value, start))
+            start += (
+                sum(-(-its.nbytes // _ALIGNMENT) for its in index.entries[-1].pieces) * _ALIGNMENT
+            )
+        text, packed = index.text().encode(), pickle.dumps(contents)
         file.seek(start)
-        file.write(packed)
-        file.write(_TRAILER.pack(start, len(packed), zlib.crc32(packed), _MAGIC))
+        file.write(text + packed)
+        checksum = zlib.crc32(text + packed)
+        file.write(_TRAILER.pack(start, len(text), len(packed), checksum, _MAGIC))
         file.flush()
         os.fsync(file.fileno())
     part.replace(path)
@@ -311,7 +350,17 @@ def _complete(part: Path, path: Path, start: int, contents: Contents) -> int:
         os.fsync(folder)
     finally:
         os.close(folder)
-    return start + len(packed) + _TRAILER.size
+    return start + len(text) + len(packed) + _TRAILER.size
+
+
+def _write_value(file: int, name: str, value: Any, start: int) -> Entry:
+    """Write a value as other languages have it, if they can."""
+    values = plain_bytes(value)
+    if values is None:
+        return Entry(name, "replicated", 1, "python", "")
+    chunks = np.array(_write_part(file, values, 0, start), np.int64).reshape(-1, 3)
+    piece = Piece(values.nbytes, values.nbytes, start, chunks)
+    return Entry(name, "replicated", 1, "rows", "", [piece])
 
 
 def _tried(action: Any) -> str:

@@ -250,7 +250,7 @@ class World(Checkpoints):
             On all ranks, if they do not register the same, or one has this name already.
         """
         if self._joining is not None:
-            self._joining.replicate(name)
+            self._joining.replicate(name, value)
         else:
             self._require_new(name, "replicated")
         found = self._replicated[name] = Replicated[T](name)
@@ -414,7 +414,7 @@ class World(Checkpoints):
 
     def _register(self, name: str, kind: Kind, load: Load, rows: int | None) -> Array:
         if self._joining is not None:
-            return self._joining.register(name, kind, rows)
+            return self._joining.register(name, kind, rows, load)
         self._require_new(name, kind)
         self._begin_anew(f"{name!r} was registered meanwhile")
         count = self._config.rows if rows is None else rows

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <iostream>
 #include <numeric>
+#include <string>
 
 namespace fsm = freestone::malleable;
 
@@ -15,7 +16,11 @@ int main(int argc, char **argv) {
     auto A = job.constant<float>("A", 501, 3);
     auto x = job.variable<std::int64_t>("x", 501);
     job.replicated("step", step);
-    if (!job.is_joining()) {
+    const std::string state = argc > 1 ? argv[1] : "";
+    const bool is_loaded = !state.empty() && job.load(state);
+    if (is_loaded && !job.is_joining() && job.rank() == 0)
+      std::cout << "goes on at step " << step << '\n';
+    if (!is_loaded && !job.is_joining()) {
       std::iota(x.begin(), x.end(), static_cast<std::int64_t>(x.first()));
       std::iota(A.begin(), A.end(), static_cast<float>(3 * A.first()));
     }
@@ -24,6 +29,8 @@ int main(int argc, char **argv) {
       status = job.checkpoint(step);
       if (status == fsm::status::leave)
         break;
+      if (!state.empty() && step == 10)
+        job.save(state);
       std::int64_t own = 0, total = 0;
       for (auto row = x.first(); row < x.end_row(); row++) {
         if (x[row] != static_cast<std::int64_t>(row) + step || A.row(row)[2] != static_cast<float>(3 * row + 2))

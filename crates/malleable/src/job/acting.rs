@@ -53,7 +53,8 @@ impl Job {
         Ok(match action {
             Action::Vote(vote) => {
                 let timeout = self.settings.step_timeout;
-                let tally = count_votes(&*self.mpi, self.control()?, &vote, timeout)?;
+                let what = format!("checkpoint {}", vote.step);
+                let tally = count_votes(&*self.mpi, self.control()?, &vote, &what, timeout)?;
                 let facts = self.facts()?;
                 self.machine.on_tally(tally, facts)
             }
@@ -405,10 +406,11 @@ impl Job {
     }
 
     /// The error of ranks that do not agree, which all of them get.
-    fn explained(&self, what: Disagreement) -> Result<MalleableError> {
+    pub(super) fn explained(&self, what: Disagreement) -> Result<MalleableError> {
         let report = Report {
             step: self.machine.step(),
             has_ended: self.machine.is_ending(),
+            call: self.call.clone(),
             problem: self.problem.clone(),
             data: self.described(),
             layouts: self.layouts.clone(),
@@ -422,7 +424,7 @@ impl Job {
         Ok(MalleableError::Reported(explain(what, &reports)))
     }
 
-    fn control(&self) -> Result<Handle> {
+    pub(super) fn control(&self) -> Result<Handle> {
         self.control.ok_or_else(|| {
             MalleableError::BadCall(
                 "this process is not in the job any more, or not yet".to_owned(),

@@ -13,6 +13,8 @@ pub struct Report {
     pub step: i64,
     /// Whether its loop is over.
     pub has_ended: bool,
+    /// What it calls, if that is not a checkpoint.
+    pub call: Option<String>,
     /// An error of its own.
     pub problem: Option<Problem>,
     /// What it has registered.
@@ -34,6 +36,19 @@ pub fn explain(what: Disagreement, reports: &[Report]) -> Problem {
                 || disagreement(format!("step {step}: a rank has failed")),
                 |(who, problem)| at_step(&who, step, problem),
             );
+        }
+        Disagreement::Call => {
+            let call = |report: &Report| match &report.call {
+                Some(call) => call.clone(),
+                None if report.has_ended => "has left the loop".to_owned(),
+                None => "is at a checkpoint".to_owned(),
+            };
+            let calls: Vec<String> = reports.iter().map(call).collect();
+            let other = calls.iter().position(|other| *other != calls[0]).unwrap_or_default();
+            format!(
+                "step {step}: rank 0 {}, and rank {other} {}: all ranks make such a call together,                  at the same step",
+                calls[0], calls[other]
+            )
         }
         Disagreement::Ended => {
             let ended = list(ranks().filter(|(_, report)| report.has_ended).map(|(rank, _)| rank));
@@ -126,7 +141,7 @@ mod tests {
         let form = Form::Replicated { nbytes: 8 };
         let data = names.iter().map(|name| Description::new(name, form));
         let layouts = Layouts::new();
-        Report { step, has_ended, problem: None, data: data.collect(), layouts }
+        Report { step, has_ended, call: None, problem: None, data: data.collect(), layouts }
     }
 
     #[test]

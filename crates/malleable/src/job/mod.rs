@@ -6,6 +6,7 @@ mod faults;
 mod moving;
 mod packed;
 mod replacing;
+mod saving;
 mod settings;
 mod spawning;
 mod together;
@@ -80,6 +81,8 @@ pub struct Job {
     cancelled: Option<String>,
     cancelled_size: u64,
     checkpoint: Option<i64>,
+    /// A call besides checkpoints that all ranks make together, while they meet for it.
+    call: Option<String>,
 }
 
 impl Job {
@@ -126,6 +129,7 @@ impl Job {
             cancelled: None,
             cancelled_size: 0,
             checkpoint: None,
+            call: None,
             mpi,
             settings,
         };

@@ -175,19 +175,23 @@ pub fn largest<const N: usize>(
 /// # Errors
 ///
 /// [`MalleableError::Timeout`], with who did not come; or what MPI answers.
-pub fn count_votes(mpi: &dyn Mpi, comm: Handle, vote: &Vote, timeout: Duration) -> Result<Tally> {
+pub fn count_votes(
+    mpi: &dyn Mpi,
+    comm: Handle,
+    vote: &Vote,
+    what: &str,
+    timeout: Duration,
+) -> Result<Tally> {
     if mpi.has_message(comm, None, TAG_LATE)? {
         return Err(MalleableError::Disagreement(format!(
-            "rank {} comes to checkpoint {} after others have given up waiting for it: their \
-             step_timeout is over",
-            mpi.rank(comm)?,
-            vote.step
+            "rank {} comes to {what} after others have given up waiting for it: their step_timeout is \
+             over",
+            mpi.rank(comm)?
         )));
     }
-    let what = format!("checkpoint {}", vote.step);
-    match largest(mpi, comm, vote.words(), timeout, &what) {
+    match largest(mpi, comm, vote.words(), timeout, what) {
         Ok(found) => Ok(Tally::of(&found)),
-        Err(MalleableError::Timeout { .. }) => Err(late(&what, timeout, missing(mpi, comm)?)),
+        Err(MalleableError::Timeout { .. }) => Err(late(what, timeout, missing(mpi, comm)?)),
         Err(error) => Err(error),
     }
 }

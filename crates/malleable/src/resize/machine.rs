@@ -62,6 +62,8 @@ pub enum Word {
 pub enum Disagreement {
     /// A rank has an error to report.
     Problem,
+    /// They make different calls.
+    Call,
     /// Some have left the loop.
     Ended,
     /// They are at different steps.
@@ -222,15 +224,27 @@ impl Machine {
     }
 
     fn vote(&self, facts: Facts) -> Action {
-        Action::Vote(Vote {
+        Action::Vote(self.report_of(0, facts))
+    }
+
+    /// What this rank reports when it makes a call that all make together, besides checkpoints.
+    pub fn report(&self, call: &str, facts: Facts) -> Vote {
+        // Its negative is reported, too, and 0 is a checkpoint.
+        let number = xxhash_rust::xxh3::xxh3_64(call.as_bytes()) >> 1 | 1;
+        self.report_of(number.cast_signed(), facts)
+    }
+
+    fn report_of(&self, call: i64, facts: Facts) -> Vote {
+        Vote {
             step: self.step,
+            call,
             fingerprint: facts.fingerprint,
             wanted: facts.wanted.cast_signed(),
             has_problem: facts.has_problem,
             is_busy: facts.is_busy,
             is_refused: facts.is_refused,
             has_ended: self.is_ending,
-        })
+        }
     }
 
     /// All ranks have voted.
@@ -348,9 +362,11 @@ impl Machine {
     }
 }
 
-fn disagreement(tally: Tally) -> Option<Disagreement> {
+/// In what ranks do not agree, if they do not.
+pub fn disagreement(tally: Tally) -> Option<Disagreement> {
     [
         (tally.has_problem, Disagreement::Problem),
+        (!tally.is_same_call, Disagreement::Call),
         (tally.has_ended.is_none(), Disagreement::Ended),
         (!tally.is_same_step, Disagreement::Steps),
         (!tally.is_same_data, Disagreement::Data),

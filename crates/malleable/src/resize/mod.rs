@@ -5,7 +5,7 @@
 mod machine;
 mod vote;
 
-pub use machine::{Action, Disagreement, Facts, Machine, Outcome, State, Word};
+pub use machine::{Action, Disagreement, Facts, Machine, Outcome, State, Word, disagreement};
 pub use vote::{Tally, Vote, WORDS};
 
 #[cfg(test)]

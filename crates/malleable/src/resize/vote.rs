@@ -1,7 +1,7 @@
 //! What each rank reports at a checkpoint, and what all reports have in common.
 
 /// How many numbers a vote takes.
-pub const WORDS: usize = 10;
+pub const WORDS: usize = 12;
 
 /// What one rank reports.
 #[allow(clippy::struct_excessive_bools)] // each is a fact of its own
@@ -9,6 +9,8 @@ pub const WORDS: usize = 10;
 pub struct Vote {
     /// The program's step.
     pub step: i64,
+    /// What it calls: 0 for a checkpoint, and equal for equal calls of other kinds.
+    pub call: i64,
     /// What it has registered: equal for equal registrations.
     pub fingerprint: i64,
     /// The size that it asks for; 0 for none.
@@ -38,6 +40,8 @@ impl Vote {
             i64::from(self.is_refused),
             ended,
             -ended,
+            self.call,
+            -self.call,
         ]
     }
 }
@@ -48,6 +52,8 @@ impl Vote {
 pub struct Tally {
     /// Whether all are at the same step.
     pub is_same_step: bool,
+    /// Whether all make the same call.
+    pub is_same_call: bool,
     /// Whether all have registered the same data.
     pub is_same_data: bool,
     /// The largest size that any asks for; 0 for none.
@@ -67,6 +73,7 @@ impl Tally {
     pub fn of(words: &[i64; WORDS]) -> Self {
         Self {
             is_same_step: words[0] == -words[1],
+            is_same_call: words[10] == -words[11],
             is_same_data: words[2] == -words[3],
             wanted: words[4].max(0).cast_unsigned(),
             has_problem: words[5] > 0,
