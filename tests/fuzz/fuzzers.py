@@ -135,6 +135,13 @@ _ALL = [
         "resizes-by-mpi", "malleable jobs of MPI with one rank", "tests.malleable.fuzz", ("real",)
     ),
     Fuzzer(
+        "read-states",
+        "damaged states of malleable jobs are read, or refused by a SavedStateError",
+        "tests.malleable.fuzz",
+        ("states",),
+        1000,
+    ),
+    Fuzzer(
         "manager",
         "histories of the manager end well",
         "tests.fuzz.rust",

@@ -4,8 +4,17 @@ from __future__ import annotations
 
 import contextlib
 import json
+import random
+import tempfile
+import zlib
 from collections.abc import Iterator
+from pathlib import Path
 
+import numpy as np
+
+from freestone.errors import SavedStateError
+from freestone.malleable import states
+from freestone.malleable.index import Entry, Index, Piece
 from tests.fuzz.fuzzers import Check
 from tests.malleable.histories import History, draw
 from tests.malleable.jobs import run
@@ -45,13 +54,39 @@ def problem_of(history: History, trace: list[list[int]], errors: list[str]) -> s
     return f"resizes failed: {wrong}" if wrong else ""
 
 
+def _check_state(seed: int) -> str:
+    """Read a file as C writes it, damaged or with a wrong index; return what it raised."""
+    draw = random.Random(seed)
+    rows = draw.randbytes(64)
+    chunk = np.array([[0, 64, zlib.crc32(rows)]], np.int64)
+    index = Index(3, 2, 0.0, [Entry("x", "variable", 8, "rows", "", [Piece(8, 64, 8, chunk)])])
+    text = bytearray(index.text().encode())
+    for _ in range(draw.randrange(3)):
+        text[draw.randrange(len(text))] = draw.choice(b"0129- \nxdp\xff")
+    end = states.TRAILER.pack(72, len(text), 0, zlib.crc32(text), states.MAGIC)
+    content = bytearray(states.MAGIC + rows + text + end)
+    for _ in range(draw.randrange(2)):
+        content[draw.randrange(len(content))] ^= 1 << draw.randrange(8)
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "state"
+        path.write_bytes(content[: draw.choice([None, None, draw.randrange(len(content))])])
+        try:
+            states.State(path)
+        except SavedStateError:
+            return ""
+        except Exception as error:
+            return f"{type(error).__name__}: {error}"
+    return ""
+
+
 @contextlib.contextmanager
 def checking(how: str = "") -> Iterator[Check]:
-    """Open the check of histories: in this process, or "real" ones as jobs of MPI."""
-    find = _check_real if how else _check_simulated
+    """Open the check of histories: in this process, or "real" ones as jobs of MPI; or of states."""
+    find = {"": _check_simulated, "real": _check_real, "states": _check_state}[how]
 
     def check(seed: int) -> str | None:
         problem = find(seed)
-        return f"{problem}\n{draw(seed)}" if problem else None
+        what = "" if how == "states" else f"\n{draw(seed)}"
+        return f"{problem}{what}" if problem else None
 
     yield check

@@ -83,7 +83,9 @@ def test_the_header_for_cpp_keeps_rows_and_throws(prefix: Path, tmp_path: Path) 
     assert printed == refused
     state = str(tmp_path / "state")
     assert ran_well(program, 2, state) == refused
-    assert ran_well(program, 3, state, targets="15:1") == f"goes on at step 10\n{refused}"
+    # Rank 0 may be another process at the end.
+    printed = ran_well(program, 3, state, targets="15:1")
+    assert sorted(printed.splitlines()) == [refused.strip(), "goes on at step 10"]
 
 
 @pytest.mark.parametrize("method", ["merge", "baseline"])

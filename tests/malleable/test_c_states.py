@@ -42,8 +42,8 @@ def test_a_job_is_saved_and_loaded_between_resizes(saves: str, total: str, tmp_p
     state, targets = str(tmp_path / "state"), "2:4,7:1"
     assert total in ran_well(saves, 2, state, "none", "5", STEPS, targets=targets)
     printed = ran_well(saves, 3, "none", state, "-1", STEPS, targets=targets)
-    assert printed.startswith("goes on at step 5 of 5\n")
-    assert printed.endswith(f"1 ranks: {total}\n")
+    # Rank 0 may be another process at the end.
+    assert sorted(printed.splitlines()) == [f"1 ranks: {total}", "goes on at step 5 of 5"]
 
 
 def test_python_goes_on_from_a_file_of_c_and_c_from_one_of_python(
@@ -99,7 +99,7 @@ def test_a_state_that_can_not_be_written_leaves_the_job_and_the_one_before(
         assert (
             f"rank {rank}: error -8: rank 0, step 5: the state {tmp_path}/no/state" in ended.stdout
         )
-    assert ended.stdout.endswith(f"2 ranks: {total}\n")
+    assert f"2 ranks: {total}\n" in ended.stdout
 
 
 def test_ranks_of_which_one_does_not_save_all_get_the_error(saves: str, tmp_path: Path) -> None:

@@ -63,7 +63,8 @@ module freestone_malleable
   end interface
 
   public :: fsm_init, fsm_register_rows, fsm_register_replicated, fsm_register_user, fsm_rows, &
-      fsm_set_rows, fsm_save, fsm_load, fsm_held, fsm_checkpoint, fsm_commit, fsm_request, fsm_role, fsm_is_joining, fsm_rank, fsm_size, &
+      fsm_set_rows, fsm_save, fsm_load, fsm_held, fsm_checkpoint, fsm_commit, fsm_request, &
+      fsm_role, fsm_is_joining, fsm_rank, fsm_size, &
       fsm_resizes, fsm_step, fsm_sent_nbytes, fsm_comm, fsm_resize, fsm_finalise, fsm_error
 
   interface

@@ -28,11 +28,11 @@ from freestone.malleable.path import Path as Way
 from freestone.malleable.progress import Progress
 from freestone.malleable.values import plain_bytes
 
-__all__ = ["Contents", "Saved", "State", "remove", "write"]
+__all__ = ["MAGIC", "TRAILER", "Contents", "Saved", "State", "remove", "write"]
 
-_MAGIC = b"FSSTATE2"
+MAGIC = b"FSSTATE2"
 # Where the index begins, its bytes, those of what only Python reads, and their checksum.
-_TRAILER = struct.Struct("<QQQI8s")
+TRAILER = struct.Struct("<QQQI8s")
 _ALIGNMENT = 4096
 # What a checksum covers: a rank that needs a row reads all of its chunk.
 _CHUNK_NBYTES = 4 << 20
@@ -185,11 +185,14 @@ class State:
         self._path = path
         try:
             with path.open("rb") as file:
-                file.seek(max(0, os.fstat(file.fileno()).st_size - _TRAILER.size))
+                nbytes = os.fstat(file.fileno()).st_size
+                file.seek(max(0, nbytes - TRAILER.size))
                 trailer = file.read()
-                if len(trailer) < _TRAILER.size or trailer[-len(_MAGIC) :] != _MAGIC:
+                if len(trailer) < TRAILER.size or trailer[-len(MAGIC) :] != MAGIC:
                     raise self._damage("does not end as the state of a job of this version does")
-                start, text_nbytes, packed_nbytes, checksum, _ = _TRAILER.unpack(trailer)
+                start, text_nbytes, packed_nbytes, checksum, _ = TRAILER.unpack(trailer)
+                if max(start, text_nbytes, packed_nbytes) > nbytes:
+                    raise self._damage("is damaged at its end")
                 file.seek(start)
                 end = file.read(text_nbytes + packed_nbytes)
         except OSError as error:
@@ -200,6 +203,9 @@ class State:
             self.index = Index.parse(end[:text_nbytes].decode())
         except ValueError as error:
             raise self._damage(f"can't be read ({error})") from None
+        pieces = (piece for entry in self.index.entries for piece in entry.pieces)
+        if any(piece.offset + piece.nbytes > nbytes for piece in pieces):
+            raise self._damage("is damaged at its end")
         self._entries = {entry.name: entry for entry in self.index.entries}
         self.is_of_python = packed_nbytes > 0
         self.contents = pickle.loads(end[text_nbytes:]) if self.is_of_python else self._contents()
@@ -253,22 +259,23 @@ class State:
     ) -> None:
         """Read a part's bytes from `first` on, and check all chunks that they are of."""
         piece = self._entries[name].pieces[index]
-        chunks = piece.chunks
-        last = first + into.nbytes
-        if first == last:
-            return
-        offset = piece.offset
-        begin = int(np.searchsorted(chunks[:, 1], first, "right"))
-        for chunk_first, chunk_last, checksum in chunks[begin:].tolist():
-            if chunk_first >= last:
+        done, last = first, first + into.nbytes
+        begin = int(np.searchsorted(piece.chunks[:, 1], first, "right"))
+        for chunk_first, chunk_last, checksum in piece.chunks[begin:].tolist():
+            if done == last:
                 break
-            found = os.pread(file, chunk_last - chunk_first, offset + chunk_first)
-            if len(found) != chunk_last - chunk_first or zlib.crc32(found) != checksum:
+            nbytes = chunk_last - chunk_first
+            is_next = chunk_first <= done and 0 < nbytes <= _CHUNK_NBYTES
+            found = os.pread(file, nbytes, piece.offset + chunk_first) if is_next else b""
+            if len(found) != nbytes or zlib.crc32(found) != checksum:
                 where = f"bytes {chunk_first:,} to {chunk_last:,} of {name!r}"
                 raise self._damage(f"is damaged in {where}")
-            low, high = max(first, chunk_first), min(last, chunk_last)
-            values = np.frombuffer(found, np.uint8)[low - chunk_first : high - chunk_first]
-            into[low - first : high - first] = values
+            high = min(last, chunk_last)
+            values = np.frombuffer(found, np.uint8)[done - chunk_first : high - chunk_first]
+            into[done - first : high - first] = values
+            done = high
+        if done < last:
+            raise self._damage(f"has no bytes {done:,} to {last:,} of {name!r}")
 
     def _damage(self, problem: str) -> SavedStateError:
         text = f"{self._path} {problem}; remove it to begin anew, or give another one"
@@ -289,7 +296,7 @@ def _offsets(arrays: Mapping[str, Array]) -> tuple[dict[str, tuple[int, ...]], i
 
 def _make(part: Path, nbytes: int) -> None:
     with part.open("wb") as file:
-        file.write(_MAGIC)
+        file.write(MAGIC)
         file.truncate(nbytes)
 
 
@@ -341,7 +348,7 @@ def _complete(part: Path, path: Path, start: int, index: Index, contents: Conten
         file.seek(start)
         file.write(text + packed)
         checksum = zlib.crc32(text + packed)
-        file.write(_TRAILER.pack(start, len(text), len(packed), checksum, _MAGIC))
+        file.write(TRAILER.pack(start, len(text), len(packed), checksum, MAGIC))
         file.flush()
         os.fsync(file.fileno())
     part.replace(path)
@@ -350,7 +357,7 @@ def _complete(part: Path, path: Path, start: int, index: Index, contents: Conten
         os.fsync(folder)
     finally:
         os.close(folder)
-    return start + len(text) + len(packed) + _TRAILER.size
+    return start + len(text) + len(packed) + TRAILER.size
 
 
 def _write_value(file: int, name: str, value: Any, start: int) -> Entry:
