@@ -25,6 +25,7 @@ def wrong(prefix: Path, tmp_path_factory: pytest.TempPathFactory) -> str:  # noq
         ),
         ("skip", -1, "rank 1 is at step 5, where the others are at step 4"),
         ("break", -1, "the loop is over on rank 1"),
+        ("rows", -1, "step 4: rank 0 is at a checkpoint, and rank 1 replaces rows"),
         ("layout", -2, 'rank 0, step 0: the layout of "x" over 2 ranks: it covers 99 of 100 rows'),
     ],
 )

@@ -153,7 +153,8 @@ void *fsm_rows(const char *name, uint64_t *first, uint64_t *count);
  * ones are zero, and all get another address; the program sees to rows in memory of its own. No row is
  * sent: rank 0's rows come first, then rank 1's. What is named in one call lies alike, also after a
  * resize. A joining rank registers it with any number of rows. Bad arguments are FSM_BAD_CALL on all
- * ranks, and nothing has changed. A resize that goes on is cancelled at the next checkpoint, which
+ * ranks, and nothing has changed; if one of them makes another call, it is FSM_DISAGREEMENT, and none can
+ * go on. A resize that goes on is cancelled at the next checkpoint, which
  * returns FSM_CANCELLED, and begun anew; then the job waits for it. */
 int fsm_set_rows(const char *const *names, int length, uint64_t count);
 

@@ -98,6 +98,12 @@ int main(int argc, char **argv) {
       break;
     if (step == 6 && is_odd && strcmp(wrong, "hang") == 0)
       sleep(30);
+    if (step == 4 && is_odd && strcmp(wrong, "rows") == 0) {
+      const char *const names[] = {"x"};
+      status = fsm_set_rows(names, 1, 9);
+      if (failed(status))
+        break;
+    }
     status = fsm_checkpoint(step);
     if (status == FSM_CANCELLED && fsm_rank() == 0)
       printf("cancelled: %s\n", fsm_error());

@@ -26,7 +26,7 @@ impl Job {
     /// # Errors
     ///
     /// On all ranks, if what one of them gives makes no sense, or it has no memory; then nothing
-    /// has changed.
+    /// has changed. If one of them makes another call, none can go on.
     pub fn set_rows(&mut self, names: &[String], count: u64) -> Result<()> {
         let Some(control) = self.control.filter(|_| !self.is_joining()) else {
             let text = "a rank that has not joined yet, or has left, has no rows to replace";
@@ -36,6 +36,7 @@ impl Job {
             let text = "rows can't be replaced in a user phase: commit the resize first";
             return Err(MalleableError::BadCall(text.to_owned()));
         }
+        self.meet("replaces rows".to_owned())?;
         let problem = self.unfit(names, count);
         let own = Given { names: names.to_vec(), count, problem };
         let (own, timeout) = (postcard::to_stdvec(&own)?, self.settings.timeout);

@@ -99,7 +99,7 @@ impl Job {
     }
 
     /// Requires that all ranks make the same call, which its text tells from others.
-    fn meet(&mut self, call: String) -> Result<()> {
+    pub(super) fn meet(&mut self, call: String) -> Result<()> {
         let facts = self.facts()?;
         let vote = self.machine.report(&call, facts);
         let what = format!("the call that {call}, at step {},", vote.step);
