@@ -187,13 +187,13 @@ class NotSerializableError(UsageError, TypeError):
     Attributes
     ----------
     what : str
-        ``argument``, ``result`` or ``function``.
+        ``argument``, ``result``, ``function`` or ``event``.
     where : str
         The value's path inside, such as ``args[0]['lock']`` or ``closure variable 'lock'``.
     kind : str
         The value's type.
     label : str
-        The function.
+        The function, or the event.
     """
 
     slug = "not-serializable"
@@ -205,7 +205,8 @@ class NotSerializableError(UsageError, TypeError):
     def __init__(
         self, *, what: str, where: str, kind: str, label: str = "", reason: str = ""
     ) -> None:
-        of = f" of {label!r}" if label and what != "function" else f" {label!r}" if label else ""
+        is_named = what in ("function", "event")
+        of = "" if not label else f" {label!r}" if is_named else f" of {label!r}"
         because = f": {reason}" if reason else ""
         advice = {
             "argument": "pass what it is made from and make it inside the function",

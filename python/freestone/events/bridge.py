@@ -91,7 +91,7 @@ class Bridge:
         RankFailedError
             If the run has ended because a task failed.
         """
-        return self._native.wait(list(on), timeout_s)
+        return self._native.wait(on, timeout_s)
 
     def retrieve_any(self, on: Iterable[tuple[Any, str]]) -> list[tuple[int, Event]]:
         """Take events that are there, at most one for each dependency, without waiting.
@@ -101,7 +101,7 @@ class Bridge:
         list of (int, Event)
             Each with the index of its dependency.
         """
-        return self._native.retrieve_any(list(on))
+        return self._native.retrieve_any(on)
 
     def detach(self) -> None:
         """End this process's part in the run, which ends once all such processes have done so."""

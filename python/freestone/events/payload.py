@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from freestone import functions
-from freestone.errors import BadEventError
+from freestone.errors import BadEventError, NotSerializableError
 
 INT, LONG, FLOAT, DOUBLE, BOOL = 1, 2, 3, 4, 7
 COMPLEX_FLOAT, COMPLEX_DOUBLE, INT8, INT16 = 8, 9, 10, 11
@@ -35,15 +35,20 @@ _HEAD = struct.Struct("<II")
 _LENGTH = struct.Struct("<Q")
 
 
-def encode(value: Any) -> tuple[int, list[Any]]:
-    """Encode a value: its kind, and buffers of bytes that belong one after the other.
+def encode(value: Any, id: str) -> tuple[int, list[Any]]:
+    """Encode what an event carries: its kind, and buffers that belong one after the other.
 
     A NumPy array costs one copy, by the transport. Anything else is pickled with protocol 5, large
     buffers in it (arrays, Arrow tables) out of band.
+
+    Raises
+    ------
+    NotSerializableError
+        If pickle refuses it.
     """
     if type(value) is np.ndarray and not value.dtype.hasobject and value.dtype.names is None:
         return ARRAY, _array(value)
-    return PICKLE, _pickle(value)
+    return PICKLE, _pickle(value, id)
 
 
 def decode(kind: int, buffer: Any) -> Any:
@@ -85,13 +90,13 @@ def _read_array(view: memoryview) -> np.ndarray[Any, Any]:
     return flat.reshape([int(size) for size in shape], order="F" if order == "F" else "C")
 
 
-def _pickle(value: Any) -> list[Any]:
+def _pickle(value: Any, id: str) -> list[Any]:
     buffers: list[pickle.PickleBuffer] = []
     try:
         stream = pickle.dumps(value, protocol=5, buffer_callback=buffers.append)
     except (pickle.PicklingError, AttributeError, TypeError):
         buffers.clear()
-        stream = functions.dumps(value, buffers.append)
+        stream = _by_functions(value, id, buffers)
     raw = [buffer.raw() for buffer in buffers]
     sizes = [len(stream), *(len(part) for part in raw)]
     head = _LENGTH.pack(len(sizes)) + b"".join(map(_LENGTH.pack, sizes)) + stream
@@ -101,6 +106,20 @@ def _pickle(value: Any) -> list[Any]:
         pieces += [bytes(-position % ALIGNMENT), part]
         position += -position % ALIGNMENT + len(part)
     return pieces
+
+
+def _by_functions(value: Any, id: str, buffers: list[pickle.PickleBuffer]) -> bytes:
+    """Pickle what plain pickle can't: functions and classes that are nowhere to be imported."""
+    try:
+        return functions.dumps(value, buffers.append)
+    except Exception as error:
+        raise NotSerializableError(
+            what="event",
+            where="its data",
+            kind=type(value).__name__,
+            label=id,
+            reason=f"{error}; to SELF, by_reference=True carries the object itself",
+        ) from error
 
 
 def _read_pickle(view: memoryview) -> Any:

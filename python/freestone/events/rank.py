@@ -7,6 +7,7 @@ import inspect
 import sys
 from collections.abc import Awaitable, Iterable, Sequence
 from contextlib import AbstractContextManager, nullcontext
+from numbers import Integral, Real
 from typing import Any, Final
 
 from freestone import _native
@@ -137,15 +138,21 @@ class Rank:
         Costs time and memory for each of its dependencies, however many other tasks wait (paper,
         section II-A).
         """
+        if not callable(function):
+            raise TypeError(
+                f"function={function!r:.80} is of type {type(function).__name__}: a task is a "
+                "function, not what it returns; submit(f), not submit(f())"
+            )
         called = getattr(function, "function", function)
         label = name or label_of(function)
         if then is not None:
+            _check_id(then)
             called = functools.partial(_call_then, self, called, then)
         if self._recording is not None:
             called = self._recording.traced(called, label)
         return self._native.submit(
             called,
-            list(on),
+            on,
             persistent=persistent,
             greedy=greedy,
             name=name,
@@ -160,7 +167,7 @@ class Rank:
         """Submit what is left of a task that has paused at a line of a file."""
         if self._recording is not None:
             rest = self._recording.traced(rest, label)
-        self._native.submit_rest(rest, list(on), label, place)
+        self._native.submit_rest(rest, on, label, place)
 
     def arrival(self, on: Dependencies) -> Arrival:
         """Return what a coroutine awaits for events, as `wait` waits for them.
@@ -271,10 +278,10 @@ class Rank:
         RunStuckError
             If they can't come any more.
         """
-        needed = list(on)
         if self._recording is None:
-            return self._native.wait(needed, timeout_s, sys._getframe(1))
-        name = ", ".join(dict.fromkeys(id for _, id in needed))
+            return self._native.wait(on, timeout_s, sys._getframe(1))
+        needed = list(on)
+        name = ", ".join(dict.fromkeys(str(id) for *_, id in needed))
         with self._recording.span("wait", f"wait for {name}") as span:
             events = self._native.wait(needed, timeout_s, sys._getframe(1))
             span.taken = self._recording.take(events)
@@ -288,7 +295,7 @@ class Rank:
         list of (int, Event)
             Each with the index of its dependency.
         """
-        events = self._native.retrieve_any(list(on))
+        events = self._native.retrieve_any(on)
         if self._recording is not None and events:
             with self._recording.span("retrieve", "retrieve") as span:
                 span.taken = self._recording.take(event for _, event in events)
@@ -336,7 +343,14 @@ class Rank:
         ValueError
             If it is not open.
         """
-        self._native.when_readable(file if isinstance(file, int) else file.fileno(), id)
+        if not isinstance(file, int):
+            if not hasattr(file, "fileno"):
+                raise TypeError(
+                    f"file={file!r:.80} is of type {type(file).__name__}: give a descriptor, or an "
+                    "open file, socket or pipe"
+                )
+            file = file.fileno()
+        self._native.when_readable(file, id)
 
     def when_memory_below(self, nbytes: int | str, id: str) -> None:
         """Fire an event at this rank, once, when so much memory, or less, is left on its machine.
@@ -437,13 +451,22 @@ def current() -> Rank:
     return found
 
 
+def _check_id(id: object) -> None:
+    if not isinstance(id, str):
+        raise TypeError(
+            f"then={id!r:.80} is of type {type(id).__name__}: an event's identifier is a str"
+        )
+
+
 def _batch(at_least: int | None, within_s: float | None) -> tuple[int, float] | None:
     if at_least is None and within_s is None:
         return None
-    if at_least is None or within_s is None or at_least < 1 or within_s < 0:
+    if not (isinstance(at_least, Integral) and isinstance(within_s, Real)) or (
+        at_least < 1 or within_s < 0
+    ):
         raise BadEventError(
-            f"at_least={at_least}, within_s={within_s}: a batch has a number of events, 1 or more, "
-            "and a time in seconds after which fewer are enough; give both"
+            f"at_least={at_least!r}, within_s={within_s!r}: a batch has a number of events, "
+            "1 or more, and a time in seconds after which fewer are enough; give both"
         )
     return at_least, within_s
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 import os
 import threading
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from numbers import Integral
 from typing import Any
 
 from freestone import _native
@@ -133,10 +134,8 @@ def run(
     >>> run(main, ranks=3, threads=True)
     [2, 0, 1]
     """
-    if ranks is None:
-        ranks = 2
-    if ranks < 1:
-        raise ConfigurationError(f"ranks={ranks}: must be at least 1", key="ranks", origin="ranks")
+    ranks = _number_of_ranks(ranks)
+    _check_program(main, args)
     if comm is not None and threads:
         text = "comm= and threads=True: the ranks of a communicator are processes; give one of both"
         raise ConfigurationError(text, key="comm", origin="comm")
@@ -168,6 +167,26 @@ def run(
     finally:
         # Ctrl-C leaves one, too: it is how a run ends that takes too long.
         write_trace(settings.trace, processes.outcomes)
+
+
+def _number_of_ranks(ranks: int | None) -> int:
+    if ranks is None:
+        return 2
+    if not isinstance(ranks, Integral):
+        text = f"ranks={ranks!r:.80} is of type {type(ranks).__name__}: give an int, as in ranks=2"
+        raise ConfigurationError(text, key="ranks", origin="ranks")
+    if ranks < 1:
+        raise ConfigurationError(f"ranks={ranks}: must be at least 1", key="ranks", origin="ranks")
+    return ranks
+
+
+def _check_program(main: Main, args: Sequence[Any]) -> None:
+    if not callable(main):
+        text = f"main={main!r:.80}: must be a function; run(main), not run(main(rank))"
+        raise ConfigurationError(text, key="main", origin="main")
+    if isinstance(args, str) or not isinstance(args, Iterable):
+        text = f"args={args!r:.80}: must be a tuple or a list, as in args=({args!r:.80},)"
+        raise ConfigurationError(text, key="args", origin="args")
 
 
 def _run_threads(

@@ -1,5 +1,6 @@
 //! A process outside of a run, for `freestone.events.Bridge`.
 
+use super::arguments::{Id, Seconds};
 use super::event::Event;
 use super::failing;
 use super::mpi::failed;
@@ -65,12 +66,12 @@ impl EventBridge {
         &self,
         py: Python<'_>,
         target: &Bound<'_, PyAny>,
-        id: &str,
+        id: Id<'_>,
         data: &Bound<'_, PyAny>,
         persistent: bool,
     ) -> PyResult<()> {
         let target = words::target(target, self.numbers())?;
-        let (id, encoded) = (EventId::from(id), words::encode(data)?);
+        let (id, encoded) = (EventId::from(id.0), words::encode(data, id.0)?);
         let lasting = if persistent { Lasting::Persistent } else { Lasting::Once };
         let fired = encoded.with_parts(|kind, parts| {
             py.detach(|| self.bridge.fire(&target, &id, lasting, kind, parts))
@@ -82,11 +83,11 @@ impl EventBridge {
     fn wait(
         &self,
         py: Python<'_>,
-        on: Vec<(Bound<'_, PyAny>, String)>,
-        timeout_s: Option<f64>,
+        on: &Bound<'_, PyAny>,
+        timeout_s: Option<Seconds>,
     ) -> PyResult<Vec<Event>> {
         let on = words::dependencies(on, self.numbers())?;
-        let timeout = timeout_s.map(seconds).transpose()?;
+        let timeout = timeout_s.map(|timeout| timeout.0);
         let (since, interval) = (Instant::now(), limits::get().signal_interval);
         loop {
             let left = timeout.map(|timeout| timeout.saturating_sub(since.elapsed()));
@@ -104,7 +105,7 @@ impl EventBridge {
     fn retrieve_any(
         &self,
         py: Python<'_>,
-        on: Vec<(Bound<'_, PyAny>, String)>,
+        on: &Bound<'_, PyAny>,
     ) -> PyResult<Vec<(usize, Event)>> {
         let on = words::dependencies(on, self.numbers())?;
         let found = py.detach(|| self.bridge.retrieve_any(&on));

@@ -1,5 +1,6 @@
 //! Events: ranks, what they exchange, and the memory that they share.
 
+mod arguments;
 mod bridge;
 mod buffer;
 mod event;

@@ -1,5 +1,6 @@
 //! A rank, for `freestone.events.Rank`.
 
+use super::arguments::{Id, Name, Seconds};
 use super::event::Event;
 use super::failing;
 use super::future::{Outcome, TaskFuture};
@@ -143,7 +144,7 @@ impl EventRank {
 
     fn dependencies(
         &self,
-        on: Vec<(Bound<'_, PyAny>, String)>,
+        on: &Bound<'_, PyAny>,
     ) -> PyResult<Vec<freestone_events::Dependency>> {
         words::dependencies(on, self.numbers())
     }
@@ -258,20 +259,21 @@ impl EventRank {
         &self,
         py: Python<'_>,
         function: Py<PyAny>,
-        on: Vec<(Bound<'_, PyAny>, String)>,
+        on: &Bound<'_, PyAny>,
         persistent: bool,
         greedy: bool,
-        name: Option<String>,
+        name: Option<Name<'_>>,
         label: String,
-        batch: Option<(usize, f64)>,
+        batch: Option<(usize, Seconds)>,
         frame: Option<Bound<'_, PyAny>>,
     ) -> PyResult<TaskFuture> {
         let on = self.dependencies(on)?;
-        let (at_least, within_s) = batch.unwrap_or_default();
+        let (at_least, within) = batch.map(|(least, within)| (least, within.0)).unwrap_or_default();
         let mode = Mode { persistent, greedy, at_least };
         let (owner, label) = (Arc::clone(&self.owner), Arc::<str>::from(label));
         let named = Some(Label::Name(Arc::clone(&label), source::line_of(frame)));
-        let submit = Submit { on, mode, name, label: named, within: seconds(within_s)? };
+        let name = name.map(|name| name.0.to_owned());
+        let submit = Submit { on, mode, name, label: named, within };
         let outcome = Outcome::new(&self.rank, &owner, &label);
         let future = TaskFuture::of(Arc::clone(&outcome));
         let submitted = if persistent {
@@ -292,7 +294,7 @@ impl EventRank {
         &self,
         py: Python<'_>,
         function: Py<PyAny>,
-        on: Vec<(Bound<'_, PyAny>, String)>,
+        on: &Bound<'_, PyAny>,
         label: String,
         place: Option<(String, u32)>,
     ) -> PyResult<()> {
@@ -310,13 +312,14 @@ impl EventRank {
         &self,
         py: Python<'_>,
         target: &Bound<'_, PyAny>,
-        id: &str,
+        id: Id<'_>,
         data: &Bound<'_, PyAny>,
         persistent: bool,
         by_reference: bool,
     ) -> PyResult<()> {
         let target = words::target(target, self.numbers())?;
-        let id = EventId::from(id);
+        let id_text = id.0;
+        let id = EventId::from(id_text);
         let lasting = if persistent { Lasting::Persistent } else { Lasting::Once };
         let fired = if by_reference {
             if target != Target::Rank(self.rank.rank()) {
@@ -327,7 +330,7 @@ impl EventRank {
             let payload = Payload::value(words::ADDRESS, Arc::new(held));
             py.detach(|| self.rank.fire_own(&id, lasting, payload))
         } else {
-            let encoded = words::encode(data)?;
+            let encoded = words::encode(data, id_text)?;
             self.fire_parts(py, &target, &id, lasting, &encoded)
         };
         fired.map_err(|error| self.raise(py, &error))
@@ -337,11 +340,11 @@ impl EventRank {
     fn wait(
         &self,
         py: Python<'_>,
-        on: Vec<(Bound<'_, PyAny>, String)>,
-        timeout_s: Option<f64>,
+        on: &Bound<'_, PyAny>,
+        timeout_s: Option<Seconds>,
         frame: Option<Bound<'_, PyAny>>,
     ) -> PyResult<Vec<Event>> {
-        let (on, timeout) = (self.dependencies(on)?, timeout_s.map(seconds).transpose()?);
+        let (on, timeout) = (self.dependencies(on)?, timeout_s.map(|timeout| timeout.0));
         let label = caller(frame);
         let events = py.detach(|| self.rank.wait_as(label, on, timeout));
         let events = events.map_err(|error| self.raise(py, &error))?;
@@ -351,7 +354,7 @@ impl EventRank {
     fn retrieve_any(
         &self,
         py: Python<'_>,
-        on: Vec<(Bound<'_, PyAny>, String)>,
+        on: &Bound<'_, PyAny>,
     ) -> PyResult<Vec<(usize, Event)>> {
         let on = self.dependencies(on)?;
         let found = self.rank.retrieve_any(&on).map_err(|error| self.raise(py, &error))?;
@@ -359,17 +362,17 @@ impl EventRank {
     }
 
     #[pyo3(signature = (name, frame=None))]
-    fn lock(&self, py: Python<'_>, name: &str, frame: Option<Bound<'_, PyAny>>) -> PyResult<()> {
+    fn lock(&self, py: Python<'_>, name: Name<'_>, frame: Option<Bound<'_, PyAny>>) -> PyResult<()> {
         let label = caller(frame);
-        py.detach(|| self.rank.lock_as(label, name)).map_err(|error| self.raise(py, &error))
+        py.detach(|| self.rank.lock_as(label, name.0)).map_err(|error| self.raise(py, &error))
     }
 
-    fn try_lock(&self, name: &str) -> bool {
-        self.rank.try_lock(name)
+    fn try_lock(&self, name: Name<'_>) -> bool {
+        self.rank.try_lock(name.0)
     }
 
-    fn holds_lock(&self, name: &str) -> bool {
-        self.rank.holds_lock(name)
+    fn holds_lock(&self, name: Name<'_>) -> bool {
+        self.rank.holds_lock(name.0)
     }
 
     #[getter]
@@ -401,42 +404,42 @@ impl EventRank {
         Ok(dict)
     }
 
-    fn unlock(&self, py: Python<'_>, name: &str) -> PyResult<()> {
-        self.rank.unlock(name).map_err(|error| self.raise(py, &error))
+    fn unlock(&self, py: Python<'_>, name: Name<'_>) -> PyResult<()> {
+        self.rank.unlock(name.0).map_err(|error| self.raise(py, &error))
     }
 
-    fn after(&self, delay_s: f64, id: &str) -> PyResult<()> {
-        self.rank.after(seconds(delay_s)?, &id.into());
+    fn after(&self, delay_s: Seconds, id: Id<'_>) -> PyResult<()> {
+        self.rank.after(delay_s.0, &id.0.into());
         Ok(())
     }
 
-    fn every(&self, period_s: f64, id: &str) -> PyResult<()> {
-        self.rank.every(seconds(period_s)?, &id.into());
+    fn every(&self, period_s: Seconds, id: Id<'_>) -> PyResult<()> {
+        self.rank.every(period_s.0, &id.0.into());
         Ok(())
     }
 
-    fn when_readable(&self, py: Python<'_>, descriptor: i32, id: &str) -> PyResult<()> {
-        self.when(py, Condition::Readable(descriptor), id)
+    fn when_readable(&self, py: Python<'_>, descriptor: i32, id: Id<'_>) -> PyResult<()> {
+        self.when(py, Condition::Readable(descriptor), id.0)
     }
 
-    fn when_memory_below(&self, py: Python<'_>, nbytes: u64, id: &str) -> PyResult<()> {
-        self.when(py, Condition::MemoryBelow(nbytes), id)
+    fn when_memory_below(&self, py: Python<'_>, nbytes: u64, id: Id<'_>) -> PyResult<()> {
+        self.when(py, Condition::MemoryBelow(nbytes), id.0)
     }
 
-    fn when_load_above(&self, py: Python<'_>, load: f64, id: &str) -> PyResult<()> {
-        self.when(py, Condition::LoadAbove(load), id)
+    fn when_load_above(&self, py: Python<'_>, load: f64, id: Id<'_>) -> PyResult<()> {
+        self.when(py, Condition::LoadAbove(load), id.0)
     }
 
-    fn stop(&self, id: &str) -> usize {
-        self.rank.stop(&id.into())
+    fn stop(&self, id: Id<'_>) -> usize {
+        self.rank.stop(&id.0.into())
     }
 
-    fn is_submitted(&self, name: &str) -> bool {
-        self.rank.is_submitted(name)
+    fn is_submitted(&self, name: Name<'_>) -> bool {
+        self.rank.is_submitted(name.0)
     }
 
-    fn remove(&self, name: &str) -> usize {
-        self.rank.remove(name)
+    fn remove(&self, name: Name<'_>) -> usize {
+        self.rank.remove(name.0)
     }
 
     fn drain(&self, py: Python<'_>) -> PyResult<()> {

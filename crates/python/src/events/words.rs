@@ -1,5 +1,6 @@
 //! From Python's words to the core's: sources, targets, payloads.
 
+use super::arguments::{shown, wrong};
 use crate::pickling::cached;
 use freestone_events::{Dependency, EventId, Source, Target};
 use pyo3::buffer::PyBuffer;
@@ -52,15 +53,19 @@ fn rank_of(number: i64, numbers: Numbers) -> PyResult<u32> {
     }
 }
 
-fn group(value: &Bound<'_, PyAny>, numbers: Numbers) -> PyResult<Vec<u32>> {
-    let group: Vec<i64> = value.extract()?;
+/// Ranks, in `what` of a call.
+fn group(value: &Bound<'_, PyAny>, what: &str, numbers: Numbers) -> PyResult<Vec<u32>> {
+    let group: Vec<i64> = value.extract().map_err(|_| {
+        let must = "give a rank's number, SELF, ALL, or a list of numbers; ANY only as a source";
+        wrong(value, what, must)
+    })?;
     group.into_iter().map(|number| rank_of(number, numbers)).collect()
 }
 
 /// At whom an event is fired: a rank, `SELF`, `ALL`, or a sequence of ranks.
 pub fn target(value: &Bound<'_, PyAny>, numbers: Numbers) -> PyResult<Target> {
     if !value.is_instance_of::<PyInt>() {
-        return group(value, numbers).map(Target::Group);
+        return group(value, "target", numbers).map(Target::Group);
     }
     match value.extract()? {
         ALL => Ok(Target::All),
@@ -70,16 +75,18 @@ pub fn target(value: &Bound<'_, PyAny>, numbers: Numbers) -> PyResult<Target> {
 
 /// Dependencies: pairs of a source (a rank, `SELF`, `ANY`, `ALL`, or a sequence of ranks) and an
 /// identifier.
-pub fn dependencies(
-    pairs: Vec<(Bound<'_, PyAny>, String)>,
-    numbers: Numbers,
-) -> PyResult<Vec<Dependency>> {
-    let mut on = Vec::with_capacity(pairs.len());
-    for (source, id) in pairs {
-        let id = EventId::from(id.as_str());
+pub fn dependencies(pairs: &Bound<'_, PyAny>, numbers: Numbers) -> PyResult<Vec<Dependency>> {
+    let mut on = Vec::with_capacity(pairs.len().unwrap_or_default());
+    let no_list = || wrong(pairs, "on", &format!("dependencies are a list of {PAIRS}"));
+    if pairs.is_instance_of::<PyString>() {
+        return Err(no_list());
+    }
+    for (index, pair) in pairs.try_iter().map_err(|_| no_list())?.enumerate() {
+        let (source, id) = pair_of(&pair?, index)?;
+        let id = EventId::from(id.to_str()?);
         if !source.is_instance_of::<PyInt>() {
             let from = |rank| Dependency { source: Source::Rank(rank), id: id.clone() };
-            on.extend(group(&source, numbers)?.into_iter().map(from));
+            on.extend(group(&source, "source", numbers)?.into_iter().map(from));
             continue;
         }
         match source.extract()? {
@@ -91,6 +98,26 @@ pub fn dependencies(
         }
     }
     Ok(on)
+}
+
+/// What dependencies consist of, for people.
+const PAIRS: &str = "(source, id) pairs, as in on=[(ANY, 'field')]";
+
+/// A source and an identifier: the dependency with this index.
+fn pair_of<'py>(
+    pair: &Bound<'py, PyAny>,
+    index: usize,
+) -> PyResult<(Bound<'py, PyAny>, Bound<'py, PyString>)> {
+    let given: Option<(Bound<'_, PyAny>, Bound<'_, PyAny>)> = pair.extract().ok();
+    match given {
+        Some((source, id)) if id.is_instance_of::<PyString>() => Ok((source, id.cast_into()?)),
+        Some((source, id)) if source.is_instance_of::<PyString>() => {
+            let (source, id) = (shown(&source), shown(&id));
+            let must = format!("the source comes first; give ({id}, {source})");
+            Err(wrong(pair, &format!("on[{index}]"), &must))
+        }
+        _ => Err(wrong(pair, &format!("on[{index}]"), &format!("dependencies are {PAIRS}"))),
+    }
 }
 
 fn encoder(py: Python<'_>) -> PyResult<&Bound<'_, PyAny>> {
@@ -132,8 +159,9 @@ fn bytes_of(buffer: &PyBuffer<u8>) -> &[u8] {
     unsafe { std::slice::from_raw_parts(buffer.buf_ptr().cast(), buffer.len_bytes()) }
 }
 
-/// Encodes a value: numbers, text and bytes here, all else by `freestone.events.payload`.
-pub fn encode<'py>(value: &Bound<'py, PyAny>) -> PyResult<Encoded<'py>> {
+/// Encodes what an event carries: numbers, text and bytes here, all else by
+/// `freestone.events.payload`.
+pub fn encode<'py>(value: &Bound<'py, PyAny>, id: &str) -> PyResult<Encoded<'py>> {
     if value.is_none() {
         return Ok(Encoded::None);
     }
@@ -155,6 +183,6 @@ pub fn encode<'py>(value: &Bound<'py, PyAny>) -> PyResult<Encoded<'py>> {
         return Ok(Encoded::Text(text.clone()));
     }
     let (kind, pieces): (u32, Vec<PyBuffer<u8>>) =
-        encoder(value.py())?.call1((value,))?.extract()?;
+        encoder(value.py())?.call1((value, id))?.extract()?;
     Ok(Encoded::Pieces(kind, pieces))
 }

@@ -1,0 +1,124 @@
+"""Arguments of a wrong type are named, with their value and what to give instead."""
+
+import re
+import threading
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+from freestone import events as ev
+from freestone.errors import ConfigurationError, NotSerializableError
+
+Call = Callable[[ev.Rank], Any]
+
+IDENTIFIER = "an event's identifier is a str"
+PAIRS = re.escape("(source, id) pairs, as in on=[(ANY, 'field')]")
+
+
+def raised(call: Call) -> BaseException:
+    """Return what a call in a program raises; the run itself ends well."""
+
+    def main(rank: ev.Rank) -> BaseException | None:
+        try:
+            call(rank)
+        except Exception as error:
+            return error
+        return None
+
+    (error,) = ev.run(main, ranks=1, threads=True)
+    assert isinstance(error, BaseException)
+    return error
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda rank: rank.fire(ev.SELF, 3), rf"id=3 is of type int: {IDENTIFIER}"),
+        (lambda rank: rank.fire(ev.SELF, b"x"), rf"id=b'x' is of type bytes: {IDENTIFIER}"),
+        (lambda rank: rank.after(0, 3), rf"id=3 is of type int: {IDENTIFIER}"),
+        (lambda rank: rank.stop(3), rf"id=3 is of type int: {IDENTIFIER}"),
+        (lambda rank: rank.submit(print, then=3), rf"then=3 is of type int: {IDENTIFIER}"),
+        (lambda rank: rank.fire("2", "x"), r"target='2' is of type str: give a rank's number"),
+        (lambda rank: rank.fire(None, "x"), r"target=None is of type NoneType: give a rank"),
+        (lambda rank: rank.fire(["a"], "x"), r"target=\['a'\] is of type list: give a rank"),
+        (lambda rank: rank.submit(print, on=3), rf"on=3 is of type int: .* {PAIRS}"),
+        (lambda rank: rank.submit(print, on="x"), rf"on='x' is of type str: .* {PAIRS}"),
+        (lambda rank: rank.wait(None), rf"on=None is of type NoneType: .* {PAIRS}"),
+        (lambda rank: rank.retrieve_any((ev.SELF, "x")), rf"on\[0\]=-1 is of type int: .* {PAIRS}"),
+        (lambda rank: rank.wait([(0, "x", 1)]), rf"on\[0\]=\(0, 'x', 1\) is of type .* {PAIRS}"),
+        (lambda rank: rank.wait([(0, 2)]), rf"on\[0\]=\(0, 2\) is of type tuple: .* {PAIRS}"),
+        (lambda rank: rank.wait([("x", 0)]), r"the source comes first; give \(0, 'x'\)"),
+        (lambda rank: rank.wait([(1.5, "x")]), r"source=1\.5 is of type float: give a rank"),
+        (lambda rank: rank.wait([(0, "x")], "1"), r"time='1' is of type str: a time is a number"),
+        (lambda rank: rank.every([], "x"), r"time=\[\] is of type list: a time is a number"),
+        (lambda rank: rank.lock(3), r"name=3 is of type int: a name is a str"),
+        (lambda rank: rank.submit(print, name=3), r"name=3 is of type int: a name is a str"),
+        (lambda rank: rank.submit(3), r"function=3 is of type int: .* submit\(f\), not submit"),
+        (lambda rank: rank.when_readable("f", "x"), r"file='f' is of type str: give a descriptor"),
+    ],
+)
+def test_an_argument_of_a_wrong_type_is_named(call: Call, message: str) -> None:
+    error = raised(call)
+    assert isinstance(error, TypeError)
+    assert re.match(rf".*{message}", str(error)), error
+
+
+@pytest.mark.parametrize(("at_least", "within_s"), [("3", 1), (3, "1"), (0, 1), (3, None)])
+def test_a_batch_that_makes_no_sense_is_named(at_least: Any, within_s: Any) -> None:
+    def batch(rank: ev.Rank) -> None:
+        on = [(ev.SELF, "x")]
+        rank.submit(print, on, greedy=True, at_least=at_least, within_s=within_s)
+
+    start = f"at_least={at_least!r}, within_s={within_s!r}: a batch has a number of events"
+    assert str(raised(batch)).startswith(start)
+
+
+def test_a_long_value_is_cut() -> None:
+    message = str(raised(lambda rank: rank.fire(ev.SELF, list(range(1000)))))  # type: ignore[arg-type]
+    assert "..." in message
+    assert len(message) < 200
+
+
+def test_data_that_cannot_be_pickled_names_the_event_and_the_type() -> None:
+    error = raised(lambda rank: rank.fire(ev.SELF, "field", [threading.Lock()]))
+    assert isinstance(error, NotSerializableError)
+    assert (error.what, error.label, error.kind) == ("event", "field", "list")
+    start = "the event 'field' can't be sent: its data is of type list: cannot pickle"
+    assert str(error).startswith(start)
+    assert "by_reference=True" in str(error)
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ({"ranks": "2"}, "ranks='2' is of type str: give an int, as in ranks=2"),
+        ({"ranks": 2.0}, "ranks=2.0 is of type float: give an int, as in ranks=2"),
+        ({"main": 3}, "main=3: must be a function"),
+        ({"args": 3}, "args=3: must be a tuple or a list, as in args=(3,)"),
+        ({"args": "ab"}, "args='ab': must be a tuple or a list"),
+    ],
+)
+def test_what_a_run_can_not_begin_with_is_named(given: dict[str, Any], message: str) -> None:
+    arguments = {"main": lambda rank: rank.size, "ranks": 1, "threads": True, **given}
+    with pytest.raises(ConfigurationError) as caught:
+        ev.run(**arguments)
+    assert str(caught.value).startswith(message)
+    assert [caught.value.key] == list(given)
+
+
+def test_numbers_of_numpy_are_numbers() -> None:
+    def main(rank: ev.Rank) -> list[Any]:
+        on = [(ev.SELF, "x")]
+        task = rank.submit(
+            lambda *events: len(events),
+            on,
+            greedy=True,
+            at_least=np.int64(1),
+            within_s=np.float64(0.0),
+        )
+        rank.fire(ev.SELF, "x")
+        return task.result()
+
+    assert ev.run(main, ranks=np.int64(1), threads=True) == [1]
