@@ -112,12 +112,18 @@ def claims(report: common.Report) -> list[common.Claim]:
     def found(subject: str, case: str) -> float | None:
         return report.median(f"freestone, {subject}", case)
 
-    over_mpi = common.ratio(found("MPI", "us_8"), report.median("MPI in C", "us_8"))
+    def by(subject: str, peer: str, case: str) -> float | None:
+        return common.ratio(found(subject, case), report.median(peer, case))
+
+    over_mpi, over_mpi_large = (by("MPI", "MPI in C", case) for case in ("us_8", "us_1048576"))
+    over_ring = by("rings", "bare ring", "us_8")
     copied = common.ratio(found("tasks", "us_copy"), found("rings", "us_1048576"))
     python = max(found("Python", case) or 0.0 for case in ("events", "events_greedy"))
     return [
         common.at_most("8 B one way in rings", found("rings", "us_8"), 1.0, "us"),
+        common.at_most("8 B one way in rings, by the bare ring", over_ring, 1.2, "x"),
         common.at_most("8 B one way over MPI, by MPI in C", over_mpi, 1.3, "x"),
+        common.at_most("1 MiB one way over MPI, by MPI in C", over_mpi_large, 1.2, "x"),
         common.at_least("small events in rings", found("rings", "events"), 5e6, "events/s"),
         common.at_least("1 MiB in rings, by copy bandwidth", copied, 0.8, "x"),
         common.at_least("small events from Python", python or None, 300_000, "events/s"),

@@ -9,6 +9,7 @@ use std::time::Duration;
 const MAX_SHOWN: usize = 80;
 
 /// The identifier of an event.
+#[derive(Clone, Copy)]
 pub struct Id<'a>(pub &'a str);
 
 impl<'a, 'py> FromPyObject<'a, 'py> for Id<'a> {
@@ -21,6 +22,7 @@ impl<'a, 'py> FromPyObject<'a, 'py> for Id<'a> {
 }
 
 /// The name of a lock or of a task.
+#[derive(Clone, Copy)]
 pub struct Name<'a>(pub &'a str);
 
 impl<'a, 'py> FromPyObject<'a, 'py> for Name<'a> {
@@ -33,6 +35,7 @@ impl<'a, 'py> FromPyObject<'a, 'py> for Name<'a> {
 }
 
 /// A time, given in seconds.
+#[derive(Clone, Copy)]
 pub struct Seconds(pub Duration);
 
 impl<'a, 'py> FromPyObject<'a, 'py> for Seconds {

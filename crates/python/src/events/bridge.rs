@@ -102,11 +102,7 @@ impl EventBridge {
         }
     }
 
-    fn retrieve_any(
-        &self,
-        py: Python<'_>,
-        on: &Bound<'_, PyAny>,
-    ) -> PyResult<Vec<(usize, Event)>> {
+    fn retrieve_any(&self, py: Python<'_>, on: &Bound<'_, PyAny>) -> PyResult<Vec<(usize, Event)>> {
         let on = words::dependencies(on, self.numbers())?;
         let found = py.detach(|| self.bridge.retrieve_any(&on));
         let found = found.map_err(|error| failing::raised(py, &error))?;

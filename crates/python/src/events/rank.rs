@@ -142,10 +142,7 @@ impl EventRank {
         failing::exception(py, error, &self.host)
     }
 
-    fn dependencies(
-        &self,
-        on: &Bound<'_, PyAny>,
-    ) -> PyResult<Vec<freestone_events::Dependency>> {
+    fn dependencies(&self, on: &Bound<'_, PyAny>) -> PyResult<Vec<freestone_events::Dependency>> {
         words::dependencies(on, self.numbers())
     }
 
@@ -351,18 +348,19 @@ impl EventRank {
         Ok(events.into_iter().map(Event::new).collect())
     }
 
-    fn retrieve_any(
-        &self,
-        py: Python<'_>,
-        on: &Bound<'_, PyAny>,
-    ) -> PyResult<Vec<(usize, Event)>> {
+    fn retrieve_any(&self, py: Python<'_>, on: &Bound<'_, PyAny>) -> PyResult<Vec<(usize, Event)>> {
         let on = self.dependencies(on)?;
         let found = self.rank.retrieve_any(&on).map_err(|error| self.raise(py, &error))?;
         Ok(found.into_iter().map(|(index, event)| (index, Event::new(event))).collect())
     }
 
     #[pyo3(signature = (name, frame=None))]
-    fn lock(&self, py: Python<'_>, name: Name<'_>, frame: Option<Bound<'_, PyAny>>) -> PyResult<()> {
+    fn lock(
+        &self,
+        py: Python<'_>,
+        name: Name<'_>,
+        frame: Option<Bound<'_, PyAny>>,
+    ) -> PyResult<()> {
         let label = caller(frame);
         py.detach(|| self.rank.lock_as(label, name.0)).map_err(|error| self.raise(py, &error))
     }
@@ -408,14 +406,12 @@ impl EventRank {
         self.rank.unlock(name.0).map_err(|error| self.raise(py, &error))
     }
 
-    fn after(&self, delay_s: Seconds, id: Id<'_>) -> PyResult<()> {
+    fn after(&self, delay_s: Seconds, id: Id<'_>) {
         self.rank.after(delay_s.0, &id.0.into());
-        Ok(())
     }
 
-    fn every(&self, period_s: Seconds, id: Id<'_>) -> PyResult<()> {
+    fn every(&self, period_s: Seconds, id: Id<'_>) {
         self.rank.every(period_s.0, &id.0.into());
-        Ok(())
     }
 
     fn when_readable(&self, py: Python<'_>, descriptor: i32, id: Id<'_>) -> PyResult<()> {
