@@ -59,6 +59,10 @@ impl Unary {
     }
 }
 
+/// The number before 0.5. It takes each half to the next whole number, as 0.5 would, and nothing else:
+/// 0.5 takes itself, less one bit, to 1, and odd numbers beyond 2^52 to even ones.
+pub(crate) const BELOW_HALF: f64 = 0.5_f64.next_down();
+
 #[inline(always)]
 fn each<T: Number>(cells: &[T], out: &mut [T], function: impl Fn(T) -> T) {
     for (out, cell) in out.iter_mut().zip(cells) {
@@ -103,7 +107,7 @@ pub fn light<T: Number>(unary: Unary, x: T) -> T {
         Unary::Abs => x.magnitude(),
         Unary::Sign => x.signum(),
         Unary::Sqrt => T::from_f64(x.to_f64().sqrt()),
-        Unary::Round => whole_part(x, |x| (x.abs() + 0.5).floor().copysign(x)),
+        Unary::Round => whole_part(x, |x| (x.abs() + BELOW_HALF).floor().copysign(x)),
         Unary::Floor => whole_part(x, f64::floor),
         Unary::Ceil => whole_part(x, f64::ceil),
         Unary::IsNan => {

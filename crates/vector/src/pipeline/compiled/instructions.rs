@@ -7,7 +7,7 @@ use super::operations::{Operations, Predicate, Rounding};
 use crate::cell::Cell;
 use crate::kernels::dense::binary::Binary;
 use crate::kernels::dense::reduce::Reduce;
-use crate::kernels::dense::unary::Unary;
+use crate::kernels::dense::unary::{BELOW_HALF, Unary};
 use crate::pipeline::{Instruction, Register};
 
 impl Emitter<'_> {
@@ -328,7 +328,8 @@ impl Emitter<'_> {
     fn round(&mut self, operations: Operations, out: Vector, one: Vector) -> Option<()> {
         let sign = self.take()?;
         let size = self.bits(operations, operations.size_bits());
-        let (half, signs) = (self.constant(operations, 0.5), self.constant(operations, -0.0));
+        let (half, signs) =
+            (self.constant(operations, BELOW_HALF), self.constant(operations, -0.0));
         operations.and(&mut self.to, out, one, size);
         operations.add(&mut self.to, out, out, half);
         operations.round(&mut self.to, Rounding::Down, out, out);

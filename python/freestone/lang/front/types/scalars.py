@@ -194,10 +194,14 @@ BINARY: dict[str, Callable[[Any, Any], Any]] = {
 }
 
 
+_BELOW_HALF = math.nextafter(0.5, 0.0)
+"""What is added to round: 0.5 itself takes the number before it to 1, and odd ones from 2^52 on up."""
+
+
 def _round(value: Any) -> Any:
     if not isinstance(value, float) or not math.isfinite(value):
         return value
-    return math.copysign(math.floor(abs(value) + 0.5), value)
+    return math.copysign(math.floor(abs(value) + _BELOW_HALF), value)
 
 
 def _whole_float(compute: Callable[[float], int]) -> Callable[[Any], Any]:

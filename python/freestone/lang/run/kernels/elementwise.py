@@ -174,7 +174,9 @@ def fit(op: Op, left: Any, right: Any) -> None:
 
 
 def _rounded(value: Array) -> Array:
-    return np.copysign(np.floor(np.abs(value) + 0.5), value)
+    # 0.5 would take the number before it to 1, and odd ones with no digits behind the point up.
+    below = np.nextafter(value.dtype.type(0.5), value.dtype.type(0))
+    return np.copysign(np.floor(np.abs(value) + below), value)
 
 
 UNARY: dict[str, Callable[[Any], Array]] = {
