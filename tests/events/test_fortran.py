@@ -123,7 +123,7 @@ end program
 @pytest.mark.parametrize(
     ("variable", "fired", "says"),
     [
-        ("number", "[1, 2]", "the event 'numbers' was read as type 4, and carries type 1"),
+        ("number", "[1, 2]", "the event 'numbers' was read as double, and carries int32"),
         ("number(3)", "[1d0, 2d0]", "carries 2 values, and the variable has 3"),
     ],
 )

@@ -814,13 +814,28 @@ contains
   subroutine expect_type(event, kind)
     type(fse_event), intent(in) :: event
     integer, intent(in) :: kind
-    character(len=12) :: carried, wanted
     if (event%type == kind) return
-    write (carried, "(i0)") event%type
-    write (wanted, "(i0)") kind
-    call stop_with("the event '" // fse_id(event) // "' was read as type " // trim(wanted) // &
-        ", and carries type " // trim(carried))
+    call stop_with("the event '" // fse_id(event) // "' was read as " // type_name(kind) // &
+        ", and carries " // type_name(event%type))
   end subroutine
+
+  ! What people call a type; those of Python by their numbers.
+  function type_name(kind) result(name)
+    integer, intent(in) :: kind
+    character(len=:), allocatable :: name
+    character(len=14), parameter :: names(0:11) = [character(len=14) :: "nothing", "int32", &
+        "int64", "float", "double", "bytes", "address", "bool", "complex float", &
+        "complex double", "int8", "int16"]
+    character(len=12) :: number
+    if (kind == FSE_TEXT) then
+      name = "text"
+    else if (kind >= 0 .and. kind <= ubound(names, 1)) then
+      name = trim(names(kind))
+    else
+      write (number, "(i0)") kind
+      name = "type " // trim(number)
+    end if
+  end function
 
   ! An array has as many elements as the event, and the same extents, if it has as many of these.
   subroutine expect_shape(event, extents)

@@ -255,10 +255,12 @@ int fse_fire_addresses(const void *const *addresses, size_t count, const char *i
                        unsigned flags);
 
 /* Waits for events, in the order of the dependencies; in a task its locks are let go meanwhile, and
- * its worker runs other tasks. timeout_s < 0: for as long as it takes. To be freed by fse_free. */
+ * its worker runs other tasks. timeout_s < 0: for as long as it takes. found: how many, or the
+ * number of the error if NULL is returned. To be freed by fse_free. */
 const fse_event *fse_wait_on(const fse_dependency *on, size_t count, double timeout_s, int *found);
 
-/* Takes at most one event for each dependency, of those that are there. found: how many. */
+/* Takes at most one event for each dependency, of those that are there. found: how many, or the number
+ * of the error. */
 const fse_event *fse_retrieve_any_on(const fse_dependency *on, size_t count, int *found);
 
 /* Frees what fse_wait and fse_retrieve_any returned. */

@@ -284,16 +284,16 @@ inline owned_events wait(const dependencies &on, double timeout_s = -1,
   int found = 0;
   fse_at(file, line, "wait");
   const fse_event *first = (fse_wait_on)(list.data(), list.size(), timeout_s, &found);
-  if (!first && !list.empty())
-    throw error(FSE_OVER, fse_error());
+  detail::checked(found);
   return {first, found};
 }
 
-// Takes at most one event for each dependency, of those that are there.
+// Takes at most one event for each dependency, of those that are there; throws what fails.
 inline owned_events retrieve_any(const dependencies &on) {
   auto list = detail::listed(on);
   int found = 0;
   const fse_event *first = fse_retrieve_any_on(list.data(), list.size(), &found);
+  detail::checked(found);
   return {first, found};
 }
 

@@ -244,7 +244,7 @@ fn given(events: Result<Events, Refused>, found: *mut c_int) -> *const View {
             remember(&refused);
             if !found.is_null() {
                 // SAFETY: C gives null or a place for a number.
-                unsafe { found.write(0) };
+                unsafe { found.write(refused.code) };
             }
             null()
         }

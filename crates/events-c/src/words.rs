@@ -16,7 +16,7 @@ pub const COMPLEX_DOUBLE: u32 = 9;
 pub const INT8: u32 = 10;
 pub const INT16: u32 = 11;
 /// UTF-8, as Python fires its text.
-const TEXT: u32 = 17;
+pub const TEXT: u32 = 17;
 
 /// `fse_dependency` of the header.
 #[repr(C)]
@@ -142,6 +142,9 @@ pub fn rank_of(numbers: Numbers, number: c_int) -> Result<u32, Refused> {
 pub fn target(numbers: Numbers, number: c_int) -> Result<Target, Refused> {
     match number {
         ALL => Ok(Target::All),
+        ANY => Err(Refused::bad_call(
+            "FSE_ANY is a source of events only; fire at a rank, at FSE_SELF or at FSE_ALL",
+        )),
         number => rank_of(numbers, number).map(Target::Rank),
     }
 }
