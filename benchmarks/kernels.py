@@ -38,7 +38,11 @@ Case = tuple[str, Chain, Chain]
 CONTEXT = DaphneContext()
 SETTINGS = Settings(vec=True, partitioning="GSS", select_matrix_repr=True)
 
-UNARY: dict[str, Callable[..., Any]] = elementwise_table.UNARY | {"round": np.round}
+UNARY: dict[str, Callable[..., Any]] = {
+    **elementwise_table.UNARY,
+    "round": np.round,
+    "isNan": np.isnan,
+}
 BINARY: dict[str, Callable[..., Any]] = {
     "__add__": np.add,
     "__sub__": np.subtract,

@@ -303,6 +303,14 @@ class Arguments:
             return self.nearly(source, target, self.size())
         return self.nearly(source, target, True, False, self.size())
 
+    def each(self, name: str) -> list[Any]:
+        """Make the arguments of an operation on each element."""
+        code, count = self.code(), self.choose.choice((0, 1, 7, 900))
+        one, two, out = (np.ones(count, CODES[code]) for _ in range(3))
+        if name == "map_one":
+            return self.nearly(self.choose.choice(("round", "isNan", "abs")), code, one, out)
+        return self.nearly(self.choose.choice(OPERATIONS), code, one, two, out)
+
     def drawn(self, name: str) -> list[Any]:
         """Make the arguments of random numbers."""
         code = self.choose.choice((4, 6, 7))
@@ -423,6 +431,8 @@ TOGETHER: dict[str, Callable[[Arguments, str], list[Any]]] = {
     "coo_offsets": Arguments.coo_arguments,
     "copy_rows": Arguments.copied,
     "copy_triangle": Arguments.copied,
+    "map_one": Arguments.each,
+    "map_two": Arguments.each,
     "Drawing": Arguments.drawn,
     "sample": Arguments.drawn,
 }

@@ -85,6 +85,81 @@ def _sum_of_whole(partition: Any) -> int:
     return int(sum(partition.materialize().values))
 
 
+class Sized:
+    """A value with a size, and nothing else."""
+
+    def __init__(self, number: int) -> None:
+        self.number = number
+
+    @property
+    def nbytes(self) -> int:
+        return 1000
+
+
+class Weighed:
+    """A value whose size Python is to ask for; it can be iterated over, and is a block as it is."""
+
+    def __init__(self, number: int) -> None:
+        self.number = number
+
+    def __sizeof__(self) -> int:
+        return 1000
+
+    def __iter__(self) -> Iterator[int]:
+        return iter([self.number])
+
+
+@pytest.mark.parametrize("kind", [Sized, Weighed])
+def test_what_says_its_bytes_is_a_block_and_is_put_together_by_nothing(kind: Any) -> None:
+    bag = fs.Bag.from_function(5, 1, lambda start, stop: kind(start))
+    assert [block.number for block in bag] == [0, 1, 2, 3, 4]
+    assert bag.map_blocks(lambda block: [block.number * 2]).compute() == [0, 2, 4, 6, 8]
+    assert bag[1:2].compute().number == 1
+    with pytest.raises(
+        TypeError, match=rf"{kind.__name__}, which nothing puts.*concatenate\(blocks"
+    ):
+        bag.compute()
+    whole = fs.task(lambda partition: len(list(partition)))
+    counts = [whole(partition) for partition in fs.split(bag)]
+    assert sum(getattr(one, "result", lambda one=one: one)() for one in counts) == 5
+
+
+class Uncut(Mesh):
+    """Values of which no rows can be taken."""
+
+    __getitem__ = None  # type: ignore[assignment]
+
+
+def test_blocks_that_cannot_be_cut_say_so() -> None:
+    bag = fs.Bag.from_function(6, 3, lambda start, stop: Uncut(range(start, stop)))
+    assert len(bag.compute().values) == 6
+    with pytest.raises(TypeError, match=r"rows 1:3 of a block .*Uncut.* __getitem__"):
+        bag[1:5].compute()
+
+
+def test_sparse_blocks_and_arrow_tables_stay_what_they_are() -> None:
+    sparse, pa = pytest.importorskip("scipy.sparse"), pytest.importorskip("pyarrow")
+    eye = fs.Bag.from_function(6, 2, lambda a, b: sparse.csc_array(np.eye(6)[a:b]))
+    assert np.array_equal(eye.compute().toarray(), np.eye(6))
+    assert np.array_equal(eye[1:4].compute().toarray(), np.eye(6)[1:4])
+    tables = fs.Bag.from_function(6, 2, lambda a, b: pa.table({"n": range(a, b)}))
+    assert tables.compute().column("n").to_pylist() == list(range(6))
+    assert tables.to_frame().compute().column("n").to_pylist() == list(range(6))
+    with pytest.raises(TypeError, match="map_blocks"):
+        tables.map(str).compute()
+
+
+def test_arrays_of_xarrays_without_a_dimension_get_one() -> None:
+    bag = fs.Bag.from_function(3, 1, lambda start, stop: xr.DataArray(float(start)))
+    assert bag.compute().values.tolist() == [0.0, 1.0, 2.0]
+
+
+def test_texts_dicts_and_numbers_are_no_blocks() -> None:
+    for value in ("text", {"a": 1}, 3, np.float64(1)):
+        with pytest.raises(fs.errors.BlockTypeError, match="nbytes"):
+            fs.Bag.from_function(1, 1, lambda start, stop, value=value: value).compute()
+
+
 def test_frames_as_blocks_make_a_frame() -> None:
     for kind in (pl.DataFrame, pd.DataFrame):
         bag = fs.Bag.from_function(9, 4, lambda a, b, kind=kind: kind({"n": range(a, b), "s": "x"}))

@@ -1,5 +1,6 @@
 """Small lazy values are computed without a plan, to the same digits."""
 
+import math
 import warnings
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
@@ -8,11 +9,13 @@ import numpy as np
 import pytest
 
 import freestone as fs
+from freestone._native.vector import map_one, map_two
 from freestone.errors.lang import ScriptRunError
 from freestone.lang.arrays import lazily
 from freestone.lang.arrays import small as expressions
-from freestone.lang.daphnelib import DaphneContext, small
+from freestone.lang.daphnelib import DaphneContext, direct, small
 from freestone.lang.run import local
+from freestone.lang.run.kernels import elementwise
 from freestone.lang.run.kernels.quiet import quietly
 from freestone.lang.settings import Settings
 
@@ -108,6 +111,58 @@ def test_exact_operations_of_larger_matrices_have_the_digits_of_a_plan(
         wanted = np.asarray(planned(value, monkeypatch))
         np.testing.assert_array_equal(found, wanted, strict=True)
         np.testing.assert_array_equal(np.signbit(found), np.signbit(wanted))
+
+
+EDGES = [0.0, -0.0, 1.0, -1.5, 2.5, 0.49999997, np.nan, np.inf, -np.inf]
+
+
+@pytest.mark.parametrize("dtype", ["f8", "f4", "i8", "u8", "i4", "u4", "i1", "u1"])
+def test_operations_of_one_pass_have_numpys_bits(dtype: str) -> None:
+    edges = np.array(EDGES) if dtype[0] == "f" else np.array([0, 1, 2, 3, 100, 127, 7, 9, 5])
+    pairs = np.array(np.meshgrid(edges, edges)).astype(dtype)
+    for left, right in (pairs, pairs[:, ::2, 1:], pairs[:, :0], pairs.transpose(0, 2, 1)):
+        for name, compare in direct.COMPARISONS.items():
+            found = elementwise.in_one_pass(name, left, right)
+            np.testing.assert_array_equal(found, compare(left, right).astype(dtype), strict=True)
+        for name, compare in (("min", np.less), ("max", np.greater)):
+            found = elementwise.in_one_pass(name, left, right)
+            wanted = np.where(compare(right, left), right, left)
+            assert found is not None
+            assert found.dtype == wanted.dtype
+            assert found.tobytes() == wanted.tobytes()
+    assert elementwise.in_one_pass("min", pairs[0], pairs[1, :1]) is None
+    assert elementwise.in_one_pass("min", pairs[0], pairs[1].astype("c8")) is None
+
+
+def test_loops_of_the_engine_refuse_what_they_would_write_beyond() -> None:
+    cells, short = np.zeros(4), np.zeros(3)
+    for call, problem in (
+        (lambda: map_two("min", 7, cells, cells.copy(), short), "4 elements"),
+        (lambda: map_two("min", 7, short, cells, cells.copy()), "3 elements"),
+        (lambda: map_two("min", 7, cells, short, cells.copy()), "3 elements"),
+        (lambda: map_two("min", 6, cells, cells, cells.copy()), "not F32"),
+        (lambda: map_two("min", 7, cells, cells, cells), "shares memory"),
+        (lambda: map_two("least", 7, cells, cells, cells.copy()), "least"),
+        (lambda: map_one("round", 7, cells, short), "4 elements"),
+        (lambda: map_one("round", 7, cells, cells), "shares memory"),
+        (lambda: map_one("round", 7, cells[::2], np.zeros(2)), "not contiguous"),
+    ):
+        with pytest.raises(ValueError, match=problem):
+            call()
+
+
+def test_round_and_is_nan_are_those_of_each_number() -> None:
+    for dtype in ("f8", "f4"):
+        values = np.array([EDGES], dtype)
+        below = math.nextafter(0.5, 0)
+        rounded = [
+            [math.copysign(math.floor(abs(v) + below), v) if abs(v) < 9 else v for v in EDGES]
+        ]
+        found = elementwise.UNARY["round"](values)
+        np.testing.assert_array_equal(found, np.array(rounded, dtype), strict=True)
+        np.testing.assert_array_equal(np.signbit(found), np.signbit(values))
+        missing = elementwise.UNARY["isNan"](values[:, ::2])
+        np.testing.assert_array_equal(missing, np.isnan(values[:, ::2]).astype(dtype), strict=True)
 
 
 def test_what_a_plan_rounds_otherwise_is_planned_unless_it_is_small() -> None:

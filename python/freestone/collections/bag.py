@@ -15,7 +15,7 @@ from freestone.collections.blocking import cuts_of
 from freestone.collections.frame import Frame
 from freestone.collections.making import Spec
 from freestone.collections.opaque import is_opaque
-from freestone.collections.rows import describe_type
+from freestone.collections.rows import describe_type, is_table
 from freestone.collections.sources import name_of, put_all
 from freestone.errors import EmptyCollectionError
 from freestone.errors.keywords import suggest_keywords
@@ -269,7 +269,8 @@ class Bag(Collection):
 
 def _items(block: Any) -> Iterator[Any]:
     """Yield the items of a block; what is iterated over by columns has none."""
-    if is_opaque(block) and type(block).__module__.partition(".")[0] != "awkward":
+    is_awkward = type(block).__module__.partition(".")[0] == "awkward"
+    if is_table(block) or (is_opaque(block) and not is_awkward):
         raise TypeError(
             f"a block {describe_type(block)} has rows and no items to call a function with: call "
             "one with each block by map_blocks"
@@ -345,6 +346,8 @@ def _grouped(key: Callable[[Any], Hashable], *parts: Sequence[Any]) -> list[Any]
 def _table_of(block: Sequence[Any]) -> Any:
     import pyarrow as pa
 
+    if is_table(block):
+        return block
     if is_opaque(block) and hasattr(block, "columns"):
         return _as_table(block)
     rows = [item if isinstance(item, dict) else {"value": item} for item in _items(block)]

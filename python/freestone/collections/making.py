@@ -156,16 +156,18 @@ def _columns(spec: Spec, columns: dict[str, Any], index: int) -> Any:
 
 
 def _bag(spec: Spec, block: Any, index: int) -> Any:
-    if is_opaque(block):
+    if is_opaque(block) or is_table(block):
         return block
+    if is_sparse(block):
+        return block if block.format in ("csr", "coo") else block.tocsr()
     if isinstance(block, str | bytes | dict) or not hasattr(block, "__iter__"):
         raise BlockTypeError(
             spec.collection,
             index,
             wanted="a list of items",
             found=describe_type(block),
-            advice=f"put it into one, as [{type(block).__name__}], or give its class __len__ and a "
-            "static method concatenate(blocks)",
+            advice=f"put it into one, as [{type(block).__name__}], or give its class nbytes or "
+            "__sizeof__: then it is a block as it is",
         )
     return block if isinstance(block, list) else list(block)
 

@@ -110,6 +110,8 @@ def concatenate(blocks: Sequence[Any], collection: str = "collection") -> Any:
 
     Raises
     ------
+    TypeError
+        For blocks of a library or a class that has no function for it.
     BlockTypeError, BlockShapeError
         For the first block that does not go with block 0: dtypes of arrays have to be the same,
         tables have the same columns in any order, and one without values goes with any type.
@@ -125,7 +127,7 @@ def concatenate(blocks: Sequence[Any], collection: str = "collection") -> Any:
     if is_table(first):
         return _one_table(blocks, collection)
     if is_opaque(first):
-        return concatenated(blocks)
+        return concatenated(blocks, collection)
     _check_alike(blocks, collection)
     if is_sparse(first):
         import scipy.sparse

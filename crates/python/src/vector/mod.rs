@@ -1,12 +1,14 @@
 //! The vector engine: pipelines, sparse kernels, memory and random numbers.
 
 mod arrays;
+mod each;
 mod memory;
 mod pipeline;
 mod random;
 mod rows;
 mod sparse;
 
+pub use each::{map_one, map_two};
 pub use memory::{VectorMemory, memory_nodes};
 pub use pipeline::run_pipeline;
 pub use random::{Drawing, sample};

@@ -13,7 +13,7 @@ import numpy as np
 
 from freestone.lang.front.graph.graph import Op
 from freestone.lang.front.types.types import DTYPES, Type, is_float
-from freestone.lang.run.kernels.elementwise import UNARY
+from freestone.lang.run.kernels.elementwise import BINARY, UNARY, in_one_pass
 
 __all__ = ["function_of"]
 
@@ -58,7 +58,9 @@ def _binary(op: Op, result: Type, left: Type, right: Type) -> Function | None:
     if not all(_is_side(side, cell) for side in (left, right)):
         return None
     if name in COMPARISONS:
-        return _converted(COMPARISONS[name], DTYPES[result.cell])
+        return _compared(name, DTYPES[result.cell])
+    if name in ("min", "max") and right.data == "matrix":
+        return BINARY[name]
     if name == "div" and is_float(cell):
         return np.divide
     return NUMBERS.get(name)
@@ -88,11 +90,17 @@ def _unary(op: Op, result: Type, arg: Type) -> Function | None:
     name = op.attrs["name"]
     if not (_is_plain(result, arg.cell) and is_float(arg.cell)) or name not in UNARY:
         return None
-    return _converted(np.isnan, DTYPES[result.cell]) if name == "isNan" else UNARY[name]
+    return UNARY[name]
 
 
-def _converted(function: Function, dtype: str) -> Function:
-    return lambda *sides: function(*sides).astype(dtype)
+def _compared(name: str, dtype: str) -> Function:
+    compare = COMPARISONS[name]
+
+    def compared(left: Any, right: Any) -> Array:
+        found = in_one_pass(name, left, right)
+        return compare(left, right).astype(dtype) if found is None else found
+
+    return compared
 
 
 def _cast(op: Op, result: Type, arg: Type) -> Function | None:

@@ -8,10 +8,11 @@ from typing import Any
 
 import numpy as np
 
+from freestone._native.vector import map_one, map_two
 from freestone.lang.front.graph.graph import Op
 from freestone.lang.front.types import scalars
-from freestone.lang.front.types.types import DTYPES, is_float
-from freestone.lang.run.kernels.memory import empty
+from freestone.lang.front.types.types import CODES, DTYPES, is_float
+from freestone.lang.run.kernels.memory import empty, plain
 
 Array = np.ndarray[Any, Any]
 ALONE = 3
@@ -19,6 +20,7 @@ ALONE = 3
 PIECE = 1 << 15
 """Cells that are converted at a time."""
 COMPARED = {"eq", "neq", "lt", "le", "gt", "ge"}
+_CODES = {np.dtype(DTYPES[cell]): code for cell, code in CODES.items()}
 
 
 def _int_divide(left: Array, right: Array) -> Array:
@@ -44,12 +46,33 @@ def _int_power(left: Array, right: Array) -> Array:
     return np.power(left, right)
 
 
+def in_one_pass(name: str, left: Any, right: Any) -> Array | None:
+    """Compute an operation for which NumPy needs several passes, by a loop of the engine's.
+
+    Returns
+    -------
+    ndarray or None
+        Of the sides' type, comparisons as well. None unless they are of one shape and one type of
+        the engine's.
+    """
+    if not (isinstance(left, np.ndarray) and isinstance(right, np.ndarray)):
+        return None
+    code = _CODES.get(left.dtype)
+    if code is None or left.dtype != right.dtype or left.shape != right.shape:
+        return None
+    out = np.empty(left.shape, left.dtype)
+    map_two(name, code, plain(left), plain(right), out)
+    return out
+
+
 def _smaller(left: Array, right: Array) -> Array:
-    return np.where(np.less(right, left), right, left)
+    found = in_one_pass("min", left, right)
+    return np.where(np.less(right, left), right, left) if found is None else found
 
 
 def _larger(left: Array, right: Array) -> Array:
-    return np.where(np.greater(right, left), right, left)
+    found = in_one_pass("max", left, right)
+    return np.where(np.greater(right, left), right, left) if found is None else found
 
 
 BINARY: dict[str, Callable[[Any, Any], Array]] = {
@@ -149,6 +172,10 @@ def computed(
     one, other = converted(left, cell), converted(right, cell)
     table = TRUTH if cell == "bool" else BINARY if is_float(cell) or cell == "str" else WHOLE
     compute = table.get(name, BINARY[name])
+    if name in COMPARED and result == cell:
+        found = in_one_pass(name, one, other)
+        if found is not None:
+            return found
     with np.errstate(all="ignore"):
         fits = target is not None and target.dtype == DTYPES[result] == DTYPES[cell]
         if fits and isinstance(compute, np.ufunc) and name not in COMPARED:
@@ -174,9 +201,19 @@ def fit(op: Op, left: Any, right: Any) -> None:
 
 
 def _rounded(value: Array) -> Array:
-    # 0.5 would take the number before it to 1, and odd ones with no digits behind the point up.
-    below = np.nextafter(value.dtype.type(0.5), value.dtype.type(0))
-    return np.copysign(np.floor(np.abs(value) + below), value)
+    return _mapped("round", value)
+
+
+def is_nan(value: Array) -> Array:
+    """Return 1 for each NaN and 0 for all else, of the type of what is looked at."""
+    return _mapped("isNan", value)
+
+
+def _mapped(name: str, value: Array) -> Array:
+    """Compute an operation for which NumPy needs several passes, by a loop of the engine's."""
+    out = np.empty(value.shape, value.dtype)
+    map_one(name, _CODES[value.dtype], plain(value), out)
+    return out
 
 
 UNARY: dict[str, Callable[[Any], Array]] = {
@@ -198,7 +235,7 @@ UNARY: dict[str, Callable[[Any], Array]] = {
     "asin": np.arcsin,
     "acos": np.arccos,
     "atan": np.arctan,
-    "isNan": np.isnan,
+    "isNan": is_nan,
 }
 
 
