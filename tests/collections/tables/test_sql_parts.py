@@ -79,7 +79,7 @@ OF_ALL = [
     "select stddev(x), variance(a), var_pop(x), stddev_pop(a) from t",
     "select s, stddev_samp(a) v, var_samp(x) filter (where b) w, count_if(b) n from t group by s "
     "order by s",
-    "select b, var_pop(a + 1e9) v from t group by rollup (b) order by b",
+    "select b, var_pop(a + 1e9) v from t group by rollup (b) order by all",
 ]
 RUNNING = [
     "select a, sum(a) over (order by a, x) c from t order by all",
