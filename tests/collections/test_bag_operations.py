@@ -303,3 +303,11 @@ def test_items_of_columns_are_refused() -> None:
         bag.map(str).compute()
     counts = fs.Bag.from_blocks([WHOLES["awkward"]]).map(len)
     assert counts.compute() == [2, 0, 1] * 3 + [1]
+
+
+@pytest.mark.parametrize("items", [[1, "a"], [{"value": 1}, {"value": [2]}]])
+def test_values_of_one_column_without_a_common_type_are_named(items: list[Any]) -> None:
+    with pytest.raises(
+        TypeError, match=r"column 'value' has values of int, (str|list) \(.*convert"
+    ):
+        fs.Bag.from_items(items, 2).to_frame().compute()

@@ -60,7 +60,7 @@ def test_ragged_columns_are_refused_by_name(cluster: fs.Cluster) -> None:
     other = fs.Frame.from_blocks([{"a": [1]}, {"b": [2]}], name="mixed")
     with pytest.raises(BlockShapeError, match="block 1 of 'mixed' should be like block 0"):
         _ = other.columns
-    with pytest.raises(BlockTypeError, match="an Arrow table, a pandas frame or a dict"):
+    with pytest.raises(BlockTypeError, match="an Arrow table, a frame of pandas or polars, or a"):
         fs.Frame.from_blocks([np.zeros(3)])
 
 

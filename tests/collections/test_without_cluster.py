@@ -12,6 +12,7 @@ import scipy.sparse
 from numpy.typing import NDArray
 
 import freestone as fs
+from freestone.errors import ScriptRunError
 
 
 def numbers(start: int, stop: int) -> NDArray[np.float64]:
@@ -111,3 +112,18 @@ def test_blocks_are_not_written_into(make: Any) -> None:
         halve(x.map_blocks(lambda block: block * 2).blocks[0])
     # What the program has is its own.
     assert halve(given) is given
+
+
+def test_the_rows_that_a_mask_chooses_are_counted_by_what_the_error_says() -> None:
+    x = fs.Array.from_numpy(np.array([-2, -1, 1]), 2)
+    mask = x > 0
+    with pytest.raises(TypeError, match=r"np\.count_nonzero\(mask\) counts them"):
+        len(x[mask])
+    assert int(np.count_nonzero(mask)) == len(x[mask].to_array()) == 1
+
+
+def test_integers_to_negative_powers_say_what_to_write() -> None:
+    x = fs.Array.from_numpy(np.array([-2, -1, 1]), 2)
+    with pytest.raises(ScriptRunError, match=r"x\.astype\(float\) \*\* y"):
+        (2**x).compute()
+    np.testing.assert_array_equal((x.astype(float) ** -1).compute(), [-0.5, -1, 1])

@@ -275,3 +275,37 @@ def test_convert_takes_them_and_reports_what_was_found(
     assert json.loads(capsys.readouterr().out)["found"] == {"separator": ";", "header": True}
     assert main([*command, "--read=types=1"]) == 2
     assert "given as a whole, and by keys" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("kind", "values"),
+    [
+        (pa.decimal128(38, 10), ["1.20", "-0.0000000001", "12345678901234567890.123456789", None]),
+        (pa.decimal128(9, -2), ["100", "-99999999900"]),
+        (pa.decimal256(60, 3), ["123456789012345678901234567890123456789.5"]),
+    ],
+)
+def test_decimals_are_written_with_all_digits(
+    tmp_path: Path, kind: pa.DataType, values: list[str | None]
+) -> None:
+    url = tmp_path / "prices.csv"
+    money = [None if each is None else Decimal(each) for each in values]
+    table = pa.table({"n": range(len(values)), "money": pa.array(money, kind)})
+    fs.write(table, url)
+    digits = fs.read(url).compute()["money"].to_pylist()
+    assert [None if each is None else Decimal(each) for each in digits] == money
+    if kind.scale > 0:
+        read = fs.read(url, types={"money": kind}).compute()
+        assert read.equals(table)
+
+
+@pytest.mark.parametrize("header", ["yes", 1, 0])
+def test_a_header_is_true_or_false(tmp_path: Path, header: Any) -> None:
+    url = tmp_path / "t.csv"
+    fs.write(pa.table({"a": [1]}), url)
+    for ask in (
+        lambda: fs.read(url, header=header),
+        lambda: fs.write(fs.read(url), url, header=header),
+    ):
+        with pytest.raises(UsageError, match=f"header={header!r}: it is True or False"):
+            ask()

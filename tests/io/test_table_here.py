@@ -101,3 +101,12 @@ def test_a_file_that_is_cut_off(tmp_path: Path, format: str) -> None:
     path.write_bytes(content[: len(content) // 2])
     with pytest.raises((FormatError, UsageError)):
         fs.read(tmp_path / f"x.{format}").compute()
+
+
+@pytest.mark.parametrize("name", ["t.csv", "t.parquet", "t.dbdf"])
+def test_frames_of_polars_are_written(tmp_path: Path, name: str) -> None:
+    pl = pytest.importorskip("polars", reason="the extra 'tables' is not installed")
+    frame = pl.DataFrame({"a": [1, 2], "b": [0.5, 1.5]})
+    for x in (frame, frame.lazy()):
+        fs.write(x, tmp_path / name)
+        assert fs.read(tmp_path / name).compute().to_pydict() == frame.to_dict(as_series=False)

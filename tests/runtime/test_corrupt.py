@@ -77,6 +77,15 @@ def test_a_value_that_was_put_and_is_damaged_on_disk_is_named(
     assert cluster.submit(total, cluster.put(blob(3))).result() == 3 * NBYTES
 
 
+def test_a_lost_block_of_a_collection_is_named_with_it(cluster: fs.Cluster) -> None:
+    x = fs.Array.from_numpy(np.ones(2 * NBYTES, np.uint8), NBYTES, name="rain")
+    flip(on_disk(cluster, x.blocks[1]))
+    for ask in (x.compute, x.map_blocks(lambda block: block * 2).compute):
+        with pytest.raises(InputLostError) as lost:
+            ask()
+        assert lost.value.__notes__[-1].endswith("is block 1 of the array 'rain'")
+
+
 @pytest.mark.parametrize("size", [10, NBYTES])
 def test_a_kept_result_that_is_damaged_is_made_again_by_the_next_run(
     opened: Opened, size: int, tmp_path: Path

@@ -349,21 +349,26 @@ def _table_of(block: Sequence[Any]) -> Any:
     if is_table(block):
         return block
     if is_opaque(block) and hasattr(block, "columns"):
-        return _as_table(block)
+        return block
     rows = [item if isinstance(item, dict) else {"value": item} for item in _items(block)]
     names = dict.fromkeys(name for row in rows for name in row)
     if rows and not names:
         raise ValueError(f"{len(rows):,} items are dicts without keys, and make no columns")
-    return pa.table({name: [row.get(name) for row in rows] for name in names})
+    return pa.table({name: _column_of(name, rows) for name in names})
 
 
-def _as_table(block: Any) -> Any:
-    """Return a frame of polars as Arrow's; pandas' are taken as they are."""
-    if type(block).__module__.partition(".")[0] != "polars":
-        return block
-    from freestone.collections.tables import to_arrow
+def _column_of(name: str, rows: Sequence[dict[str, Any]]) -> Any:
+    import pyarrow as pa
 
-    return to_arrow(block)
+    values = [row.get(name) for row in rows]
+    try:
+        return pa.array(values)
+    except (pa.ArrowInvalid, pa.ArrowTypeError) as error:
+        kinds = ", ".join(dict.fromkeys(type(each).__name__ for each in values))
+        raise TypeError(
+            f"items do not make one frame: column {name!r} has values of {kinds} ({error}); "
+            "convert them first, as in bag.map(str).to_frame()"
+        ) from None
 
 
 def _schema_of(table: Any) -> Any:

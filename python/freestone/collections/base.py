@@ -15,7 +15,7 @@ from freestone.client.finished import FinishedFuture
 from freestone.client.future import Future
 from freestone.client.reduction import reduce
 from freestone.collections.blocking import Offsets, cuts_of, offsets_of
-from freestone.collections.collecting import collect, disperse
+from freestone.collections.collecting import collect, disperse, naming_lost_blocks
 from freestone.collections.keeping import frozen
 from freestone.collections.making import Meta, Spec, check_blocks, describe, map_block
 from freestone.collections.pieces import cut, future_of, value_of
@@ -120,7 +120,8 @@ class Collection(Sources):
             if client is None:
                 metas = [describe(piece) for piece in pieces]
             else:
-                metas = gather(client.map(describe, zip(pieces)))
+                with naming_lost_blocks():
+                    metas = gather(client.map(describe, zip(pieces)))
             check_blocks(Spec(collection=self.name, kind=self.kind), metas)
             self._metas = metas
         return self._metas
@@ -289,7 +290,7 @@ class Collection(Sources):
     def persist(self) -> Self:
         """Wait until every block is made, and raise the error of the first that can't be."""
         pieces = self._live("persist it")
-        with self._waiting():
+        with self._waiting(), naming_lost_blocks():
             for piece in pieces:
                 future = future_of(piece)
                 if isinstance(future, Future):
@@ -303,7 +304,7 @@ class Collection(Sources):
         pieces = self._live("compute it")
         if not pieces:
             raise EmptyCollectionError(self.name, "compute")
-        with self._waiting():
+        with self._waiting(), naming_lost_blocks():
             blocks = [value_of(piece) for piece in pieces]
         return self._joined(blocks)
 

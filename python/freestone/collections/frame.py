@@ -11,7 +11,7 @@ import numpy as np
 from freestone.client import Client, current, gather
 from freestone.collections.base import Collection
 from freestone.collections.blocking import Offsets, cuts_of
-from freestone.collections.collecting import collect
+from freestone.collections.collecting import collect, naming_lost_blocks
 from freestone.collections.hints import missing
 from freestone.collections.making import Meta, Spec
 from freestone.collections.pieces import value_of
@@ -268,7 +268,8 @@ class Frame(Collection, Relational):
         """Return all rows as one frame of polars, here."""
         from freestone.collections.tables import to_polars
 
-        blocks = [value_of(piece) for piece in self._live("compute it")]
+        with naming_lost_blocks():
+            blocks = [value_of(piece) for piece in self._live("compute it")]
         return to_polars(blocks, self._as_node())
 
     def collect(self) -> pl.DataFrame:

@@ -43,7 +43,6 @@ INSTEAD = {
         ("max", "mean", "median", "min", "std", "sum", "var"), "x.select(pl.all().{name}())"
     ),
     "group_by_dynamic": 'x.group_by(pl.col("a") // 10).agg(pl.len())',
-    "join_asof": 'fs.sql("select l.a from x l asof join x r on l.a >= r.a", x=x)',
     "melt": 'x.unpivot(["a", "b"])',
     "merge": 'x.join(x, on="a", how="left")',
     **dict.fromkeys(("n_unique", "nunique"), "x.select(pl.all().n_unique())"),

@@ -127,14 +127,19 @@ def _table(spec: Spec, block: Any, index: int) -> Any:
     try:
         if isinstance(block, dict):
             return _columns(spec, block, index)
-        if type(block).__module__.split(".")[0] == "pandas" and block.ndim == 2:
+        library = type(block).__module__.partition(".")[0]
+        if library == "polars" and hasattr(block, "lazy"):
+            from freestone.collections.tables import to_arrow
+
+            return to_arrow(block.lazy().collect())
+        if library == "pandas" and block.ndim == 2:
             return pa.Table.from_pandas(block, preserve_index=_has_labels(block.index))
     except (pa.ArrowInvalid, pa.ArrowTypeError) as error:
         wanted, reason = "of columns that Arrow has a type for", "; ".join(map(str, error.args))
         raise BlockTypeError(
             spec.collection, index, wanted=wanted, found=f"{describe_type(block)}: {reason}"
         ) from error
-    wanted = "an Arrow table, a pandas frame or a dict of columns"
+    wanted = "an Arrow table, a frame of pandas or polars, or a dict of columns"
     raise BlockTypeError(spec.collection, index, wanted=wanted, found=describe_type(block))
 
 

@@ -64,6 +64,10 @@ def sql(query: str, **frames: Any) -> Frame:
     >>> fs.sql("select station, sum(mm) mm from rain group by 1 order by 1").to_arrow().to_pydict()
     {'station': [1, 2], 'mm': [5.0, 7.0]}
     """
+    if not isinstance(query, str):
+        raise TypeError(
+            f"sql() takes a query as text, as in sql('select a from t', t=frame), not {query!r:.80}"
+        )
     code = _without_texts(query)
     if not frames:
         caller = sys._getframe(1)

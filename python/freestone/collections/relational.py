@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Generic, Self, TypeVar
 
@@ -302,6 +303,73 @@ class Relational:
             maintain_order=maintain_order,
         )
 
+    def join_asof(
+        self,
+        other: Self,
+        on: Any = None,
+        *,
+        left_on: Any = None,
+        right_on: Any = None,
+        by: Any = None,
+        by_left: Any = None,
+        by_right: Any = None,
+        strategy: str = "backward",
+        tolerance: Any = None,
+        suffix: str = "_right",
+        coalesce: bool = True,
+        allow_exact_matches: bool = True,
+    ) -> Self:
+        """Join each row with the one whose key comes next to its own, as ``LazyFrame.join_asof``.
+
+        Parameters
+        ----------
+        other
+            The right table.
+        on, left_on, right_on
+            The key that is to be near: a column of numbers, times or texts, or an expression.
+        by, by_left, by_right
+            Columns whose values have to be equal.
+        strategy
+            ``"backward"``: the last row of the right table whose key is not larger;
+            ``"forward"``: the first one whose key is not smaller; or ``"nearest"``.
+        tolerance
+            How far the keys may be apart: a number, or a time such as ``"10m"``.
+        suffix, coalesce, allow_exact_matches
+            As for polars.
+
+        Raises
+        ------
+        MissingColumnError, ColumnTypeError
+            At once, if keys are not there or can't be compared.
+
+        Notes
+        -----
+        The tables need not be sorted. Rows keep the order of a left table that is sorted by the
+        key, if there is no `by`; else they come in any order. A small right table goes to all
+        parts of the left one; of two large ones the rows are moved, between workers, so that each
+        part has those between two keys, or by the hash of `by`.
+        """
+        near = (on, on) if on is not None else (left_on, right_on)
+        equal = (by, by) if by is not None else (by_left, by_right)
+        if any(key is None for key in near):
+            raise ValueError("join_asof() by no column: give on=, or left_on= and right_on=")
+        left, right = (None if keys is None else _items(keys) for keys in equal)
+        return self._then(
+            "join_asof",
+            others=[other],
+            left_on=near[0],
+            right_on=near[1],
+            by_left=left or None,
+            by_right=right or None,
+            strategy=strategy,
+            tolerance=tolerance,
+            suffix=suffix,
+            coalesce=coalesce,
+            allow_exact_matches=allow_exact_matches,
+            # Parts are sorted before they are joined.
+            check_sortedness=False,
+        )
+
     def sort(
         self,
         by: Any,
@@ -340,7 +408,7 @@ class Relational:
 
     def head(self, n: int = 5) -> Self:
         """Take the first rows; of a sorted frame without sorting all."""
-        return self._then("head", n)
+        return self._then("head", _count("head", n))
 
     def limit(self, n: int = 5) -> Self:
         """Take the first rows; the same as `head`."""
@@ -348,11 +416,11 @@ class Relational:
 
     def top_k(self, k: int, *, by: Any, reverse: bool | Sequence[bool] = False) -> Self:
         """Take the `k` largest rows, in any order, as ``LazyFrame.top_k``."""
-        return self._largest(k, by, reverse, largest=True)
+        return self._largest(_count("top_k", k), by, reverse, largest=True)
 
     def bottom_k(self, k: int, *, by: Any, reverse: bool | Sequence[bool] = False) -> Self:
         """Take the `k` smallest rows, in any order, as ``LazyFrame.bottom_k``."""
-        return self._largest(k, by, reverse, largest=False)
+        return self._largest(_count("bottom_k", k), by, reverse, largest=False)
 
     def _largest(self, k: int, by: Any, reverse: bool | Sequence[bool], *, largest: bool) -> Self:
         keys = _items(by)
@@ -362,11 +430,12 @@ class Relational:
 
     def tail(self, n: int = 5) -> Self:
         """Take the last rows."""
-        return self._then("tail", n)
+        return self._then("tail", _count("tail", n))
 
     def slice(self, offset: int, length: int | None = None) -> Self:
         """Take rows from `offset` on, as ``LazyFrame.slice``."""
-        return self._then("slice", offset, length)
+        length = None if length is None else _count("slice", length)
+        return self._then("slice", _whole("slice", offset), length)
 
     def with_row_index(self, name: str = "index", offset: int = 0) -> Self:
         """Add a column that numbers the rows; one call gets them all."""
@@ -462,9 +531,7 @@ class GroupBy(Generic[F]):
         return self._some_of_each("tail", n)
 
     def _some_of_each(self, method: str, n: int) -> F:
-        if n < 0:
-            raise ValueError(f"group_by().{method}({n}): it is a number of rows, 0 or more")
-        lists = self._of_each(method, n)
+        lists = self._of_each(method, _count(f"group_by().{method}", n))
         by, named_by = self._by
         keys = self._frame.select(*by, **named_by).columns
         names = [name for name in lists.columns if name not in keys]
@@ -475,6 +542,24 @@ class GroupBy(Generic[F]):
 
         def __getattr__(self, name: str) -> Any:
             raise AttributeError(missing_of_groups(name), name=name, obj=self)
+
+
+def _count(method: str, rows: Any) -> int:
+    """Return a number of rows, or say that it is none."""
+    found = _whole(method, rows)
+    if found < 0:
+        raise ValueError(f"{method}({found}): it is a number of rows, 0 or more")
+    return found
+
+
+def _whole(method: str, rows: Any) -> int:
+    try:
+        return operator.index(rows)
+    except TypeError:
+        raise TypeError(
+            f"{method}({rows!r}): it is a whole number of rows, as in {method}(5); "
+            "select('a') takes columns by name"
+        ) from None
 
 
 def _items(value: Any) -> list[Any]:

@@ -53,8 +53,8 @@ def write(
     ----------
     x
         An `Array`, an expression of arrays or a `Frame`; or an array, a sparse matrix, a table or a
-        pandas frame that is here. Into ROOT also a histogram of boost-histogram or hist, or a dict
-        of them by name.
+        frame of pandas or polars that is here. Into ROOT also a histogram of boost-histogram or
+        hist, or a dict of them by name.
     url
         A path, or a URL such as ``hdfs://host:port/path``. A path has to lead to the same file
         on every worker.
@@ -146,12 +146,13 @@ def _collection(x: Any) -> Collection:
         x = _computed(x)
     if isinstance(x, Array):
         return x
-    if is_table(x) or type(x).__module__.split(".")[0] in ("pandas", "pyarrow"):
+    if is_table(x) or type(x).__module__.split(".")[0] in ("pandas", "polars", "pyarrow"):
         return Frame([_checked(x, "frame")], None, name="frame")
     if isinstance(x, np.ndarray) or is_sparse(x):
         return Array([_checked(x, "array")], None, name="array")
     raise UsageError(
-        f"a value of type {type(x).__name__} can't be written; make it an array or a table"
+        f"a value of type {type(x).__name__} can't be written; make it an array or a table, as "
+        "fs.Frame.from_table makes one of a dict of columns"
     )
 
 

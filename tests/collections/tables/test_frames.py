@@ -21,6 +21,7 @@ from freestone.errors import (
     DroppedError,
     EmptyCollectionError,
     MissingColumnError,
+    UsageError,
 )
 from tests.collections.tables.drawing import CUT, MOVED, limits
 
@@ -160,6 +161,46 @@ def test_what_can_not_be_is_refused_before_anything_runs(cluster: fs.Cluster) ->
         frame.join(STATIONS, on="station")  # type: ignore[arg-type]
     with pytest.raises(EmptyCollectionError):
         fs.Frame.from_blocks([]).filter(pl.col("x") > 1)
+
+
+@pytest.mark.parametrize("method", ["head", "tail", "limit", "slice"])
+@pytest.mark.parametrize("rows", ["a", 1.5, None])
+def test_a_number_of_rows_that_is_none_is_refused(method: str, rows: Any) -> None:
+    frame = fs.Frame.from_table({"a": [1, 2, 3]}, 2)
+    with pytest.raises(TypeError, match=r"\(.*\): it is a whole number of rows, as in .*\(5\)"):
+        getattr(frame, method)(rows)
+    assert len(frame.head(np.int64(2))) == 2
+
+
+def test_a_negative_number_of_rows_is_refused() -> None:
+    frame = fs.Frame.from_table({"a": [1, 2, 3]}, 2)
+    for ask in (
+        lambda: frame.head(-1),
+        lambda: frame.tail(-1),
+        lambda: frame.slice(0, -1),
+        lambda: frame.top_k(-1, by="a"),
+        lambda: frame.group_by("a").head(-1),
+    ):
+        with pytest.raises(ValueError, match=r"\(-1\): it is a number of rows, 0 or more"):
+            ask()
+    assert frame.slice(-2).to_polars()["a"].to_list() == [2, 3]
+
+
+def test_names_that_arrow_can_not_have_are_refused() -> None:
+    rows = {"day": [1, 1], "kind": ["a\0", "b"], "mm": [1.0, 2.0]}
+    frame = fs.Frame.from_table(rows, 1)
+    with pytest.raises(UsageError, match=r"a column can't be called 'a\\x00'"):
+        frame.pivot("kind", index="day", values="mm")
+    with pytest.raises(UsageError, match="no NUL bytes; replace them"):
+        frame.rename({"mm": "m\0m"})
+    with pytest.raises(UsageError, match="no NUL bytes; replace them"):
+        fs.Frame.from_polars(pl.DataFrame({"m\0m": [1]}))
+    assert frame.to_polars()["kind"].to_list() == ["a\0", "b"]
+
+
+def test_a_block_may_be_a_frame_of_polars(cluster: fs.Cluster) -> None:
+    made = fs.Frame.from_function(4, 2, lambda start, stop: TABLE.lazy().slice(start, stop - start))
+    assert_frame_equal(made.to_polars(), TABLE.head(4))
 
 
 def test_a_value_that_can_not_be_cast_is_found_where_it_is(cluster: fs.Cluster) -> None:

@@ -132,6 +132,12 @@ def test_a_query_without_frames_is_refused() -> None:
         fs.sql("select 1")
 
 
+@pytest.mark.parametrize("query", [None, 3, ["select 1"]])
+def test_a_query_is_a_text(query: Any) -> None:
+    with pytest.raises(TypeError, match=r"sql\(\) takes a query as text, as in sql\('select"):
+        fs.sql(query, t=fs.Frame.from_table({"a": [1]}, 1))
+
+
 @pytest.mark.parametrize("made", [pl.DataFrame.lazy, pl.DataFrame.to_arrow, pl.DataFrame.to_pandas])
 def test_tables_of_others_are_asked(made: Callable[[pl.DataFrame], Any]) -> None:
     here = pl.DataFrame({"k": [1, 2, 3], "v": [5, 6, 7]})

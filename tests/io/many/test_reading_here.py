@@ -97,3 +97,11 @@ def test_an_expression_of_polars_is_refused_with_what_to_write() -> None:
     pl = pytest.importorskip("polars", reason="the extra 'tables' is not installed")
     with pytest.raises(UsageError, match=r"call filter\(\)"):
         as_expression(pl.col("x") > 0)
+
+
+def test_not_in_keeps_rows_without_a_value_as_it_does_in_pyarrow(tmp_path: Path) -> None:
+    url = tmp_path / "t.parquet"
+    pq.write_table(pa.table({"a": [1, None, 3]}), url)
+    for where, kept in (([("a", "not in", [1])], [None, 3]), ([("a", "!=", 1)], [3])):
+        theirs = pq.read_table(url, filters=where)["a"].to_pylist()
+        assert fs.read(url, where=where).compute()["a"].to_pylist() == theirs == kept

@@ -14,6 +14,7 @@ from freestone.collections.tables import (  # noqa: F401 (they add rules)
     concatenating,
     grouping,
     joining,
+    nearest,
     ordering,
     sql,
 )

@@ -14,6 +14,7 @@ import polars as pl
 from freestone import _native
 from freestone.collections.tables.guarding import check_joins
 from freestone.collections.tables.plan import Node, build
+from freestone.collections.tables.problems import refuse_names
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -215,6 +216,7 @@ def to_arrow(frame: pl.DataFrame) -> pa.Table:
     """
     if frame.width and frame.n_chunks() > 1 and len(frame) < frame.n_chunks() * _MIN_CHUNK_ROWS:
         frame = frame.rechunk()
+    refuse_names(frame.columns)
     if pl.Object in frame.dtypes:
         # Arrow would get the addresses of what only this process has.
         _refuse_objects(frame)

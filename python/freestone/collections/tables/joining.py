@@ -11,11 +11,11 @@ from freestone.collections.tables.ordered import aligned
 from freestone.collections.tables.plan import Op
 from freestone.collections.tables.stages import Stage
 
-__all__: list[str] = []
+__all__ = ["Keys", "by_parts", "moved_by_keys", "pays"]
 
 _MAY_SEND_LEFT = {"cross", "inner", "right"}
 _MAY_SEND_RIGHT = {"anti", "cross", "inner", "left", "semi"}
-_Keys = tuple[list[pl.Expr], list[pl.Expr]]
+Keys = tuple[list[pl.Expr], list[pl.Expr]]
 
 
 @rule("join")
@@ -34,12 +34,13 @@ def _join(step: Op, needed: Columns) -> Stage:
         return left.joined(right, "join", **step.options)
     if left.is_one and step.options["how"] in ("anti", "semi"):
         left = left.done()
-        if _pays(left, right) and _are_alike(step, keys):
+        if pays(left, right) and _are_alike(step, keys):
             return _by_keys_found(left, right, keys, step)
     left, right, is_sent = _sent(left, right, step)
     if is_sent:
         return left.joined(right, "join", **step.options)
-    return _both_moved(left, right, keys, step)
+    left, right = moved_by_keys(left, right, keys, step)
+    return left.joined(right, "join", **step.options)
 
 
 def _may_send(step: Op) -> tuple[bool, bool]:
@@ -50,11 +51,16 @@ def _may_send(step: Op) -> tuple[bool, bool]:
     return left, right
 
 
-def _by_parts(step: Op, keys: _Keys) -> bool:
+def _by_parts(step: Op, keys: Keys) -> bool:
     """Tell whether rows of different keys can be joined in different calls."""
     ordered = step.options["maintain_order"] not in (None, "none")
     if step.options["validate"] != "m:m" or (ordered and not any(_may_send(step))):
         return False
+    return by_parts(step, keys)
+
+
+def by_parts(step: Op, keys: Keys) -> bool:
+    """Tell whether the keys of each row are of that row alone."""
     pairs = zip(step.inputs, keys, strict=True)
     return all(not key or is_row_wise(side.empty, _numbered(key)) for side, key in pairs)
 
@@ -77,13 +83,13 @@ def _sent(left: Stage, right: Stage, step: Op) -> tuple[Stage, Stage, bool]:
     side = min(choices, key=lambda each: (not sides[each].is_one, sides[each].nbytes()))
     has_to = step.options["how"] == "cross" or step.options["maintain_order"] not in (None, "none")
     sides[side] = sides[side].done()
-    is_sent = has_to or _pays(sides[side], sides[1 - side])
+    is_sent = has_to or pays(sides[side], sides[1 - side])
     if is_sent:
         sides[side] = sides[side].one()
     return sides[0], sides[1], is_sent
 
 
-def _by_keys_found(left: Stage, right: Stage, keys: _Keys, step: Op) -> Stage:
+def _by_keys_found(left: Stage, right: Stage, keys: Keys, step: Op) -> Stage:
     """Join a small left table with its keys that a large right one has.
 
     Notes
@@ -99,7 +105,7 @@ def _by_keys_found(left: Stage, right: Stage, keys: _Keys, step: Op) -> Stage:
     return left.joined(found, "join", **options)
 
 
-def _pays(small: Stage, other: Stage) -> bool:
+def pays(small: Stage, other: Stage) -> bool:
     """Tell whether less is moved, and hashed, by sending a table to all parts of another."""
     nbytes = small.nbytes()
     if nbytes <= LIMITS.small_nbytes:
@@ -108,26 +114,26 @@ def _pays(small: Stage, other: Stage) -> bool:
     return nbytes <= LIMITS.broadcast_nbytes and nbytes * (takers - 1) <= other.nbytes()
 
 
-def _both_moved(left: Stage, right: Stage, keys: _Keys, step: Op) -> Stage:
-    """Have rows of equal keys in the same part, and join those."""
+def moved_by_keys(left: Stage, right: Stage, keys: Keys, step: Op) -> tuple[Stage, Stage]:
+    """Have rows of equal keys in parts of the same number."""
     types = _common_types(step, keys)
     if types is None or not all(map(may_hash, types)):
-        return left.one().joined(right.one(), "join", **step.options)
+        return left.one(), right.one()
     parts = LIMITS.parts(left.nbytes() + right.nbytes(), left.client, right.client)
     left, right = (
         shuffled(side, key, types, parts) for side, key in zip((left, right), keys, strict=True)
     )
-    return left.joined(right, "join", **step.options)
+    return left, right
 
 
-def _are_alike(step: Op, keys: _Keys) -> bool:
+def _are_alike(step: Op, keys: Keys) -> bool:
     """Tell whether the keys of both sides have the same types."""
     pairs = zip(step.inputs, keys, strict=True)
     left, right = (side.empty.select(_numbered(key)).schema for side, key in pairs)
     return bool(left == right)
 
 
-def _common_types(step: Op, keys: _Keys) -> list[pl.DataType] | None:
+def _common_types(step: Op, keys: Keys) -> list[pl.DataType] | None:
     """Return the types as which polars compares the keys, so that equal ones have equal hashes."""
     sides = [side.empty.select(_numbered(key)) for side, key in zip(step.inputs, keys, strict=True)]
     try:

@@ -109,7 +109,7 @@ def join_needs(
     """
     left, right = (side.schema for side in step.inputs)
     ours, theirs = (roots(each_expr(side)) for side in keys)
-    if step.options["how"] in ("semi", "anti"):
+    if step.options.get("how") in ("semi", "anti"):
         return united(needed, ours), theirs
     if needed is None:
         return None, None

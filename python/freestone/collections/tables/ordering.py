@@ -22,7 +22,7 @@ from freestone.collections.tables.needs import Columns
 from freestone.collections.tables.plan import Op
 from freestone.collections.tables.stages import Stage
 
-__all__ = ["in_ranges"]
+__all__ = ["borders", "in_ranges", "may_cut"]
 
 
 @rule("sort")
@@ -30,7 +30,7 @@ def _sort(step: Op, needed: Columns) -> Stage:
     stage = lower_input(step, needed)
     key, *_ = step.args[0]
     empty = step.input.empty
-    if stage.is_one or not (is_row_wise(empty, [key]) and _may_cut(empty, key)):
+    if stage.is_one or not (is_row_wise(empty, [key]) and may_cut(empty, key)):
         return stage.one().then("sort", *step.args, **step.options)
     stage = stage.done()
     options = {name: _first(step.options[name]) for name in ("descending", "nulls_last")}
@@ -43,10 +43,10 @@ def in_ranges(stage: Stage, key: pl.Expr, *, descending: bool, nulls_last: bool)
 
     None if they are few, or can't be cut by such keys.
     """
-    if not _may_cut(stage.plan.empty, key):
+    if not may_cut(stage.plan.empty, key):
         return None
     parts = LIMITS.parts(stage.nbytes(), stage.client)
-    cuts = _cuts(stage, key, parts, descending) if parts > 1 else None
+    cuts = borders(stage, key, parts, descending=descending) if parts > 1 else None
     return None if cuts is None else cut(stage, ByRange(key, cuts, descending, nulls_last))
 
 
@@ -54,12 +54,13 @@ def _first(value: Any) -> bool:
     return bool(value[0] if isinstance(value, list | tuple) else value)
 
 
-def _may_cut(empty: pl.DataFrame, key: pl.Expr) -> bool:
+def may_cut(empty: pl.DataFrame, key: pl.Expr) -> bool:
+    """Tell whether rows can be cut by a key's values."""
     (dtype,) = empty.lazy().select(key).collect_schema().dtypes()
     return bool(dtype.is_integer() or dtype.is_float() or dtype.is_temporal() or dtype == pl.String)
 
 
-def _cuts(stage: Stage, key: pl.Expr, parts: int, descending: bool) -> pl.Series | None:
+def borders(stage: Stage, key: pl.Expr, parts: int, *, descending: bool) -> pl.Series | None:
     """Return the keys at which a part of a sorted table begins, so that all are about as large."""
     samples = stage.then("select", key).then("map_batches", sampled)
     tables = [value_of(block) for (block,) in samples.blocks()]

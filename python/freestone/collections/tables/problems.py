@@ -3,20 +3,20 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING
 
 import polars as pl
 from polars import exceptions
 
-from freestone.errors import ColumnClashError, ColumnTypeError, MissingColumnError
+from freestone.errors import ColumnClashError, ColumnTypeError, MissingColumnError, UsageError
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
     from freestone.collections.tables.plan import Node
 
-__all__ = ["empty_of", "explained", "without_rows"]
+__all__ = ["empty_of", "explained", "refuse_names", "without_rows"]
 
 _NO_OPTIMIZATION = pl.QueryOptFlags.none()
 
@@ -35,12 +35,15 @@ def explained(
     try:
         lazy = step()
         schema = lazy.collect_schema()
+        refuse_names(schema)
     except exceptions.ColumnNotFoundError as error:
         raise MissingColumnError(method, reason=_reason(error), columns=columns) from None
     except exceptions.DuplicateError as error:
         raise ColumnClashError(method, reason=_reason(error)) from None
     except (exceptions.SchemaError, exceptions.InvalidOperationError) as error:
         raise _misfit(error, method, inputs) from None
+    except pl.exceptions.PanicException as error:
+        raise ColumnTypeError(method, reason=_reason(error)) from None
     except exceptions.ComputeError as error:
         if method != "concat":
             raise
@@ -60,6 +63,16 @@ def explained(
         # What needs rows, as item() does, is checked where there are some.
         pass
     return without_rows(schema)
+
+
+def refuse_names(names: Iterable[str]) -> None:
+    """Say which name no column can have: those of Arrow end at a NUL byte."""
+    for name in names:
+        if "\0" in name:
+            raise UsageError(
+                f"a column can't be called {name!r}: Arrow's names have no NUL bytes; replace "
+                "them, in values that become names by pl.col('x').str.replace_all('\\0', '')"
+            )
 
 
 def _misfit(error: Exception, method: str, inputs: Sequence[Node]) -> ColumnTypeError:

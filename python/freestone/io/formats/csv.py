@@ -56,6 +56,7 @@ def open_dataset(
     dates: bool | Sequence[str] | Mapping[str, str | None] | None = None,
 ) -> Dataset:
     """Find out what a CSV file holds, in one pass over it or from its `.meta` and index."""
+    _require_flag("header", header)
     meta = read_meta(location)
     wanted = wanted_of(missing, types, dates)
     if type(skip) is not int or skip < 0:
@@ -91,6 +92,7 @@ def open_writer(
     meta: bool = True,
 ) -> Writer:
     """Write rows as text."""
+    _require_flag("header", header)
     if header is None:
         # Else the names of the columns would be nowhere.
         header = shape.kind == "frame" and not meta
@@ -116,6 +118,11 @@ def open_writer(
         width=width,
         meta=meta,
     )
+
+
+def _require_flag(option: str, value: Any) -> None:
+    if value is not None and type(value) is not bool:
+        raise UsageError(f"{option}={value!r}: it is True or False, or left out")
 
 
 def _separator(separator: str | None, delimiter: str | None) -> str | None:

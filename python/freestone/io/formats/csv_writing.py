@@ -152,7 +152,7 @@ def column_type(field: Any) -> str:
     kind = field.type
     if pa.types.is_boolean(kind):
         return "bool"
-    if _is_text(kind) or _is_date_or_time(kind):
+    if _is_text(kind) or _is_date_or_time(kind) or pa.types.is_decimal(kind):
         return "str"
     if pa.types.is_integer(kind) or pa.types.is_floating(kind):
         return value_type_of(np.dtype(kind.to_pandas_dtype()).str)
@@ -177,7 +177,10 @@ def _is_date_or_time(kind: Any) -> bool:
 
 
 def _as_text(column: Any) -> Any:
-    """Return a column as text; dates and times in ISO 8601, those with a zone in UTC."""
+    """Return a column as text; dates and times in ISO 8601, those with a zone in UTC.
+
+    Of decimals all digits: as floats some would change.
+    """
     import pyarrow as pa
     import pyarrow.compute as pc
 

@@ -23,6 +23,11 @@ __all__ = ["LazyArray", "lazy_of"]
 
 Casting = Literal["no", "equiv", "safe", "same_kind", "unsafe"]
 
+_UNKNOWN_ROWS = (
+    "how many rows a mask chooses is known when it is computed; np.count_nonzero(mask) counts "
+    "them, and len(x[mask].to_array()) has them made"
+)
+
 _REDUCING = {
     "add": "sum",
     "multiply": "prod",
@@ -89,7 +94,7 @@ class LazyArray(ArrayMethods):
         if not self.shape:
             raise TypeError("a lazy number has no length")
         if self.shape[0] is None:
-            raise TypeError("how many rows a mask chooses is known when it is computed")
+            raise TypeError(_UNKNOWN_ROWS)
         return self.shape[0]
 
     def __iter__(self) -> Any:
@@ -329,5 +334,5 @@ def _figure(name: str, node: Node) -> Any:
     if name == "ndim":
         return node.ndim
     if None in node.shape:
-        raise TypeError("how many rows a mask chooses is known when it is computed")
+        raise TypeError(_UNKNOWN_ROWS)
     return int(np.prod([side or 0 for side in node.shape]))

@@ -285,9 +285,14 @@ def _nbytes(value: Any) -> int:
     return int(getattr(value, "nbytes", 0))
 
 
+_REAL_POWERS = "Make one of both real: x.astype(float) ** y in Python, as.f64(x) ^ y in DaphneDSL."
+
+
 def _message(error: Exception) -> str:
     if isinstance(error, FileNotFoundError) and error.filename is not None:
         return f"there is no file {error.filename!r}"
+    if "negative integer powers" in str(error):
+        return f"{error} {_REAL_POWERS}"
     return str(error) or type(error).__name__
 
 
