@@ -3,7 +3,9 @@
 import json
 import re
 import subprocess
+from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numba
@@ -21,7 +23,7 @@ from freestone.lang.daphnelib import DaphneContext
 from freestone.lang.front.extensions.kernel import Kernel
 from freestone.lang.run.extensions import calling, libraries
 from freestone.lang.settings import Settings
-from tests.lang.scripts import outcome, printed, printed_on
+from tests.lang.scripts import outcome, outcome_on, printed, printed_on
 
 SOURCES = Path(__file__).parent / "kernels"
 DOUBLES, CSR = "DenseMatrix<double>", "CSRMatrix<double>"
@@ -373,6 +375,139 @@ def test_a_file_of_typed_kernels(tmp_path: Path) -> None:
         "def mine(x): return x.sum() + 0.5\n"
     )
     assert printed("print(sum([1.0])); print(sum([1]));", kernels=((str(path), 1),)) == "1.5\n1\n"
+
+
+@kernel("ewAbs", results=DOUBLES, arguments=DOUBLES)
+def in_place(x: Any) -> Any:
+    """Change the argument."""
+    x += 100
+    return x
+
+
+@kernel("ewAbs", results=DOUBLES, arguments=DOUBLES)
+def itself(x: Any) -> Any:
+    """Return the argument."""
+    return x
+
+
+@kernel("ewAbs", results=CSR, arguments=CSR)
+def stored_in_place(x: Any) -> Any:
+    """Change what an argument stores."""
+    x.data *= 2
+    return x
+
+
+@kernel("ewAbs", results=CSR, arguments=CSR)
+def stored_itself(x: Any) -> Any:
+    """Return the argument."""
+    return x
+
+
+@kernel("ewAbs", results=DOUBLES, arguments=DOUBLES)
+def longer(x: Any) -> Any:
+    """Return a row more than there should be."""
+    return np.ones((x.shape[0] + 1, x.shape[1]))
+
+
+@pytest.mark.parametrize("vec", [False, True], ids=["plain", "fused"])
+def test_python_kernels_can_not_change_what_they_are_given(vec: bool) -> None:
+    untyped = Kernel("in_place", function=in_place.function)
+    for changing in (in_place, untyped, stored_in_place):
+        text = f"X = [3.0, 0.0]; print(abs::{changing.name}(X));"
+        found = outcome(text, kernels=(changing,), vec=vec)
+        assert f"the kernel {changing.name!r} failed: ValueError" in found
+        assert "write x = x + 100, or begin with x = x.copy()" in found
+    mine = np.ones((2, 3))
+    settings = Settings(vec=vec, kernels=(replace(in_place, priority=1),))
+    with pytest.raises(ScriptRunError, match="'in_place' failed"):
+        DaphneContext().from_numpy(mine).abs().compute(settings)
+    assert (mine == 1).all()
+
+
+@pytest.mark.parametrize("vec", [False, True], ids=["plain", "fused"])
+def test_a_result_that_is_an_argument_is_a_copy(vec: bool) -> None:
+    text = "X = [3.0, 5.0]; Y = abs::itself(X); Y[0, 0] = [9.0]; print(sum(X)); print(sum(Y));"
+    assert printed(text, kernels=(itself,), vec=vec) == "8\n14\n"
+    text = "X = [3.0, 0.0]; print(sum(abs::stored_itself(X)));"
+    assert printed(text, kernels=(stored_itself,), vec=vec) == "3\n"
+    mine = np.ones((2, 3))
+    settings = Settings(vec=vec, kernels=(replace(itself, priority=1),))
+    made = DaphneContext().from_numpy(mine).abs().compute(settings)
+    assert not np.shares_memory(made, mine)
+
+
+def test_results_of_another_shape_are_refused(cluster: Cluster) -> None:
+    text = "X = rand(50, 3, 0.0, 1.0, 1.0, 1); print(sum(abs::longer(X)));"
+    problem = "the kernel 'longer' returns elements of shape"
+    assert problem in outcome(text, kernels=(longer,))
+    assert problem in outcome_on(cluster, text, kernels=(longer,))
+
+
+@pytest.mark.parametrize(
+    ("function", "problem"),
+    [
+        (lambda x: {}["abc"], "the kernel 'f' failed: KeyError: 'abc' (test_kernel_catalogs.py:"),
+        (lambda x: "abc", "the kernel 'f' returns a str, where ewAbs makes a matrix<f64> 2x1"),
+        (lambda x: None, "the kernel 'f' returns elements of shape (), where ewAbs makes"),
+    ],
+)
+def test_errors_of_python_kernels_name_kernel_and_type(function: Any, problem: str) -> None:
+    made = kernel("ewAbs", results=DOUBLES, arguments=DOUBLES, name="f")(function)
+    assert problem in outcome("X = [1.0, 2.0]; print(abs::f(X));", kernels=(made,))
+
+
+def test_a_kernel_of_another_number_of_arguments_is_refused() -> None:
+    none = kernel("sumAll", results="double", arguments=[], name="none")(lambda: 1.0)
+    with pytest.raises(ScriptCompileError, match="'none' takes 0 arguments, where sumAll has 1"):
+        printed("print(sum::none([1.0]));", kernels=(none,))
+    with pytest.raises(ValueError, match="'two' has 1 types of arguments"):
+        kernel("ewAbs", results=DOUBLES, arguments=DOUBLES, name="two")(lambda x, y: x)
+
+
+def test_a_frame_of_a_label_twice_is_refused() -> None:
+    @kernel("cartesian", results="Frame", arguments=["Frame", "Frame"])
+    def doubled(x: Any, y: Any) -> Any:
+        return replace(x, columns=x.columns * 2, labels=x.labels * 2, cells=x.cells * 2)
+
+    text = (
+        'F = createFrame([1, 2], "a"); G = createFrame([1], "b"); print(cartesian::doubled(F, G));'
+    )
+    found = outcome(text, kernels=(doubled,))
+    assert "'doubled' returns a frame with the label 'a' twice" in found
+
+
+POINTER, SIZE = types.CPointer(types.float64), types.int64
+FEW = (types.CPointer(types.float32), SIZE, SIZE)
+MATRIX = (POINTER, SIZE, SIZE)
+
+
+@pytest.mark.parametrize(
+    ("signature", "results", "problem"),
+    [
+        (types.void(*FEW, *FEW), DOUBLES, "compiled as none(float32*, int64, int64, float32*"),
+        (types.float64(*MATRIX), "double", "write types.void(types.CPointer(types.float64), types"),
+        (types.void(*MATRIX), "double", "which its types do not fit"),
+        (types.void(*MATRIX, *MATRIX), CSR, "can't be passed to a function that numba"),
+        (types.void(POINTER, *MATRIX), "double", ""),
+        (types.void(*MATRIX, types.voidptr, SIZE, SIZE), DOUBLES, ""),
+    ],
+)
+def test_signatures_of_numba_are_compared(signature: Any, results: str, problem: str) -> None:
+    compiled = SimpleNamespace(
+        address=1, __wrapped__=test_signatures_of_numba_are_compared, _sig=signature
+    )
+    made = kernel("sumAll", results=results, arguments=DOUBLES)
+    if not problem:
+        assert made(compiled).function.address == 1
+        return
+    with pytest.raises(ValueError, match=re.escape(problem)):
+        made(compiled)
+
+
+@pytest.mark.parametrize("priority", ["x", -1, 1.5, True])
+def test_priorities_are_whole_numbers(priority: Any) -> None:
+    with pytest.raises(ValueError, match=f"priority={priority!r}: write a whole number"):
+        kernel("sumAll", results="double", arguments=DOUBLES, priority=priority)
 
 
 def test_types_of_kernels_are_checked() -> None:

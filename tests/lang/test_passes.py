@@ -226,7 +226,7 @@ def test_kernels_of_the_user(tmp_path: Path) -> None:
         printed(text)
     third = tmp_path / "third.py"
     third.write_text("def wide(x, y): return x.reshape(1, -1)\n")
-    with pytest.raises(ScriptRunError, match="returns cells of shape"):
+    with pytest.raises(ScriptRunError, match="returns elements of shape"):
         printed("A = [1.0, 2.0]; print(A +::wide A);", kernels=((str(third), 0),))
     broken = tmp_path / "broken.py"
     broken.write_text("1 / 0\n")

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
 from freestone.lang.front.extensions.catalog import CatalogError
 from freestone.lang.front.extensions.kernel import Kernel, Parameter, parameter_of
+from freestone.lang.front.extensions.signatures import check_signature
 
 __all__ = ["kernel", "read_functions"]
 
@@ -46,7 +48,8 @@ def kernel(
     Raises
     ------
     ValueError
-        If a type is none.
+        If a type is none, a priority is no whole number from 0 on, or the parameters of the
+        function are not those of the types.
 
     Examples
     --------
@@ -59,6 +62,8 @@ def kernel(
     >>> run_text("print(sum::total([1.0, 2.0]));", (), Settings(kernels=(total,)))
     103
     """
+    if type(priority) is not int or priority < 0:
+        raise ValueError(f"priority={priority!r}: write a whole number from 0 on, such as 1")
     known = Kernel(
         name=name or "",
         operation=operation,
@@ -70,8 +75,12 @@ def kernel(
     def make(function: Any) -> Kernel:
         if isinstance(getattr(function, "address", None), int):
             plain = function.__wrapped__.__name__
-            return replace(known, name=name or plain, function=CompiledFunction(function))
-        return replace(known, name=name or function.__name__, function=function)
+            made = replace(known, name=name or plain, function=CompiledFunction(function))
+            check_signature(made, function._sig)
+            return made
+        made = replace(known, name=name or function.__name__, function=function)
+        _check_parameters(made)
+        return made
 
     return make
 
@@ -97,6 +106,20 @@ def _compiled(function: Callable[..., Any], signature: Any) -> CompiledFunction:
     import numba
 
     return CompiledFunction(numba.cfunc(signature)(function))
+
+
+def _check_parameters(made: Kernel) -> None:
+    """Refuse a function that can't be called with as many arguments as there are types."""
+    try:
+        signature = inspect.signature(made.function)
+    except (ValueError, TypeError):
+        # Some functions in C have none.
+        return
+    try:
+        signature.bind(*made.arguments)
+    except TypeError as error:
+        have = f"the kernel {made.name!r} has {len(made.arguments)} types of arguments"
+        raise ValueError(f"{have}, and its function takes {signature}: {error}") from None
 
 
 def _parameters(types: str | Sequence[str]) -> tuple[Parameter, ...]:

@@ -173,7 +173,8 @@ def _misfit(
     kernel: Kernel, verb: str, parameters: tuple[Parameter, ...], values: list[Value], op: Op
 ) -> str | None:
     if len(parameters) != len(values):
-        what = f"{verb} {len(parameters)}, where {op.name} has {len(values)}"
+        kind = "arguments" if verb == "takes" else "results"
+        what = f"{verb} {len(parameters)} {kind}, where {operation_of(op)} has {len(values)}"
         return f"the kernel {kernel.name!r} {what}"
     for parameter, value in zip(parameters, values, strict=True):
         # Both sides of an operation are converted to what it works in.

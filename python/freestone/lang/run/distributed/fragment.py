@@ -16,6 +16,7 @@ from freestone.lang.compile.roles import ROWS, Roles, Shape, roles_of
 from freestone.lang.front.graph.graph import Block, Op, Value
 from freestone.lang.front.types.types import Type
 from freestone.lang.run.distributed.split import joined, transposed
+from freestone.lang.run.extensions.calling import ROWS_LIKE
 from freestone.lang.run.local import Run
 from freestone.lang.settings import Settings
 
@@ -73,7 +74,11 @@ def fragment_of(op: Op, shapes: Sequence[Shape], rows: int) -> Fragment | None:
             for operand, role in zip(inner.operands, roles.operands, strict=True)
         ]
         clone = replace(inner, operands=operands, results=[], regions=[])
-        clone.results = [Value(_in_rows(value.type, inner), clone) for value in inner.results]
+        if inner.kernel is not None and roles.result == ROWS:
+            _expect_rows(clone, roles)
+        clone.results = [
+            Value(_in_rows(value.type, clone, roles), clone) for value in inner.results
+        ]
         made.block.ops.append(clone)
         for value, copy in zip(inner.results, clone.results, strict=True):
             values[value, ROWS] = copy
@@ -87,11 +92,16 @@ def fragment_of(op: Op, shapes: Sequence[Shape], rows: int) -> Fragment | None:
     return made
 
 
-def _in_rows(type: Type, op: Op) -> Type:
+def _expect_rows(op: Op, roles: Roles) -> None:
+    """Have what a kernel of others' returns compared with the rows of its block."""
+    if op.kind != "filter_rows":
+        op.attrs = op.attrs | {ROWS_LIKE: roles.operands.index(ROWS)}
+
+
+def _in_rows(type: Type, op: Op, roles: Roles) -> Type:
     """Return the type of a matrix in blocks: COO are there CSR."""
-    if op.kernel is not None:
-        # What kernels of others' return is compared with it, and has a block's rows.
-        type = type.shaped(None, type.columns)
+    if op.kernel is not None and roles.result == ROWS:
+        type = type.shaped(None, type.columns if roles.columns is None else roles.columns)
     return replace(type, csr=True, coo=False) if type.coo else type
 
 

@@ -10,16 +10,22 @@ import numpy as np
 
 from freestone.lang.front.extensions.functions import CompiledFunction
 from freestone.lang.front.extensions.kernel import Kernel, Parameter
+from freestone.lang.front.extensions.operations import operation_of
 from freestone.lang.front.graph.graph import Op
 from freestone.lang.front.types.scalars import wrapped
 from freestone.lang.front.types.types import DTYPES, Type
-from freestone.lang.run.extensions.libraries import NUMBERS, call_compiled
+from freestone.lang.run.extensions.libraries import NUMBERS, KernelError, call_compiled
+from freestone.lang.run.extensions.python import call_python
 from freestone.lang.run.extensions.tiles import by_rows
 from freestone.lang.run.kernels.elementwise import converted
+from freestone.lang.run.kernels.frames import Frame
 from freestone.lang.run.kernels.memory import workers
 from freestone.lang.run.kernels.sparse import Csr
 
-__all__ = ["called"]
+__all__ = ["ROWS_LIKE", "called"]
+
+ROWS_LIKE = "rows like"
+"""The attribute that says which operand of an operation on a block has as many rows as it makes."""
 
 
 def called(run: Any, kernels: Sequence[Kernel], op: Op, operands: list[Any]) -> tuple[Any, ...]:
@@ -33,16 +39,15 @@ def called(run: Any, kernels: Sequence[Kernel], op: Op, operands: list[Any]) -> 
     kernel = next(one for one in kernels if one.problem_with(op) is None)
     if not kernel.is_typed:
         dense = [value.toarray() if hasattr(value, "toarray") else value for value in operands]
-        results: Sequence[Any] = _listed(kernel.function(*dense), op)
+        results: Sequence[Any] = call_python(kernel, dense, len(op.results))
     else:
         given = [
             _fitting(parameter, value)
             for parameter, value in zip(kernel.arguments, operands, strict=True)
         ]
         results = _run(run, kernel, op, given)
-    return tuple(
-        _checked(op, value, result.type) for value, result in zip(results, op.results, strict=True)
-    )
+    types = [_expected(op, result.type, operands) for result in op.results]
+    return tuple(_checked(op, *pair) for pair in zip(results, types, strict=True))
 
 
 def _run(run: Any, kernel: Kernel, op: Op, given: list[Any]) -> Sequence[Any]:
@@ -55,13 +60,7 @@ def _run(run: Any, kernel: Kernel, op: Op, given: list[Any]) -> Sequence[Any]:
     if isinstance(kernel.function, CompiledFunction):
         address = kernel.function.address
         return by_rows(run, op, given, lambda rows, threads: _flat(kernel, address, rows))
-    sides = [value.to_scipy() if isinstance(value, Csr) else value for value in given]
-    assert callable(kernel.function)
-    return _listed(kernel.function(*sides), op)
-
-
-def _listed(made: Any, op: Op) -> Sequence[Any]:
-    return made if len(op.results) > 1 else (made,)
+    return call_python(kernel, given, len(op.results))
 
 
 def _fitting(parameter: Parameter, value: Any) -> Any:
@@ -104,18 +103,51 @@ def _pointers(array: Any, parameter: Parameter) -> list[Any]:
     return [address, *map(ctypes.c_int64, array.shape)]
 
 
+def _expected(op: Op, type: Type, operands: Sequence[Any]) -> Type:
+    """Return the type of a result; of a block, its rows are those of the block."""
+    like = op.attrs.get(ROWS_LIKE)
+    return type if like is None else type.shaped(operands[like].shape[0], type.columns)
+
+
 def _checked(op: Op, value: Any, type: Type) -> Any:
-    if type.data == "scalar":
-        return value if type.cell == "str" else np.asarray(value, DTYPES[type.cell]).item()
-    if type.data != "matrix":
+    if type.data == "frame":
+        return _checked_frame(op, value)
+    if type.data not in ("matrix", "scalar") or (type.data == "scalar" and type.cell == "str"):
         return value
     if not hasattr(value, "indptr"):
-        value = np.asarray(value, DTYPES[type.cell])
+        value = _array(op, value, type)
     elif not isinstance(value, Csr):
         value = Csr.of_scipy(value)
+    if type.data == "scalar":
+        if value.size != 1:
+            raise KernelError(_other(op, f"an array of shape {value.shape}", type))
+        return value.item()
     rows, columns = (*value.shape, 0, 0)[:2]
     fits = type.rows in (None, rows) and type.columns in (None, columns)
     if len(value.shape) != 2 or not fits:
-        problem = f"the kernel {op.kernel!r} returns cells of shape {value.shape}"
-        raise ValueError(f"{problem}, where {op.name} makes a {type}")
+        raise KernelError(_other(op, f"elements of shape {value.shape}", type))
     return value
+
+
+def _array(op: Op, value: Any, type: Type) -> Any:
+    try:
+        return np.asarray(value, DTYPES[type.cell])
+    except (ValueError, TypeError, OverflowError) as error:
+        kind = value.__class__.__name__
+        raise KernelError(f"{_other(op, f'a {kind}', type)}: {error}") from error
+
+
+def _checked_frame(op: Op, value: Any) -> Frame:
+    if not isinstance(value, Frame):
+        kind = value.__class__.__name__
+        raise KernelError(f"the kernel {op.kernel!r} returns a {kind}, which is no frame")
+    twice = [label for at, label in enumerate(value.labels) if label in value.labels[:at]]
+    if twice:
+        problem = f"returns a frame with the label {twice[0]!r} twice; a frame needs one of each"
+        raise KernelError(f"the kernel {op.kernel!r} {problem}")
+    return value
+
+
+def _other(op: Op, made: str, type: Type) -> str:
+    name = operation_of(op) or op.name
+    return f"the kernel {op.kernel!r} returns {made}, where {name} makes a {type}"
