@@ -195,7 +195,7 @@ BINARY: dict[str, Callable[[Any, Any], Any]] = {
 
 
 _BELOW_HALF = math.nextafter(0.5, 0.0)
-"""What is added to round: 0.5 itself takes the number before it to 1, and odd ones from 2^52 on up."""
+"""What is added to round: 0.5 takes the number before it to 1, and odd ones from 2^52 on up."""
 
 
 def _round(value: Any) -> Any:
