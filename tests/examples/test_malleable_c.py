@@ -1,20 +1,11 @@
 """The malleable examples in C and Fortran: the same results with resizes at random steps."""
 
 import random
-import shutil
 from pathlib import Path
 
 import pytest
 
-from tests.malleable.clibrary import (
-    BIN,
-    built_library,
-    compiled,
-    done,
-    flags,
-    mpi_compiler,
-    ran_well,
-)
+from tests.malleable.clibrary import built_library, compiled, compiled_fortran, ran_well
 from tests.mpi import ROOT
 
 EXAMPLES = ROOT / "examples" / "malleable_c"
@@ -48,16 +39,9 @@ def test_conjugate_gradients_have_the_same_bits(prefix: Path, tmp_path: Path) ->
 
 
 def test_heat_in_fortran_has_the_same_bits(prefix: Path, tmp_path: Path) -> None:
-    fortran = shutil.which("gfortran")
-    if fortran is None:
-        pytest.skip("gfortran is not installed")
-    done([mpi_compiler("mpicc"), "-c", str(EXAMPLES / "halo.c")], cwd=tmp_path)
-    sources = [str(prefix / "include" / "freestone_malleable.f90"), str(EXAMPLES / "heat.f90")]
-    mpi = [f"-L{BIN.parent / 'lib'}", f"-Wl,-rpath,{BIN.parent / 'lib'}", "-lmpi"]
-    words = [fortran, "-Wall", *sources, "halo.o", *flags(prefix), *mpi, "-o", "heat"]
-    done(words, cwd=tmp_path)
-    check(str(tmp_path / "heat"), 60)
+    program = compiled_fortran(prefix, EXAMPLES / "heat.f90", EXAMPLES / "halo.c", tmp_path)
+    check(program, 60)
     state = str(tmp_path / "state")
-    expected = ran_well(str(tmp_path / "heat"), 2, state)
+    expected = ran_well(program, 2, state)
     # Now from step 40.
-    assert ran_well(str(tmp_path / "heat"), 3, state, targets="50:1") == expected
+    assert ran_well(program, 3, state, targets="50:1") == expected

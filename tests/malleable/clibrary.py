@@ -66,6 +66,19 @@ def compiled(prefix: Path, source: Path, folder: Path, *more: str) -> str:
     return str(program)
 
 
+def compiled_fortran(prefix: Path, source: Path, begin: Path, folder: Path) -> str:
+    """Compile a program in Fortran, which reaches MPI by functions in C."""
+    fortran = shutil.which("gfortran")
+    if fortran is None:
+        pytest.skip("gfortran is not installed")
+    done([mpi_compiler("mpicc"), "-c", str(begin)], cwd=folder)
+    sources = [str(prefix / "include" / "freestone_malleable.f90"), str(source)]
+    mpi = [f"-L{BIN.parent / 'lib'}", f"-Wl,-rpath,{BIN.parent / 'lib'}", "-lmpi"]
+    words = [fortran, "-Wall", *sources, f"{begin.stem}.o", *flags(prefix), *mpi]
+    done([*words, "-o", source.stem], cwd=folder)
+    return str(folder / source.stem)
+
+
 def ran(
     program: str, ranks: int, *words: str, timeout_s: float = 120.0, **settings: str
 ) -> subprocess.CompletedProcess[str]:

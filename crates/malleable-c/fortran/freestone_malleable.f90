@@ -19,6 +19,7 @@
 !   call MPI_Finalize(code)
 module freestone_malleable
   use, intrinsic :: iso_c_binding
+  use, intrinsic :: iso_fortran_env, only: error_unit
   implicit none
   private
 
@@ -57,7 +58,9 @@ module freestone_malleable
     integer(c_int) :: sources, targets, old_rank, new_rank
   end type
 
-  ! Points to the rows of this rank, of `width` elements each, and gives the number of the first.
+  ! Points to the rows of this rank, of `width` elements each, and gives the number of the first. Rows
+  ! that have other bytes, or a name that is not registered, end the program with a message, or are
+  ! FSM_BAD_CALL in `status`, with no rows; fsm_error() says more.
   interface fsm_rows
     module procedure rows_double, rows_float, rows_int, rows_long
   end interface
@@ -96,6 +99,14 @@ module freestone_malleable
     type(c_ptr) function c_rows(name, first, count) bind(c, name="fsm_rows")
       import :: c_ptr, c_int64_t, c_char
       character(kind=c_char), intent(in) :: name(*)
+      integer(c_int64_t), intent(inout) :: first, count
+    end function
+    integer(c_int) function c_typed_rows(name, row_nbytes, address, first, count) &
+        bind(c, name="fsm_typed_rows")
+      import :: c_ptr, c_int, c_int64_t, c_char
+      character(kind=c_char), intent(in) :: name(*)
+      integer(c_int64_t), value :: row_nbytes
+      type(c_ptr), intent(inout) :: address
       integer(c_int64_t), intent(inout) :: first, count
     end function
     integer(c_int) function c_set_rows(names, length, count) bind(c, name="fsm_set_rows")
@@ -237,48 +248,74 @@ contains
     first = first + 1
   end function
 
-  subroutine rows_double(name, width, values, first)
+  ! Where rows of `width` elements of so many bits are, and the sizes of an array of them.
+  type(c_ptr) function typed_rows(name, width, bits, first, sizes, status)
+    character(len=*), intent(in) :: name
+    integer, intent(in) :: width, bits
+    integer(c_int64_t), intent(out) :: first, sizes(2)
+    integer, intent(out), optional :: status
+    integer :: found
+    first = 0
+    sizes = 0
+    typed_rows = c_null_ptr
+    found = c_typed_rows(trim(name)//c_null_char, width * int(bits / 8, c_int64_t), typed_rows, first, &
+        sizes(2))
+    if (present(status)) status = found
+    if (found < 0 .and. .not. present(status)) then
+      write (error_unit, "(a)") fsm_error()
+      error stop 1
+    end if
+    if (found < 0) return
+    first = first + 1
+    sizes(1) = width
+  end function
+
+  subroutine rows_double(name, width, values, first, status)
     character(len=*), intent(in) :: name
     integer, intent(in) :: width
     real(c_double), pointer, intent(out) :: values(:, :)
     integer(c_int64_t), intent(out) :: first
-    integer(c_int64_t) :: count
+    integer, intent(out), optional :: status
     type(c_ptr) :: address
-    address = fsm_held(name, first, count)
-    call c_f_pointer(address, values, [int(width, c_int64_t), count])
+    integer(c_int64_t) :: sizes(2)
+    address = typed_rows(name, width, storage_size(values), first, sizes, status)
+    call c_f_pointer(address, values, sizes)
   end subroutine
 
-  subroutine rows_float(name, width, values, first)
+  subroutine rows_float(name, width, values, first, status)
     character(len=*), intent(in) :: name
     integer, intent(in) :: width
     real(c_float), pointer, intent(out) :: values(:, :)
     integer(c_int64_t), intent(out) :: first
-    integer(c_int64_t) :: count
+    integer, intent(out), optional :: status
     type(c_ptr) :: address
-    address = fsm_held(name, first, count)
-    call c_f_pointer(address, values, [int(width, c_int64_t), count])
+    integer(c_int64_t) :: sizes(2)
+    address = typed_rows(name, width, storage_size(values), first, sizes, status)
+    call c_f_pointer(address, values, sizes)
   end subroutine
 
-  subroutine rows_int(name, width, values, first)
+  subroutine rows_int(name, width, values, first, status)
     character(len=*), intent(in) :: name
     integer, intent(in) :: width
     integer(c_int32_t), pointer, intent(out) :: values(:, :)
     integer(c_int64_t), intent(out) :: first
-    integer(c_int64_t) :: count
+    integer, intent(out), optional :: status
     type(c_ptr) :: address
-    address = fsm_held(name, first, count)
-    call c_f_pointer(address, values, [int(width, c_int64_t), count])
+    integer(c_int64_t) :: sizes(2)
+    address = typed_rows(name, width, storage_size(values), first, sizes, status)
+    call c_f_pointer(address, values, sizes)
   end subroutine
 
-  subroutine rows_long(name, width, values, first)
+  subroutine rows_long(name, width, values, first, status)
     character(len=*), intent(in) :: name
     integer, intent(in) :: width
     integer(c_int64_t), pointer, intent(out) :: values(:, :)
     integer(c_int64_t), intent(out) :: first
-    integer(c_int64_t) :: count
+    integer, intent(out), optional :: status
     type(c_ptr) :: address
-    address = fsm_held(name, first, count)
-    call c_f_pointer(address, values, [int(width, c_int64_t), count])
+    integer(c_int64_t) :: sizes(2)
+    address = typed_rows(name, width, storage_size(values), first, sizes, status)
+    call c_f_pointer(address, values, sizes)
   end subroutine
 
   logical function fsm_is_joining()

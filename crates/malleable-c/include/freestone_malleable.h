@@ -199,6 +199,9 @@ const char *fsm_error(void);
 /* For C++: how often fsm_rows may have another answer, by resizes and fsm_set_rows. */
 int fsm_changes(void);
 
+/* For C++ and Fortran: fsm_rows for rows of so many bytes; FSM_BAD_CALL if they have others. */
+int fsm_typed_rows(const char *name, int64_t row_nbytes, void **address, uint64_t *first, uint64_t *count);
+
 /* For the inline functions below and the Fortran module: a communicator as a number. */
 int fsm_init_handle(uintptr_t comm, const fsm_config *config);
 int fsm_init_fortran(int comm, const fsm_config *config);

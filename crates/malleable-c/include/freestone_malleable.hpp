@@ -62,7 +62,8 @@ enum class status {
 // What a process is in a resize, or was in the last one.
 enum class role { staying = FSM_STAYING, joining = FSM_JOINING, leaving = FSM_LEAVING };
 
-// Rows of elements of one type, `width` of them each, by the numbers that they have on all ranks.
+// Rows of elements of one type, `width` of them each, by the numbers that they have on all ranks. Data that
+// is not registered, or whose rows have other bytes, throws.
 template <class T> class rows {
   static_assert(std::is_trivially_copyable_v<T>, "rows are moved as bytes");
 
@@ -72,7 +73,10 @@ public:
   // Asks again which rows are here, as is done for each one that is used after they have changed.
   void update() {
     std::uint64_t count = 0;
-    data_ = static_cast<T *>(fsm_rows(name_.c_str(), &first_, &count));
+    void *address = nullptr;
+    const auto row_nbytes = static_cast<std::int64_t>(width_ * sizeof(T));
+    detail::checked(fsm_typed_rows(name_.c_str(), row_nbytes, &address, &first_, &count));
+    data_ = static_cast<T *>(address);
     count_ = count;
   }
 

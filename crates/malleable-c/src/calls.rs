@@ -104,6 +104,19 @@ unsafe fn name(word: *const c_char) -> Result<String, Refused> {
     name.ok_or_else(|| Refused::bad_call("data has no name: give one"))
 }
 
+/// Registers data. What is wrong with it is an error of the first checkpoint, too: a program that
+/// does not look at this call's answer would lose it in a resize.
+fn register(act: impl FnOnce(&mut Job) -> Result<(), Refused>) -> c_int {
+    answer(with_job(|job| {
+        let done = act(job);
+        if let Err(refused) = &done {
+            // Errors of the job itself are kept already, with their kind.
+            job.refused(MalleableError::BadCall(refused.text.clone()));
+        }
+        done.map(|()| 0)
+    }))
+}
+
 /// Registers rows.
 ///
 /// # Safety
@@ -115,7 +128,7 @@ pub unsafe extern "C" fn fsm_register_rows(
     rows: u64,
     row_nbytes: u64,
 ) -> c_int {
-    answer(with_job(|job| {
+    register(|job| {
         // SAFETY: as the caller says.
         let name = unsafe { name(word)? };
         let kind = match kind {
@@ -128,8 +141,8 @@ pub unsafe extern "C" fn fsm_register_rows(
             }
         };
         job.register_rows(&name, rows, row_nbytes, kind)?;
-        Ok(0)
-    }))
+        Ok(())
+    })
 }
 
 /// Registers bytes that all ranks have alike.
@@ -142,7 +155,7 @@ pub unsafe extern "C" fn fsm_register_replicated(
     bytes: *mut c_void,
     nbytes: u64,
 ) -> c_int {
-    answer(with_job(|job| {
+    register(|job| {
         // SAFETY: as the caller says.
         let name = unsafe { name(word)? };
         if bytes.is_null() {
@@ -150,8 +163,8 @@ pub unsafe extern "C" fn fsm_register_replicated(
         }
         // SAFETY: as the caller says.
         unsafe { job.register_replicated(&name, bytes.cast(), nbytes)? };
-        Ok(0)
-    }))
+        Ok(())
+    })
 }
 
 /// Registers rows that functions pack and unpack.
@@ -164,7 +177,7 @@ pub unsafe extern "C" fn fsm_register_user(
     rows: u64,
     functions: *const Functions,
 ) -> c_int {
-    answer(with_job(|job| {
+    register(|job| {
         // SAFETY: as the caller says.
         let (name, functions) = unsafe { (name(word)?, functions.as_ref().copied()) };
         let functions = functions.and_then(|functions| UserData::new(&name, functions));
@@ -172,8 +185,8 @@ pub unsafe extern "C" fn fsm_register_user(
             Refused::bad_call(format!("{name:?}: nbytes, pack, adopt and unpack are all needed"))
         })?;
         job.register_user(&name, rows, Box::new(functions))?;
-        Ok(0)
-    }))
+        Ok(())
+    })
 }
 
 /// The rows that this rank has of an array: their address, null for those in the program's memory.
@@ -210,6 +223,47 @@ pub unsafe extern "C" fn fsm_rows(
             std::ptr::null_mut()
         }
     }
+}
+
+/// Where this rank's rows of an array are, for C++ and Fortran, which have rows of so many bytes.
+///
+/// # Safety
+/// `word` ends with a zero; the others are places for an address and numbers.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn fsm_typed_rows(
+    word: *const c_char,
+    row_nbytes: i64,
+    address: *mut *mut c_void,
+    first: *mut u64,
+    count: *mut u64,
+) -> c_int {
+    answer(with_job(|job| {
+        // SAFETY: as the caller says.
+        let name = unsafe { name(word)? };
+        let array = job.array(&name)?;
+        let description = &array.description;
+        match description.form {
+            Form::Rows { row_nbytes: held, .. } if u64::try_from(row_nbytes) == Ok(held) => {}
+            Form::Rows { .. } => {
+                return Err(Refused::bad_call(format!(
+                    "{description} can't be taken as rows of {row_nbytes} bytes: give the width and \
+                     the type that they have"
+                )));
+            }
+            _ => {
+                return Err(Refused::bad_call(format!(
+                    "{description} is in the program's own memory: the library has no rows of it"
+                )));
+            }
+        }
+        // SAFETY: as the caller says.
+        unsafe {
+            *address = array.at(array.held.start).cast();
+            *first = array.held.start;
+            *count = array.held.end - array.held.start;
+        }
+        Ok(0)
+    }))
 }
 
 fn outcome(

@@ -47,6 +47,13 @@ int main(int argc, char **argv) {
       if (status != fsm::status::leave && job.rank() == 0)
         std::cout << refused.code() << ' ' << refused.what() << '\n';
     }
+    try {
+      fsm::rows<int> nothing("nope", 1);
+      MPI_Abort(MPI_COMM_WORLD, 3);
+    } catch (const fsm::error &refused) {
+      if (refused.code() != FSM_BAD_CALL)
+        MPI_Abort(MPI_COMM_WORLD, 4);
+    }
     job.finalise();
   }
   MPI_Finalize();

@@ -117,14 +117,16 @@ pub fn fingerprint(data: &[Description], layouts: &[&[u64]]) -> i64 {
     (xxhash_rust::xxh3::xxh3_64(&bytes) >> 1).cast_signed()
 }
 
-/// In what one rank's registrations differ from another's, if they do.
-pub fn difference(own: &[Description], other: &[Description]) -> Option<String> {
+/// In what one rank's registrations differ from those that, for example, "rank 0 has".
+pub fn difference(own: &[Description], other: &[Description], who_has: &str) -> Option<String> {
     let mut pairs = (0..own.len().max(other.len())).map(|at| (own.get(at), other.get(at)));
     pairs.find_map(|(own, other)| match (own, other) {
         (Some(own), Some(other)) if own.is_alike(other) => None,
-        (Some(own), Some(other)) => Some(format!("has registered {own}, not {other}")),
-        (Some(own), None) => Some(format!("has registered {own}, which the other has not")),
-        (None, Some(other)) => Some(format!("has not registered {other}")),
+        (Some(own), Some(other)) => {
+            Some(format!("has registered {own}, not {other}, as {who_has}"))
+        }
+        (Some(own), None) => Some(format!("has registered {own}, which {who_has} not")),
+        (None, Some(other)) => Some(format!("has not registered {other}, which {who_has}")),
         (None, None) => None,
     })
 }

@@ -74,12 +74,13 @@ pub fn explain(what: Disagreement, reports: &[Report]) -> Problem {
         Disagreement::Data => {
             let first = reports.first().map(|report| &report.data[..]).unwrap_or_default();
             let found = ranks().find_map(|(rank, report)| {
-                difference(&report.data, first).map(|text| format!("rank {rank} {text}"))
+                let text = difference(&report.data, first, "rank 0 has")?;
+                Some(format!("rank {rank} {text}"))
             });
             match found {
-                Some(text) => format!(
-                    "step {step}: {text}, as rank 0 has: all ranks register the same, in one order"
-                ),
+                Some(text) => {
+                    format!("step {step}: {text}: all ranks register the same, in one order")
+                }
                 None => laid_out_differently(step, reports),
             }
         }
@@ -167,6 +168,15 @@ mod tests {
                 "rank 1 has registered replicated \"c\" of 8 bytes, not replicated \"b\""
             )
         );
+        let fewer = [report(7, false, &["a"]), report(7, false, &["a", "b"])];
+        let data = |reports: &[Report]| explain(Disagreement::Data, reports).text;
+        assert!(data(&fewer).contains(
+            "rank 1 has registered replicated \"b\" of 8 bytes, which rank 0 has not: all"
+        ));
+        let [first, second] = fewer;
+        assert!(data(&[second, first]).contains(
+            "rank 1 has not registered replicated \"b\" of 8 bytes, which rank 0 has: all"
+        ));
         let mut failed = reports.to_vec();
         failed[1].problem = Some(Problem { fault: Fault::Memory, text: "no memory".to_owned() });
         let problem = explain(Disagreement::Problem, &failed);

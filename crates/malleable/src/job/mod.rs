@@ -223,9 +223,12 @@ impl Job {
         Ok(())
     }
 
-    /// Keeps an error for the next checkpoint, where all ranks get it.
-    fn refused(&mut self, error: MalleableError) -> MalleableError {
-        self.problem.get_or_insert(error.problem());
+    /// Keeps an error in registering for the first checkpoint, where all ranks get it. After that
+    /// nothing is registered, so that no rank lacks anything.
+    pub fn refused(&mut self, error: MalleableError) -> MalleableError {
+        if self.checkpoint.is_none() {
+            self.problem.get_or_insert(error.problem());
+        }
         error
     }
 
@@ -264,7 +267,10 @@ impl Job {
     ///
     /// If the ranks do not agree, or what MPI answers: the job can't go on then.
     pub fn checkpoint(&mut self, step: i64) -> Result<Outcome> {
-        self.ask_for_target(step);
+        // A call that is refused leaves no trace.
+        if self.machine.state() != State::UserPhase {
+            self.ask_for_target(step);
+        }
         let facts = self.facts()?;
         let action = self.machine.on_checkpoint(step, facts);
         self.act(action)
@@ -286,7 +292,7 @@ impl Job {
     ///
     /// As for [`Self::checkpoint`].
     pub fn end(&mut self) -> Result<Outcome> {
-        if self.is_joining() {
+        if self.machine.state() == State::Joining {
             let text = "its loop was over before its first checkpoint".to_owned();
             self.problem.get_or_insert(Problem { fault: Fault::Disagreement, text });
         }
@@ -321,7 +327,7 @@ impl Job {
     /// In what this joining rank's registrations differ from those of the others.
     fn unlike_others(&self) -> Option<String> {
         let others = &self.blueprint.as_ref()?.data;
-        Some(difference(&self.described(), others)? + ", as the others have")
+        difference(&self.described(), others, "the others have")
     }
 
     /// What the others have registered, as a joining rank knows it, by number.
