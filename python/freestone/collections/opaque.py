@@ -9,8 +9,6 @@ from numbers import Integral
 from types import FunctionType
 from typing import Any
 
-import numpy as np
-
 __all__ = ["concatenated", "is_opaque", "nbytes_of_opaque", "rows_of_opaque", "take_of_opaque"]
 
 _CONCATENATE = {
@@ -42,7 +40,7 @@ def is_opaque(block: Any) -> bool:
 
 def _says_its_size(block: Any) -> bool:
     """Tell whether a class says how large it is, and is no kind of list or number."""
-    if isinstance(block, list | tuple | str | bytes | dict | np.generic):
+    if isinstance(block, list | tuple | str | bytes | dict):
         return False
     if isinstance(getattr(type(block), "__sizeof__", None), FunctionType):
         return True
@@ -77,7 +75,7 @@ def concatenated(blocks: Sequence[Any], collection: str) -> Any:
     if own is not None:
         return own(list(blocks))
     if hasattr(type(first), "__array_function__"):
-        return np.concatenate(list(blocks))
+        return import_module("numpy").concatenate(list(blocks))
     raise TypeError(
         f"the blocks of {collection!r} are of type {_name_of(first)}, which nothing puts below "
         "each other: give the class a static method concatenate(blocks), or take the blocks one by "

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
-
 from freestone.lang.front.extensions.kernel import Kernel, Parameter
 from freestone.lang.front.types.types import DTYPES
 
@@ -50,7 +48,10 @@ def _add(
     if parameter.data == "frame" or parameter.form or parameter.cell == "str":
         problem = f"{parameter.name} can't be passed to a function that numba has compiled"
         raise ValueError(f"the kernel {kernel.name!r}: {problem}; leave @numba.cfunc out")
-    name = np.dtype(DTYPES[parameter.cell]).name
+    # Programs without kernels need no NumPy.
+    from numpy import dtype
+
+    name = dtype(DTYPES[parameter.cell]).name
     attribute = "boolean" if name == "bool" else name
     if parameter.data == "scalar" and not is_result:
         wanted.append(frozenset({name}))
