@@ -289,9 +289,14 @@ def _offsets(arrays: Mapping[str, Array]) -> tuple[dict[str, tuple[int, ...]], i
         starts = []
         for part in array.form.parts:
             starts.append(end)
-            end += -(-part.nbytes // _ALIGNMENT) * _ALIGNMENT
+            end += _aligned(part.nbytes)
         found[name] = tuple(starts)
     return found, end
+
+
+def _aligned(nbytes: int) -> int:
+    """Return the bytes that a part takes in the file, so that the next one begins at a page."""
+    return -(-nbytes // _ALIGNMENT) * _ALIGNMENT
 
 
 def _make(part: Path, nbytes: int) -> None:
@@ -341,9 +346,7 @@ def _complete(part: Path, path: Path, start: int, index: Index, contents: Conten
     with part.open("r+b") as file:
         for name, value in contents.values.items():
             index.entries.append(_write_value(file.fileno(), name, value, start))
-            start += (
-                sum(-(-its.nbytes // _ALIGNMENT) for its in index.entries[-1].pieces) * _ALIGNMENT
-            )
+            start += sum(_aligned(piece.nbytes) for piece in index.entries[-1].pieces)
         text, packed = index.text().encode(), pickle.dumps(contents)
         file.seek(start)
         file.write(text + packed)
