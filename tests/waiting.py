@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import os
+import signal
 import time
 from collections.abc import Callable
+from pathlib import Path
 
 DEADLINE_S = 60
 # Processes that are waited for need the processor: a loop without a pause would take it from them.
@@ -18,3 +21,14 @@ def until(condition: Callable[[], object]) -> bool:
             return False
         time.sleep(POLL_INTERVAL_S)
     return True
+
+
+def stop_process(pid: int) -> None:
+    """Stop a process, and wait until none of its threads runs: a signal takes its time."""
+    os.kill(pid, signal.SIGSTOP)
+    assert until(lambda: all(map(_is_stopped, Path(f"/proc/{pid}/task").iterdir())))
+
+
+def _is_stopped(task: Path) -> bool:
+    # The name before the state may hold spaces and brackets.
+    return (task / "stat").read_text().rpartition(")")[2].split()[0] == "T"

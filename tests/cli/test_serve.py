@@ -15,7 +15,7 @@ import pytest
 import freestone as fs
 from freestone import errors
 from freestone.cli import main
-from tests.waiting import until
+from tests.waiting import stop_process, until
 
 
 @pytest.fixture(autouse=True)
@@ -169,7 +169,7 @@ def test_a_cluster_of_a_program_is_not_stopped(capsys: pytest.CaptureFixture[str
 def test_a_server_that_does_not_answer_is_named(capsys: pytest.CaptureFixture[str]) -> None:
     served = command("serve", "--json", "--background", "--name", "lab", *SMALL)
     pid = json.loads(served.stdout)["pid"]
-    os.kill(pid, signal.SIGSTOP)
+    stop_process(pid)
     assert main(["stop", "lab", "--timeout", "0.2"]) == 2
     assert f"its process with pid {pid} does not answer" in capsys.readouterr().err
     os.kill(pid, signal.SIGCONT)

@@ -234,7 +234,7 @@ def test_executors_are_replaced(cluster: fs.Cluster) -> None:
 def test_what_has_not_ended_is_cancelled(cluster: fs.Cluster, tmp_path: Path) -> None:
     path = str(tmp_path / "ran")
     running = cluster.submit(begin, path)
-    assert until(lambda: os.path.exists(path))
+    assert until(lambda: os.path.exists(path) and os.path.getsize(path))
     depends = cluster.submit(len, running)
     waiting = [cluster.submit(begin, f"{path}-{k}") for k in range(4)]
     total = fs.reduce(max, waiting)
