@@ -74,6 +74,9 @@ class Dataset(ABC):
     is_columnar: ClassVar[bool] = False
     """Whether some columns of a frame are read without the others: see `select`."""
 
+    has_bounds: ClassVar[bool] = False
+    """Whether the file may say which values its rows have: see `bounds`."""
+
     location: FileLocation
     kind: Literal["array", "frame"]
     rows: int
@@ -203,8 +206,8 @@ class Dataset(ABC):
     def bounds(self, columns: Sequence[str]) -> list[Bounds]:
         """Return what the file says of some columns without reading them, for all of its rows.
 
-        Nothing by default. Formats that have such statistics give those of each unit, in order;
-        rows of which a predicate can't be true are then not read.
+        Nothing by default. Formats that have such statistics, and set `has_bounds`, give those of
+        each unit, in order; rows of which a predicate can't be true are then not read.
         """
         return []
 

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import itertools
 import os
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, TypeVar
 
 from freestone.client import Client, current
 from freestone.collections.array import Array
@@ -32,15 +33,20 @@ from freestone.io.many import (
     find_files,
     join_parts,
     key_types,
+    narrowed,
     not_excluded,
     split_tree,
 )
+from freestone.io.open_once import kept_open
 from freestone.io.stores import locate
 from freestone.io.telling import telling
 from freestone.storage.meters import Meter, metered
 
 __all__ = ["BLOCK_NBYTES", "MAX_BLOCKS", "FileScan", "checked_columns", "read_many", "with_tree"]
 
+F = TypeVar("F", Found, Part)
+# A smaller file is not cut for the cores of this process: to open it takes longer than its rows.
+MIN_CUT_NBYTES = 4 << 20
 # Executors keep memory that they have used before for smaller arrays only: see `memory.rs`.
 BLOCK_NBYTES = 30 << 20
 # A header of a few bytes can say any number of rows.
@@ -115,19 +121,36 @@ def read_many(
     client = current()
     if client is not None and not locate(files[0].url).is_shared:
         client = None
-    request, parts = _looked_at(files, replace(request, key_types=key_types(files)), client)
-    joined, name = join_parts(parts, request), _name_of(what, files)
+    request, name = replace(request, key_types=key_types(files)), _name_of(what, files)
     if client is None:
-        made = _here(parts, joined, block_rows, name, progress)
-    elif joined.kind == "frame" and any(part.dataset.is_columnar for part in parts):
+        return _read_here(files, request, block_rows, name, progress)
+    request, parts = _looked_at(files, request, client)
+    joined = join_parts(parts, request)
+    made: Array | Frame
+    if joined.kind == "frame" and any(part.dataset.is_columnar for part in parts):
         blocks = _planned(parts, joined, block_rows, client.slots)
         offsets = None if joined.where is not None else offsets_of([each.rows for each in blocks])
         read = functools.partial(_there, parts, joined, block_rows, name, progress, client)
         scan = FileScan(client, read, files, request, parts, block_rows, name, progress)
-        made = Frame([], offsets, name=name, schema=_schema_of(joined))
-        made._scan = scan
+        frame = Frame([], offsets, name=name, schema=_schema_of(joined))
+        frame._scan, made = scan, frame
     else:
         made = _there(parts, joined, block_rows, name, progress, client)
+    made.found = _found_in(parts)
+    return made
+
+
+def _read_here(
+    files: Sequence[Found],
+    request: Request,
+    block_rows: int | None,
+    name: str,
+    progress: bool | None,
+) -> Array | Frame:
+    """Read files in this process, which opens a single one once for all that it asks of it."""
+    with kept_open() if len(files) == 1 else contextlib.nullcontext():
+        request, parts = _looked_at(files, request, None)
+        made = _here(parts, join_parts(parts, request), block_rows, name, progress)
     made.found = _found_in(parts)
     return made
 
@@ -136,10 +159,17 @@ def _looked_at(
     files: Sequence[Found], request: Request, client: Client | None
 ) -> tuple[Request, list[Part]]:
     """Look at those files that may have what is wanted, or at one, so that the schema is known."""
-    wanted = files
-    if request.where is not None or (request.fills and request.columns is not None):
-        request, wanted = _narrowed(files, request, client)
-    parts = _described(wanted or files[:1], request, client)
+    if request.where is None and (not request.fills or request.columns is None):
+        return request, _described(files, request, client)
+    # If a file may lack columns, all have to be asked which there are.
+    bare = replace(request, columns=None, where=None)
+    known = describe(files[:1], bare)
+    if request.fills or known[0].dataset.untyped:
+        known = _described(files, bare, client)
+    request, wanted = _narrowed(files, known, request)
+    chosen = wanted or files[:1]
+    first = [narrowed(known[0], request)] if chosen[0] is files[0] else []
+    parts = [*first, *_described(chosen[len(first) :], request, client)]
     return request, parts if wanted else [replace(parts[0], ranges=())]
 
 
@@ -175,8 +205,8 @@ class FileScan:
 
         Notes
         -----
-        With a predicate, the workers look at the files again: which parts of them may have such
-        rows.
+        With a predicate, the workers look at those files again that say which parts of them may
+        have such rows.
         """
         self.client.require_open(f"read {self.name!r}")
         asked = self.request.where
@@ -184,9 +214,13 @@ class FileScan:
         request = replace(self.request, columns=tuple(columns), where=both)
         if both is None:
             parts: Sequence[Part] = [_selected(part, request.columns or ()) for part in self.parts]
-        else:
+        elif any(part.dataset.has_bounds for part in self.parts):
             request, parts = _looked_at(self.files, request, self.client)
             self._check_unchanged(parts)
+        else:
+            request, wanted = _narrowed(self.parts, self.parts, request)
+            parts = [narrowed(part, request) for part in wanted or self.parts[:1]]
+            parts = parts if wanted else [replace(parts[0], ranges=())]
         joined = join_parts(parts, request)
         made = _there(parts, joined, self.block_rows, self.name, self.progress, self.client)
         assert isinstance(made, Frame)
@@ -219,15 +253,10 @@ def _found_in(parts: Sequence[Part]) -> dict[str, Any]:
 
 
 def _narrowed(
-    files: Sequence[Found], request: Request, client: Client | None
-) -> tuple[Request, list[Found]]:
+    files: Sequence[F], known: Sequence[Part], request: Request
+) -> tuple[Request, list[F]]:
     """Find out which columns a predicate needs, and which files it leaves by their folders."""
-    bare = replace(request, columns=None, where=None)
-    # If a file may lack columns, all have to be asked which there are.
-    known = describe(files[:1], bare)
-    if request.fills or known[0].dataset.untyped:
-        known = _described(files, bare, client)
-    schema = join_parts(known, bare).schema
+    schema = join_parts(known, replace(request, columns=None, where=None)).schema
     if schema is None:
         return request, list(files)
     if request.fills:
@@ -240,7 +269,7 @@ def _narrowed(
 
 def _described(files: Sequence[Found], request: Request, client: Client | None) -> list[Part]:
     """Look at files, each where a worker is free."""
-    if client is None:
+    if client is None or not files:
         return describe(files, request)
     each = min(-(-len(files) // (2 * max(client.slots, 1))), LOOKED_AT)
     starts = range(0, len(files), each)
@@ -257,12 +286,16 @@ def _name_of(what: Any, files: Sequence[Found]) -> str:
 
 
 def _planned(
-    parts: Sequence[Part], joined: Joined, block_rows: int | None, slots: int
+    parts: Sequence[Part],
+    joined: Joined,
+    block_rows: int | None,
+    slots: int,
+    at_least: int = 0,
 ) -> list[Planned]:
     sizes = [
         (stop - start) * part.dataset.row_nbytes for part in parts for start, stop in part.ranges
     ]
-    nbytes = min(BLOCK_NBYTES, sum(sizes) / max(slots, 1))
+    nbytes = min(BLOCK_NBYTES, max(sum(sizes) / max(slots, 1), at_least))
     rows = sum(stop - start for part in parts for start, stop in part.ranges)
     if block_rows is not None and rows / block_rows > MAX_BLOCKS:
         raise FormatError(
@@ -287,7 +320,10 @@ def _here(
     """Read all rows in this process: one block, or several where a cluster is to have them."""
     cores = len(os.sched_getaffinity(0))
     is_alone = current() is None
-    blocks = _planned(parts, joined, None if is_alone else block_rows, cores)
+    if is_alone:
+        blocks = _planned(parts, joined, None, cores, MIN_CUT_NBYTES)
+    else:
+        blocks = _planned(parts, joined, block_rows, cores)
     with metered(f"read {name}", Meter.of_reads(sum(map(_file_nbytes, blocks))), progress):
         if len(blocks) == 1:
             found = [joined.read(blocks[0].pieces, threads=cores)]

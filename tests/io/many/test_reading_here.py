@@ -6,15 +6,18 @@ import math
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 import pytest
+import uproot
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import freestone as fs
 from freestone.errors import UsageError
+from freestone.io.formats import root
 from freestone.io.many import as_expression, columns_of
 from tests.io.many.years import PREDICATES, YEARS, write_years
 
@@ -26,6 +29,33 @@ def test_without_a_cluster_they_are_the_same(tmp_path: Path) -> None:
         expected = YEARS.filter(as_expression(where)).select(["s", "year"])
         found = fs.read(tmp_path, where=where, columns=["s", "year"]).compute()
         assert found.combine_chunks() == expected
+
+
+def test_a_predicate_opens_no_file_once_more(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for number in range(3):
+        with uproot.recreate(tmp_path / f"{number}.root") as file:
+            run = np.full(10, number, np.int32)
+            file["Events"] = {"run": run, "x": np.arange(10.0), "y": np.zeros(10)}
+    opened, uproot_open = [], uproot.open
+
+    def counted(*words: Any) -> Any:
+        opened.append(words)
+        return uproot_open(*words)
+
+    # As of a tree whose baskets are in its description: it is parsed for each read.
+    monkeypatch.setattr(root, "places_of", lambda tree: {})
+    monkeypatch.setattr(uproot, "open", counted)
+    for where, rows in [([("run", "==", 1), ("y", "==", 0)], 10), ([("run", "==", 7)], 0)]:
+        for columns in (None, ["x"]):
+            found = fs.read(tmp_path / "1.root", columns=columns, where=where)
+            assert (found.compute().num_rows, len(opened)) == (rows, 1)
+            opened.clear()
+            found = fs.read(tmp_path / "*.root", columns=columns, where=where)
+            # Each is looked at, and read.
+            assert (found.compute().num_rows, len(opened)) == (rows, 2 * 3)
+            opened.clear()
 
 
 VALUES = {

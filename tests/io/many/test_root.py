@@ -40,7 +40,9 @@ def test_numbers_are_read_without_the_tree(
     whole = open_dataset(data_path(name), tree=tree)
     assert isinstance(whole, Entries)
     assert {name for name, one in whole.places.items() if not one.is_list} == {
-        column for column, kind in zip(whole.columns, whole.dtypes, strict=True) if kind
+        column
+        for column, one in zip(whole.columns, whole.numbers, strict=True)
+        if one is not None and not one.is_list
     }
     some = pickle.loads(pickle.dumps(whole.select(tuple(whole.places))))
     monkeypatch.setattr(uproot, "open", None)
@@ -182,6 +184,24 @@ def test_other_columns_are_not_read_where_no_row_is_wanted(
     found = join_parts(parts, request).read(pieces)
     assert found["x"].to_pylist() == list(range(10, 20))
     assert sorted(read) == [("run",), ("run",), ("run",), ("x",)]
+
+
+@pytest.mark.parametrize(("name", "tree"), REAL)
+def test_types_are_those_that_the_library_reads(name: str, tree: str) -> None:
+    whole = open_dataset(data_path(name), tree=tree)
+    assert isinstance(whole, Entries)
+    found = whole._read_tree(0, 3).schema
+    for column, one in zip(whole.columns, whole.numbers, strict=True):
+        assert one is None or one.arrow_type == found.field(column).type
+
+
+def test_a_filter_looks_at_no_file_again(
+    two_workers: fs.Cluster, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    events = fs.read(f"{folder}/*.root:Events")
+    monkeypatch.setattr("freestone.storage.many._described", None)
+    monkeypatch.setattr("freestone.storage.many.describe", None)
+    assert events.filter(run=1).select("x").compute()["x"].to_pylist() == [*range(10, 20)]
 
 
 def test_mistakes(folder: Path) -> None:

@@ -37,6 +37,7 @@ class Groups(Dataset):
     """Rows of row groups, of which only those that are needed are read."""
 
     is_columnar: ClassVar[bool] = True
+    has_bounds: ClassVar[bool] = True
     ends: tuple[int, ...]
     selected: bool = False
 

@@ -7,8 +7,10 @@ the name it gets. A column with several values per row is read as a column of li
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any, ClassVar
 
 import numpy as np
@@ -17,13 +19,15 @@ from freestone.errors import FormatError, UsageError
 from freestone.io.dataset import Dataset
 from freestone.io.formats.format import Format
 from freestone.io.formats.root_baskets import (
+    Numbers,
     Places,
-    arrow_type,
     check_unpacked,
+    numbers_of,
     places_of,
     read_values,
 )
 from freestone.io.formats.tables import file_of, foreign, needs, not_chosen, table_of, whole
+from freestone.io.open_once import opened_once
 from freestone.io.stores import FileLocation
 from freestone.io.writer import Shape, StreamWriter, needs_columns
 
@@ -49,7 +53,7 @@ class Entries(Dataset):
     is_columnar: ClassVar[bool] = True
     tree: str
     branches: tuple[str, ...]
-    dtypes: tuple[str | None, ...] = ()
+    numbers: tuple[Numbers | None, ...] = ()
     places: Mapping[str, Places] = field(default_factory=dict, compare=False, repr=False)
 
     def __getstate__(self) -> dict[str, Any]:
@@ -59,25 +63,20 @@ class Entries(Dataset):
 
     def select(self, columns: tuple[str, ...]) -> Entries:
         """Return the frame with some of its branches only."""
-        dtypes = dict(zip(self.branches, self.dtypes, strict=True))
-        kept = tuple(dtypes[name] for name in columns)
+        numbers = dict(zip(self.branches, self.numbers, strict=True))
+        kept = tuple(numbers[name] for name in columns)
         places = {name: self.places[name] for name in columns if name in self.places}
-        return self._with_columns(columns, branches=columns, dtypes=kept, places=places)
+        return self._with_columns(columns, branches=columns, numbers=kept, places=places)
 
     def arrow_schema(self) -> Any:
         """Return the schema; of numbers and lists of them the file is not opened again.
 
         That takes longest.
         """
+        if None in self.numbers:
+            return super().arrow_schema()
         pa = needs("pyarrow", "arrow", "a frame")
-        types: list[Any] = []
-        for name, dtype in zip(self.branches, self.dtypes, strict=True):
-            if dtype is not None:
-                types.append(pa.from_numpy_dtype(np.dtype(dtype)))
-            elif name in self.places:
-                types.append(arrow_type(self.places[name]))
-            else:
-                return super().arrow_schema()
+        types = [one.arrow_type for one in self.numbers if one is not None]
         return pa.schema(list(zip(self.branches, types, strict=True)))
 
     def read_rows(self, start: int, stop: int, threads: int) -> Any:
@@ -104,9 +103,8 @@ class Entries(Dataset):
         return pa.table(arrays, schema=pa.schema(fields))
 
     def _read_tree(self, start: int, stop: int) -> Any:
-        uproot = needs("uproot", "root", "ROOT")
         ak = needs("awkward", "root", "ROOT")
-        with foreign(self.location), file_of(self.location) as raw, uproot.open(raw) as file:
+        with foreign(self.location), _opened(self.location, self.stamp) as file:
             tree = file[self.tree]
             _check_baskets(self.location, tree, self.branches, start, stop)
             found = tree.arrays(
@@ -122,18 +120,16 @@ def open_dataset(
     location: FileLocation, *, tree: str | None = None, kind: str | None = None
 ) -> Dataset:
     """Look at the trees of a ROOT file."""
-    uproot = needs("uproot", "root", "ROOT")
     stamp = location.stamp()
-    with foreign(location), file_of(location) as raw, uproot.open(raw) as file:
+    with foreign(location), _opened(location, stamp) as file:
         names = _trees(file)
         name = _chosen(location, names, tree)
         found = file[name]
         _check_envelopes(location, found)
         branches = tuple(map(str, found.keys(recursive=False)))
         rows = int(found.num_entries)
+        numbers = tuple(_numbers(found[branch]) for branch in branches)
         places = places_of(found)
-        numbers = {name: np.dtype(one.dtype) for name, one in places.items() if not one.is_list}
-        types = [numbers.get(branch) or _dtype(found[branch]) for branch in branches]
         is_matrix = MATRIX in file.classnames(cycle=False)
     common: dict[str, Any] = {
         "location": location,
@@ -143,15 +139,27 @@ def open_dataset(
         "tree": name,
         "branches": branches,
         "places": places,
-        "dtypes": tuple(None if one is None else one.newbyteorder("=").str for one in types),
+        "numbers": numbers,
     }
-    numeric = bool(types) and all(kind is not None for kind in types)
+    plain = [one.dtype for one in numbers if one is not None and not one.is_list]
+    numeric = bool(plain) and len(plain) == len(numbers)
     if kind == "array" or (kind is None and is_matrix and numeric):
         if not numeric:
             raise UsageError("not all branches are numbers; read it with kind='frame'")
-        dtype = np.result_type(*types).str
+        dtype = np.result_type(*plain).str
         return Entries(kind="array", columns=(len(branches),), dtype=dtype, **common)
     return Entries(kind="frame", columns=branches, **common)
+
+
+def _opened(location: FileLocation, stamp: tuple[Any, ...]) -> AbstractContextManager[Any]:
+    return opened_once((location.url, stamp), partial(_file, location))
+
+
+@contextmanager
+def _file(location: FileLocation) -> Iterator[Any]:
+    uproot = needs("uproot", "root", "ROOT")
+    with file_of(location) as raw, uproot.open(raw) as file:
+        yield file
 
 
 def _check_baskets(
@@ -209,15 +217,12 @@ def _trees(file: Any) -> list[str]:
     return [name for name, kind in classes.items() if kind == "TTree" or "RNTuple" in kind]
 
 
-def _dtype(branch: Any) -> Any:
-    """Return the dtype of a branch of numbers, or of a field of an RNTuple; None for any other."""
+def _numbers(branch: Any) -> Numbers | None:
+    """Return what a branch has in each entry, or a field of an RNTuple, if that is numbers."""
     field = FIELDS.get(getattr(branch, "typename", ""))
     if field is not None and not hasattr(branch, "interpretation"):
-        return np.dtype(field)
-    found = getattr(getattr(branch, "interpretation", None), "to_dtype", None)
-    if isinstance(found, np.dtype) and not found.shape and found.kind in "biufc":
-        return found
-    return None
+        return Numbers(np.dtype(field).str)
+    return numbers_of(getattr(branch, "interpretation", None))
 
 
 def _chosen(location: FileLocation, names: list[str], tree: str | None) -> str:

@@ -27,7 +27,7 @@ from freestone.errors import FormatError
 from freestone.io.formats.tables import needs
 from freestone.io.stores import FileLocation
 
-__all__ = ["Places", "arrow_type", "check_unpacked", "places_of", "read_values"]
+__all__ = ["Numbers", "Places", "check_unpacked", "numbers_of", "places_of", "read_values"]
 
 KEY = struct.Struct(">ihiIhh")
 """Of a key: bytes of the basket, version, bytes that it unpacks to, date, its own bytes, cycle."""
@@ -37,6 +37,39 @@ RATIO = 100
 """Of what a basket unpacks to, to what it is, whatever its branch says that all have."""
 MAX_BASKETS = 1 << 20
 """Places of so many baskets of a file are kept, while columns are chosen."""
+
+
+@dataclass(frozen=True)
+class Numbers:
+    """What an entry is: a number, or a list of them.
+
+    Attributes
+    ----------
+    dtype : str
+        As NumPy has them, the bytes in the order of this machine.
+    is_list : bool
+        Whether an entry is a list.
+    """
+
+    dtype: str
+    is_list: bool = False
+
+    @property
+    def arrow_type(self) -> Any:
+        """The type of Arrow that entries have."""
+        pa = needs("pyarrow", "arrow", "a frame")
+        kind = pa.from_numpy_dtype(np.dtype(self.dtype))
+        return pa.large_list(pa.field("item", kind, nullable=False)) if self.is_list else kind
+
+
+def numbers_of(interpretation: Any) -> Numbers | None:
+    """Return what the library takes the entries of a branch for, if that is numbers."""
+    is_list = hasattr(interpretation, "header_bytes") and hasattr(interpretation, "content")
+    content = interpretation.content if is_list else interpretation
+    dtype = getattr(content, "to_dtype", None)
+    if not isinstance(dtype, np.dtype) or dtype.shape or dtype.kind not in "biufc":
+        return None
+    return Numbers(dtype.newbyteorder("=").str, is_list)
 
 
 @dataclass(frozen=True)
@@ -65,6 +98,11 @@ class Places:
     sizes: NDArray[np.int64]
     unpacked_nbytes: int
     is_list: bool = False
+
+    @property
+    def numbers(self) -> Numbers:
+        """What an entry is."""
+        return Numbers(np.dtype(self.dtype).newbyteorder("=").str, self.is_list)
 
 
 def places_of(tree: Any) -> dict[str, Places]:
@@ -141,14 +179,7 @@ def _joined_lists(places: Places, parts: list[Any]) -> Any:
     values = pa.array(_joined(places, [values for values, _ in parts]))
     lengths = [np.zeros(1, np.int64), *(lengths for _, lengths in parts)]
     ends = np.cumsum(np.concatenate(lengths))
-    return pa.LargeListArray.from_arrays(pa.array(ends), values, type=arrow_type(places))
-
-
-def arrow_type(places: Places) -> Any:
-    """Return the type of Arrow that entries have."""
-    pa = needs("pyarrow", "arrow", "a frame")
-    kind = pa.from_numpy_dtype(np.dtype(places.dtype).newbyteorder("="))
-    return pa.large_list(pa.field("item", kind, nullable=False)) if places.is_list else kind
+    return pa.LargeListArray.from_arrays(pa.array(ends), values, type=places.numbers.arrow_type)
 
 
 def _parts(

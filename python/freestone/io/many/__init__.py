@@ -9,7 +9,7 @@ from __future__ import annotations
 from freestone.io.many.finding import Found, find_files, is_many, split_tree
 from freestone.io.many.joining import Joined, Piece, check_there_are, join_parts
 from freestone.io.many.keys import key_types, not_excluded
-from freestone.io.many.parts import Part, describe
+from freestone.io.many.parts import Part, describe, narrowed
 from freestone.io.many.planning import Planned, cut_into_blocks
 from freestone.io.many.predicates import as_expression, columns_of, without_views
 from freestone.io.many.request import Request
@@ -30,6 +30,7 @@ __all__ = [
     "is_many",
     "join_parts",
     "key_types",
+    "narrowed",
     "not_excluded",
     "split_tree",
     "without_views",

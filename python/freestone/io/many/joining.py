@@ -23,6 +23,7 @@ from freestone.io.many.keys import with_keys
 from freestone.io.many.parts import Part
 from freestone.io.many.predicates import filtered, missing_column
 from freestone.io.many.request import Request
+from freestone.io.open_once import kept_open
 
 __all__ = ["Joined", "Piece", "check_there_are", "join_parts"]
 
@@ -106,11 +107,12 @@ class Joined:
         others = tuple(name for name in dataset.columns if name not in self.tested)
         if not (dataset.is_columnar and tested and others):
             return self._wanted(self._table(dataset, piece, threads))
-        # Where no row is wanted the other columns are not read.
-        first = self._table(dataset.select(tested), piece, threads)
-        if not self._wanted(first).num_rows:
-            return self._empty()
-        rest = self._table(dataset.select(others), piece, threads)
+        with kept_open():
+            # Where no row is wanted the other columns are not read.
+            first = self._table(dataset.select(tested), piece, threads)
+            if not self._wanted(first).num_rows:
+                return self._empty()
+            rest = self._table(dataset.select(others), piece, threads)
         return self._wanted({**rest, **first})
 
     def _wanted(self, columns: dict[str, Any]) -> Any:

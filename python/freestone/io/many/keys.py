@@ -5,7 +5,7 @@ from __future__ import annotations
 import datetime
 import re
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Protocol, TypeVar
 
 from freestone.errors import SchemaError
 from freestone.io.many.finding import Found, Keys
@@ -14,6 +14,16 @@ from freestone.io.many.request import Request
 
 __all__ = ["equalities", "key_types", "not_excluded", "with_keys"]
 
+
+class InFolders(Protocol):
+    """A file, or what one gives, with the keys of its folders."""
+
+    @property
+    def keys(self) -> Keys:
+        """The keys, and their values."""
+
+
+F = TypeVar("F", bound=InFolders)
 _INTEGER = re.compile(r"-?\d{1,18}")
 _DATE = re.compile(r"\d{4}-\d{2}-\d{2}")
 
@@ -80,7 +90,7 @@ def equalities(keys: Keys, types: dict[str, Any]) -> dict[str, tuple[Any, Any, b
     return found
 
 
-def not_excluded(files: Sequence[Found], request: Request, schema: Any) -> list[Found]:
+def not_excluded(files: Sequence[F], request: Request, schema: Any) -> list[F]:
     """Return the files in whose folders a predicate could be true of some row."""
     if not request.key_types:
         return list(files)

@@ -14,10 +14,11 @@ from freestone.io.many.finding import Found, Keys
 from freestone.io.many.keys import equalities
 from freestone.io.many.predicates import could_hold, guarantee, missing_column
 from freestone.io.many.request import Request
+from freestone.io.open_once import kept_open
 from freestone.io.opening import open_dataset
 from freestone.io.stores.lustre import mounts_read_once
 
-__all__ = ["Part", "describe"]
+__all__ = ["Part", "describe", "narrowed"]
 
 # Files of stores that are far away are asked about at once, so many; those of this machine one by
 # one, since threads that parse footers and trees wait for one another.
@@ -62,28 +63,41 @@ def describe(files: Sequence[Found], request: Request) -> list[Part]:
     return _shared(parts)
 
 
+def narrowed(part: Part, request: Request) -> Part:
+    """Return what a file gives of what is asked for, once it was looked at for more."""
+    return _part(part.dataset, part.keys, part.schema, request)
+
+
 def _describe(found: Found, request: Request) -> Part:
-    dataset = open_dataset(found.url, format=request.format, matrix=False, **request.options)
+    with kept_open():
+        options = request.options
+        dataset = open_dataset(found.url, format=request.format, matrix=False, **options)
+        return _part(dataset, found.keys, None, request)
+
+
+def _part(dataset: Dataset, keys: Keys, schema: Any, request: Request) -> Part:
+    """Return what a file gives; `schema` is that of all of its columns, if that is known."""
+    url = dataset.location.url
     if dataset.kind != "frame":
-        if request.columns is not None or request.where is not None or found.keys:
-            asked = "folders called key=value give" if found.keys else "columns= and where= are for"
+        if request.columns is not None or request.where is not None or keys:
+            asked = "folders called key=value give" if keys else "columns= and where= are for"
             raise UsageError(
-                f"{found.url} holds an array, which has no names of columns; {asked} columns of a "
+                f"{url} holds an array, which has no names of columns; {asked} columns of a "
                 "frame: read it with kind='frame', if its format has frames"
             )
         return Part(dataset=dataset, keys=(), schema=None, ranges=((0, dataset.rows),))
-    wanted = _wanted(found.url, dataset.columns, request)
+    wanted = _wanted(url, dataset.columns, request)
     if wanted is not None:
         dataset = dataset.select(wanted)
-    schema = dataset.arrow_schema()
+    schema = dataset.arrow_schema() if schema is None else schema
     if wanted is not None and len(schema) > len(wanted):
         import pyarrow as pa
 
         schema = pa.schema([schema.field(name) for name in wanted])
-    ranges = _ranges(dataset, found, schema, request)
+    ranges = _ranges(dataset, keys, schema, request)
     for name in dataset.untyped:
         schema = _without_type(schema, name)
-    return Part(dataset=dataset, keys=found.keys, schema=schema, ranges=ranges)
+    return Part(dataset=dataset, keys=keys, schema=schema, ranges=ranges)
 
 
 def _without_type(schema: Any, name: str) -> Any:
@@ -114,7 +128,7 @@ def _chosen(names: tuple[str, ...], asked: frozenset[str]) -> tuple[str, ...]:
 
 
 def _ranges(
-    dataset: Dataset, found: Found, schema: Any, request: Request
+    dataset: Dataset, keys: Keys, schema: Any, request: Request
 ) -> tuple[tuple[int, int], ...]:
     """Return the rows of a file among which those are that a predicate wants."""
     everything = ((0, dataset.rows),) if dataset.rows else ()
@@ -128,7 +142,7 @@ def _ranges(
         return everything
     import pyarrow as pa
 
-    fixed = equalities(found.keys, request.key_types)
+    fixed = equalities(keys, request.key_types)
     for name, kind in request.key_types.items():
         schema = schema.append(pa.field(name, kind))
     floats = [one.name for one in schema if pa.types.is_floating(one.type)]

@@ -73,8 +73,18 @@ def columns_of(where: Any, schema: Any, file: str) -> tuple[str, ...]:
     Notes
     -----
     Arrow does not tell what an expression needs, but refuses a table that lacks it: the columns are
-    found by bisection, by about `k log n` tries on tables without rows.
+    found by bisection, by about `k log n` tries on tables without rows. Those whose names stand in
+    the expression are most often all of them.
     """
+    import pyarrow as pa
+
+    text = str(where)
+    named = pa.schema([field for field in schema if field.name in text])
+    try:
+        _try(where, named)
+        schema = named
+    except (LookupError, TypeError):
+        pass
     try:
         _try(where, schema)
     except LookupError as error:
