@@ -42,7 +42,6 @@ INSTEAD = {
     **dict.fromkeys(
         ("max", "mean", "median", "min", "std", "sum", "var"), "x.select(pl.all().{name}())"
     ),
-    "group_by_dynamic": 'x.group_by(pl.col("a") // 10).agg(pl.len())',
     "melt": 'x.unpivot(["a", "b"])',
     "merge": 'x.join(x, on="a", how="left")',
     **dict.fromkeys(("n_unique", "nunique"), "x.select(pl.all().n_unique())"),
@@ -53,6 +52,10 @@ INSTEAD = {
     "pivot_table": 'x.pivot("a", index="b", aggregate_function="len", values="a")',
     "quantile": "x.select(pl.all().quantile(0.5))",
     "repartition": "x.rechunk(2)",
+    **dict.fromkeys(
+        ("resample", "rolling"),
+        'x.group_by_dynamic("a", every="1i", period="3i").agg(pl.col("b").sum())',
+    ),
     **dict.fromkeys(("sort_index", "sort_values"), 'x.sort("a")'),
     **dict.fromkeys(("sink_csv", "to_csv", "write_csv"), 'fs.write(x, "x.csv")'),
     **dict.fromkeys(("sink_parquet", "to_parquet", "write_parquet"), 'fs.write(x, "x.parquet")'),

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import operator
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Generic, Self, TypeVar
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from datetime import timedelta
+from typing import TYPE_CHECKING, Any, Self, TypeVar
 
-from freestone.collections.hints import missing_of_groups
+from freestone.collections.groups import DynamicGroupBy, GroupBy, count_of, items_of, whole_number
 from freestone.errors.keywords import suggest_keywords
 
 if TYPE_CHECKING:
@@ -14,9 +14,8 @@ if TYPE_CHECKING:
 
     from freestone.collections.tables import Node
 
-__all__ = ["GroupBy", "Relational"]
+__all__ = ["Relational"]
 
-F = TypeVar("F", bound="Relational")
 T = TypeVar("T")
 
 
@@ -41,7 +40,7 @@ class Relational:
 
     def _names(self, columns: Any) -> list[str]:
         """Return the names of columns that are given by names or selectors."""
-        return [] if columns is None else list(self.select(*_items(columns)).columns)
+        return [] if columns is None else list(self.select(*items_of(columns)).columns)
 
     def _then(self, method: str, /, *args: Any, others: Sequence[Any] = (), **options: Any) -> Self:
         """Return the frame that a method of polars' makes of this one and others."""
@@ -244,6 +243,61 @@ class Relational:
         """
         return GroupBy(self, by, named_by, maintain_order)
 
+    def group_by_dynamic(
+        self,
+        index_column: Any,
+        *,
+        every: Any,
+        period: Any = None,
+        offset: Any = None,
+        include_boundaries: bool = False,
+        closed: str = "left",
+        label: str = "left",
+        group_by: Any = None,
+        start_by: str = "window",
+    ) -> DynamicGroupBy[Self]:
+        """Group rows by windows of a time or number, for ``agg``, as in ``LazyFrame``.
+
+        Parameters
+        ----------
+        index_column
+            The column of times or whole numbers, or an expression.
+        every, period, offset
+            How far apart windows begin, how long each is, and by how much all are moved: such as
+            ``"1d"``, ``"10i"`` of numbers, or a timedelta.
+        group_by
+            Names of columns, or expressions: rows that differ in them are in different windows.
+        include_boundaries, closed, label, start_by
+            As for polars.
+
+        Notes
+        -----
+        Rows need not be sorted. They are moved, between workers, so that each part has the rows of
+        the windows that begin between two values; those of windows that reach further are copied.
+        With `group_by` they are moved by its hash. One call gets all rows if the windows reach over
+        most parts, or if what they are grouped by has no hash or needs other rows, as
+        ``pl.col("t").shift()`` does. Windows come in order, with `group_by` in any.
+        """
+        from freestone.collections.tables import as_expr
+
+        for name, value in {"every": every, "period": period, "offset": offset}.items():
+            if not (isinstance(value, str | timedelta) or (value is None and name != "every")):
+                raise TypeError(
+                    f"group_by_dynamic({name}={value!r}): it is a duration, as '1d' or "
+                    "'10i' of whole numbers, or a timedelta"
+                )
+        options = {
+            "every": every,
+            "period": period,
+            "offset": offset,
+            "include_boundaries": include_boundaries,
+            "closed": closed,
+            "label": label,
+            "group_by": None if group_by is None else items_of(group_by),
+            "start_by": start_by,
+        }
+        return DynamicGroupBy(self, as_expr(index_column), options)
+
     def join(
         self,
         other: Self,
@@ -285,7 +339,7 @@ class Relational:
         hash of their keys, between workers.
         """
         on, left_on, right_on = (
-            None if keys is None else _items(keys) for keys in (on, left_on, right_on)
+            None if keys is None else items_of(keys) for keys in (on, left_on, right_on)
         )
         if on == [] or (left_on == [] and right_on == []):
             raise ValueError("join() by no columns: name one or more, or give how='cross'")
@@ -353,7 +407,7 @@ class Relational:
         equal = (by, by) if by is not None else (by_left, by_right)
         if any(key is None for key in near):
             raise ValueError("join_asof() by no column: give on=, or left_on= and right_on=")
-        left, right = (None if keys is None else _items(keys) for keys in equal)
+        left, right = (None if keys is None else items_of(keys) for keys in equal)
         return self._then(
             "join_asof",
             others=[other],
@@ -385,7 +439,7 @@ class Relational:
         Rows are moved, between workers, so that each part has those between two values of the first
         key, which are found by a sample of it. Rows of the same first key are in one part.
         """
-        keys = [*_items(by), *more_by]
+        keys = [*items_of(by), *more_by]
         if not keys:
             raise ValueError("sort([]): there is nothing to sort by; name a column or more")
         return self._then(
@@ -408,7 +462,7 @@ class Relational:
 
     def head(self, n: int = 5) -> Self:
         """Take the first rows; of a sorted frame without sorting all."""
-        return self._then("head", _count("head", n))
+        return self._then("head", count_of("head", n))
 
     def limit(self, n: int = 5) -> Self:
         """Take the first rows; the same as `head`."""
@@ -416,26 +470,26 @@ class Relational:
 
     def top_k(self, k: int, *, by: Any, reverse: bool | Sequence[bool] = False) -> Self:
         """Take the `k` largest rows, in any order, as ``LazyFrame.top_k``."""
-        return self._largest(_count("top_k", k), by, reverse, largest=True)
+        return self._largest(count_of("top_k", k), by, reverse, largest=True)
 
     def bottom_k(self, k: int, *, by: Any, reverse: bool | Sequence[bool] = False) -> Self:
         """Take the `k` smallest rows, in any order, as ``LazyFrame.bottom_k``."""
-        return self._largest(_count("bottom_k", k), by, reverse, largest=False)
+        return self._largest(count_of("bottom_k", k), by, reverse, largest=False)
 
     def _largest(self, k: int, by: Any, reverse: bool | Sequence[bool], *, largest: bool) -> Self:
-        keys = _items(by)
+        keys = items_of(by)
         reversed_ = [reverse] * len(keys) if isinstance(reverse, bool) else list(reverse)
         descending = [each != largest for each in reversed_]
         return self.sort(keys, descending=descending, nulls_last=True).head(k)
 
     def tail(self, n: int = 5) -> Self:
         """Take the last rows."""
-        return self._then("tail", _count("tail", n))
+        return self._then("tail", count_of("tail", n))
 
     def slice(self, offset: int, length: int | None = None) -> Self:
         """Take rows from `offset` on, as ``LazyFrame.slice``."""
-        length = None if length is None else _count("slice", length)
-        return self._then("slice", _whole("slice", offset), length)
+        length = None if length is None else count_of("slice", length)
+        return self._then("slice", whole_number("slice", offset), length)
 
     def with_row_index(self, name: str = "index", offset: int = 0) -> Self:
         """Add a column that numbers the rows; one call gets them all."""
@@ -444,132 +498,6 @@ class Relational:
     def reverse(self) -> Self:
         """Take the rows in reverse order; one call gets them all."""
         return self._then("reverse")
-
-
-class GroupBy(Generic[F]):
-    """Rows in groups, for ``agg``."""
-
-    def __init__(
-        self, frame: F, by: Sequence[Any], named_by: Mapping[str, Any], maintain_order: bool
-    ) -> None:
-        self._frame = frame
-        self._by = (by, named_by)
-        self._maintain_order = maintain_order
-
-    def agg(self, *aggregates: Any, **named: Any) -> F:
-        """Make a row of each group, as ``LazyGroupBy.agg``.
-
-        Parameters
-        ----------
-        *aggregates, **named
-            Expressions, which are computed of the rows of a group.
-        """
-        from freestone.collections.tables import each_expr
-
-        by, named_by = self._by
-        return self._frame._then(
-            "group_by",
-            list(each_expr(by, named_by)),
-            list(each_expr(aggregates, named)),
-            maintain_order=self._maintain_order,
-        )
-
-    def len(self, name: str = "len") -> F:
-        """Count the rows of each group."""
-        import polars as pl
-
-        return self.agg(pl.len().alias(name))
-
-    def _of_each(self, method: str, *args: Any) -> F:
-        """Make of each column that is no key what a method of expressions makes of it."""
-        import polars as pl
-
-        return self.agg(getattr(pl.all(), method)(*args))
-
-    def first(self) -> F:
-        """Take the first value of each column in each group, as ``LazyGroupBy.first``."""
-        return self._of_each("first")
-
-    def last(self) -> F:
-        """Take the last value of each column in each group, as ``LazyGroupBy.last``."""
-        return self._of_each("last")
-
-    def max(self) -> F:
-        """Return the largest value of each column in each group, as ``LazyGroupBy.max``."""
-        return self._of_each("max")
-
-    def mean(self) -> F:
-        """Return the mean of each column in each group, as ``LazyGroupBy.mean``."""
-        return self._of_each("mean")
-
-    def median(self) -> F:
-        """Return the median of each column in each group, as ``LazyGroupBy.median``."""
-        return self._of_each("median")
-
-    def min(self) -> F:
-        """Return the smallest value of each column in each group, as ``LazyGroupBy.min``."""
-        return self._of_each("min")
-
-    def n_unique(self) -> F:
-        """Count the distinct values of each column in each group, as ``LazyGroupBy.n_unique``."""
-        return self._of_each("n_unique")
-
-    def quantile(self, quantile: float, interpolation: str = "nearest") -> F:
-        """Return a quantile of each column in each group, as ``LazyGroupBy.quantile``."""
-        return self._of_each("quantile", quantile, interpolation)
-
-    def sum(self) -> F:
-        """Add up each column in each group, as ``LazyGroupBy.sum``."""
-        return self._of_each("sum")
-
-    def head(self, n: int = 5) -> F:
-        """Take the first rows of each group, as ``LazyGroupBy.head``."""
-        return self._some_of_each("head", n)
-
-    def tail(self, n: int = 5) -> F:
-        """Take the last rows of each group, as ``LazyGroupBy.tail``."""
-        return self._some_of_each("tail", n)
-
-    def _some_of_each(self, method: str, n: int) -> F:
-        lists = self._of_each(method, _count(f"group_by().{method}", n))
-        by, named_by = self._by
-        keys = self._frame.select(*by, **named_by).columns
-        names = [name for name in lists.columns if name not in keys]
-        # Of no rows polars makes one of nulls for each group.
-        return lists._then("explode", names, empty_as_null=True)
-
-    if not TYPE_CHECKING:  # else a checker would find no mistake in names
-
-        def __getattr__(self, name: str) -> Any:
-            raise AttributeError(missing_of_groups(name), name=name, obj=self)
-
-
-def _count(method: str, rows: Any) -> int:
-    """Return a number of rows, or say that it is none."""
-    found = _whole(method, rows)
-    if found < 0:
-        raise ValueError(f"{method}({found}): it is a number of rows, 0 or more")
-    return found
-
-
-def _whole(method: str, rows: Any) -> int:
-    try:
-        return operator.index(rows)
-    except TypeError:
-        raise TypeError(
-            f"{method}({rows!r}): it is a whole number of rows, as in {method}(5); "
-            "select('a') takes columns by name"
-        ) from None
-
-
-def _items(value: Any) -> list[Any]:
-    """Return one or several of something as a list."""
-    if isinstance(value, Mapping):
-        raise TypeError(
-            f"names of columns or expressions, not a dict, {value!r}: write a list of them; "
-            "what its values say has options, such as descending= or left_on= and right_on="
-        )
-    return [value] if isinstance(value, str) or not isinstance(value, Iterable) else list(value)
 
 
 def _listed(value: Any) -> Any:

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from freestone.collections.tables import (  # noqa: F401 (they add rules)
     concatenating,
+    dynamic,
     grouping,
     joining,
     nearest,
@@ -19,7 +20,7 @@ from freestone.collections.tables import (  # noqa: F401 (they add rules)
     sql,
 )
 from freestone.collections.tables.calls import to_arrow, to_polars
-from freestone.collections.tables.expressions import each_expr, names_of
+from freestone.collections.tables.expressions import as_expr, each_expr, names_of
 from freestone.collections.tables.lowering import LIMITS, Limits, lower
 from freestone.collections.tables.pivoting import aggregates_of_pivot
 from freestone.collections.tables.plan import Leaf, Node, leaves, op
@@ -32,6 +33,7 @@ __all__ = [
     "Limits",
     "Node",
     "aggregates_of_pivot",
+    "as_expr",
     "each_expr",
     "empty_of",
     "leaves",

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 __all__ = [
     "ByHash",
     "ByRange",
+    "ByReach",
     "ByRow",
     "Cutting",
     "Whole",
@@ -34,6 +35,7 @@ __all__ = [
 _OLDEST = pl.CompatLevel.oldest()
 _MIN_CHUNK_ROWS = 1 << 16
 _MAX_VIEWED_NBYTES = (1 << 31) - 1
+_MAX_INT64 = (1 << 63) - 1
 MAX_SAMPLES = 256
 
 
@@ -117,6 +119,46 @@ class ByRange:
 
 
 @dataclass(frozen=True)
+class ByReach:
+    """Rows between two numbers are in a block, with those after them that windows reach.
+
+    Each block has the first row of all, too, by which polars finds out where windows begin.
+
+    Attributes
+    ----------
+    key : polars.Expr
+        The number, or what stands for the time, by which rows are cut.
+    cuts : tuple of int
+        The largest number of each block but the last one.
+    reach : int
+        How much larger the numbers in a window may be than where it begins.
+    first : int
+        The smallest number.
+    """
+
+    key: pl.Expr
+    cuts: tuple[int, ...]
+    reach: int
+    first: int
+
+    @property
+    def parts(self) -> int:
+        """How many blocks there are."""
+        return len(self.cuts) + 1
+
+    def cut(self, frame: pl.DataFrame) -> Iterator[pl.DataFrame]:
+        """Yield the rows of each block, in their order; nulls, which polars refuses, in all."""
+        keys = frame.select(self.key).to_series()
+        leading = keys.is_first_distinct() & (keys == self.first)
+        starts = [-_MAX_INT64 - 1, *(each + 1 for each in self.cuts)]
+        ends = [*(min(each + self.reach, _MAX_INT64) for each in self.cuts), _MAX_INT64]
+        for start, end in zip(starts, ends, strict=True):
+            yield frame.filter(
+                keys.is_between(start, end).fill_null(True) | leading.fill_null(True)
+            )
+
+
+@dataclass(frozen=True)
 class ByRow:
     """Each row is a block.
 
@@ -134,7 +176,7 @@ class ByRow:
             yield frame[number : number + 1]
 
 
-Cutting = Whole | ByHash | ByRange | ByRow
+Cutting = Whole | ByHash | ByRange | ByReach | ByRow
 
 
 def run(plan: bytes, counts: Sequence[int], *tables: Any) -> Any:

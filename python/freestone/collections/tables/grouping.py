@@ -19,7 +19,7 @@ from freestone.collections.tables.plan import Op
 from freestone.collections.tables.rowwise import row_wise
 from freestone.collections.tables.stages import Stage
 
-__all__: list[str] = []
+__all__ = ["by_keys"]
 
 
 @rule("group_by")
@@ -37,7 +37,7 @@ def _group_by(step: Op, needed: Columns) -> Stage:
         return _in_two_steps(stage, keys, found, step)
     if step.options.get("maintain_order"):
         return stage.one().then("group_by", keys, aggregates, **step.options)
-    stage = _by_keys(stage, keys)
+    stage = by_keys(stage, keys)
     return stage.then("group_by", keys, aggregates, **step.options)
 
 
@@ -45,12 +45,12 @@ def _in_two_steps(stage: Stage, keys: list[pl.Expr], found: Aggregates, step: Op
     names = [name for key in keys for name in names_of(step.input.empty, key)]
     columns = [pl.col(name) for name in names]
     parts = stage.then("group_by", keys, found.partial, **step.options).done()
-    parts = parts.one() if step.options.get("maintain_order") else _by_keys(parts, columns)
+    parts = parts.one() if step.options.get("maintain_order") else by_keys(parts, columns)
     final = parts.then("group_by", columns, found.final, **step.options)
     return final.then("select", [*columns, *found.tail])
 
 
-def _by_keys(stage: Stage, keys: list[pl.Expr]) -> Stage:
+def by_keys(stage: Stage, keys: list[pl.Expr]) -> Stage:
     """Have the rows of a group in one part."""
     types = stage.plan.empty.lazy().select(keys).collect_schema().dtypes()
     if not all(map(may_hash, types)):

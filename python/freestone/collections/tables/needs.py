@@ -46,6 +46,11 @@ def _group_by(step: Op, needed: Columns) -> Columns:
     return roots(each_expr([*keys, *aggregates]))
 
 
+def _group_by_dynamic(step: Op, needed: Columns) -> Columns:
+    index, aggregates = step.args
+    return roots(each_expr([index, step.options["group_by"] or [], *aggregates]))
+
+
 def _sort(step: Op, needed: Columns) -> Columns:
     return united(needed, roots(each_expr(step.args[0])))
 
@@ -78,6 +83,7 @@ _RULES: dict[str, Callable[[Op, Columns], Columns]] = {
     "drop": _drop,
     "filter": _filter,
     "group_by": _group_by,
+    "group_by_dynamic": _group_by_dynamic,
     "head": _same,
     "rename": _rename,
     "select": _select,

@@ -22,7 +22,7 @@ from freestone.collections.tables.needs import Columns
 from freestone.collections.tables.plan import Op
 from freestone.collections.tables.stages import Stage
 
-__all__ = ["borders", "in_ranges", "may_cut"]
+__all__ = ["between", "borders", "in_ranges", "may_cut", "samples_of"]
 
 
 @rule("sort")
@@ -62,11 +62,19 @@ def may_cut(empty: pl.DataFrame, key: pl.Expr) -> bool:
 
 def borders(stage: Stage, key: pl.Expr, parts: int, *, descending: bool) -> pl.Series | None:
     """Return the keys at which a part of a sorted table begins, so that all are about as large."""
+    values = samples_of(stage, key).sort(descending=descending)
+    return between(values, parts) if len(values) else None
+
+
+def samples_of(stage: Stage, key: pl.Expr) -> pl.Series:
+    """Return some keys of each part, among them its smallest one."""
     samples = stage.then("select", key).then("map_batches", sampled)
     tables = [value_of(block) for (block,) in samples.blocks()]
-    values = to_polars(tables, samples.plan).to_series().sort(descending=descending)
-    if not len(values):
-        return None
+    return to_polars(tables, samples.plan).to_series()
+
+
+def between(values: pl.Series, parts: int) -> pl.Series:
+    """Return those of sorted keys that cut them into parts of about the same length."""
     places = [len(values) * place // parts for place in range(1, parts)]
     return values.gather(places).unique(maintain_order=True)
 

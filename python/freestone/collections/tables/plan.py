@@ -106,6 +106,9 @@ def apply(
     if method == "group_by":
         keys, aggregates = args
         return frames[0].group_by(keys, **options).agg(aggregates)
+    if method == "group_by_dynamic":
+        index, aggregates = args
+        return frames[0].group_by_dynamic(index, **options).agg(aggregates)
     if method == "concat":
         return pl.concat(frames, **options)
     if method == "sql":

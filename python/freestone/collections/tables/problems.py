@@ -36,7 +36,7 @@ def explained(
         lazy = step()
         schema = lazy.collect_schema()
         refuse_names(schema)
-    except exceptions.ColumnNotFoundError as error:
+    except (exceptions.ColumnNotFoundError, exceptions.SchemaFieldNotFoundError) as error:
         raise MissingColumnError(method, reason=_reason(error), columns=columns) from None
     except exceptions.DuplicateError as error:
         raise ColumnClashError(method, reason=_reason(error)) from None

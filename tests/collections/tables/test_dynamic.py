@@ -1,0 +1,141 @@
+"""Groups by windows on random tables, cut into random blocks, against polars."""
+
+from __future__ import annotations
+
+import datetime
+from typing import Any
+
+import polars as pl
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import freestone as fs
+from freestone.collections.tables.lowering import lower
+from freestone.errors import ColumnTypeError, MissingColumnError
+from tests.collections.tables.drawing import CUT, examples, framed, limits, same, tables
+
+AGGREGATES = [
+    pl.len(),
+    pl.col("x").sum().alias("sum"),
+    pl.col("key").median().alias("median"),
+    pl.col("word").last(),
+]
+OPTIONS = {
+    "closed": st.sampled_from(["left", "right", "both", "none"]),
+    "label": st.sampled_from(["left", "right", "datapoint"]),
+    "start_by": st.sampled_from(["window", "datapoint"]),
+    "include_boundaries": st.just(True),
+}
+
+
+@pytest.mark.parametrize("sizes", [{}, CUT])
+@pytest.mark.parametrize("keys", [None, "flag", ["class", "n"]])
+@examples(60)
+@given(
+    drawn=tables(),
+    every=st.sampled_from(["1d", "2d", "1w", "36h", "1mo", "1h30m", datetime.timedelta(3)]),
+    options=st.fixed_dictionaries(
+        {},
+        optional={
+            **OPTIONS,
+            "period": st.sampled_from(["3d", "12h", datetime.timedelta(1)]),
+            "offset": st.sampled_from(["1d", "-7h", "-9d", "1w"]),
+            "start_by": st.sampled_from(["window", "datapoint", "monday", "friday"]),
+        },
+    ),
+    kind=st.sampled_from(
+        [
+            pl.Date,
+            pl.Datetime("ms"),
+            pl.Datetime("us", "UTC"),
+            pl.Datetime("ns", "Europe/Berlin"),
+        ]
+    ),
+    start=st.sampled_from([0, -18302 * 24, 80 * 24]),
+)
+def test_windows_of_time(
+    sizes: dict[str, int], drawn: Any, every: Any, options: Any, keys: Any, kind: Any, start: int
+) -> None:
+    table, cuts = drawn
+    # Before 1970, or where summer time begins; at all hours of a day.
+    days = pl.col("day").cast(pl.Datetime("ms")) + pl.duration(hours=start + 5 * pl.col("key"))
+    zone = getattr(kind, "time_zone", None)
+    if zone:
+        days = days.dt.replace_time_zone("UTC").dt.convert_time_zone(zone)
+    table = table.with_columns(days.cast(kind).alias("day"))
+    _check(sizes, (table, cuts), "day", {"every": every, "group_by": keys, **options})
+
+
+@pytest.mark.parametrize("sizes", [{}, CUT])
+@examples(60)
+@given(
+    drawn=tables(),
+    every=st.sampled_from(["1i", "2i", "5i"]),
+    options=st.fixed_dictionaries(
+        {},
+        optional={
+            **OPTIONS,
+            "period": st.sampled_from(["3i", "1i"]),
+            "offset": st.sampled_from(["1i", "-4i"]),
+        },
+    ),
+    index=st.sampled_from(["n", "key"]),
+    keys=st.sampled_from([None, "flag"]),
+)
+def test_windows_of_numbers(
+    sizes: dict[str, int], drawn: Any, every: str, options: Any, index: str, keys: Any
+) -> None:
+    _check(sizes, drawn, index, {"every": every, "group_by": keys, **options})
+
+
+def _check(sizes: dict[str, int], drawn: Any, index: str, options: Any) -> None:
+    table, cuts = drawn
+    table = table.with_columns(pl.col(index).fill_null(strategy="max"))
+    table = table.with_columns(pl.col(index).fill_null(pl.lit(0).cast(table.schema[index])))
+    rows = table.sort(index, maintain_order=True)
+    expected = rows.group_by_dynamic(index, **options).agg(AGGREGATES)
+    with limits(**sizes):
+        found = framed(table, cuts).group_by_dynamic(index, **options).agg(AGGREGATES).to_polars()
+    same(found, expected, ordered=options["group_by"] is None)
+
+
+@pytest.mark.parametrize("options", [{}, {"period": "25i"}, {"offset": "-1000i"}])
+def test_windows_are_made_by_parts(options: dict[str, Any]) -> None:
+    table = pl.DataFrame({"t": range(999, -1, -1), "x": range(1000)})
+    with limits(**CUT):
+        frame = fs.Frame.from_polars(table, 100).group_by_dynamic("t", every="10i", **options)
+        made = frame.agg(pl.col("x").sum(), pl.col("x").last().alias("last"))
+        parts = lower(made._as_node(), None).parts
+        assert len(parts) > 4
+        found = made.to_polars()
+    expected = table.sort("t").group_by_dynamic("t", every="10i", **options)
+    same(found, expected.agg(pl.col("x").sum(), pl.col("x").last().alias("last")), ordered=True)
+
+
+def test_columns_of_windows_are_looked_at_at_once() -> None:
+    frame = fs.Frame.from_table({"at": [1, 5], "mm": [1.0, 2.0]}, 1)
+    with pytest.raises(MissingColumnError, match="nowhere"):
+        frame.group_by_dynamic("nowhere", every="2i").agg(pl.len())
+    with pytest.raises(MissingColumnError, match="nowhere"):
+        frame.group_by_dynamic("at", every="2i", group_by="nowhere").agg(pl.len())
+    with pytest.raises(MissingColumnError, match="nowhere"):
+        frame.group_by_dynamic("at", every="2i").agg(pl.col("nowhere").sum())
+    with pytest.raises(ColumnTypeError, match="integer"):
+        frame.group_by_dynamic("at", every="2h").agg(pl.len())
+    with pytest.raises(ColumnTypeError, match="f64"):
+        frame.group_by_dynamic("mm", every="2i").agg(pl.len())
+    with pytest.raises(TypeError, match=r"group_by_dynamic\(every=2\): it is a duration"):
+        frame.group_by_dynamic("at", every=2)
+    with pytest.raises(TypeError, match=r"group_by_dynamic\(period=3\)"):
+        frame.group_by_dynamic("at", every="2i", period=3)
+    with pytest.raises(pl.exceptions.ComputeError, match="zero"):
+        frame.group_by_dynamic("at", every="0i").agg(pl.len()).to_polars()
+
+
+@pytest.mark.parametrize("sizes", [{}, CUT])
+def test_an_index_with_nulls_is_refused_as_polars_does(sizes: dict[str, int]) -> None:
+    with limits(**sizes):
+        frame = fs.Frame.from_table({"at": [1, 5, None, 7, 8, 20]}, 1)
+        with pytest.raises(pl.exceptions.ComputeError, match="null values"):
+            frame.group_by_dynamic("at", every="2i").agg(pl.len()).to_polars()
