@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from freestone import _native
-from freestone.observe.control import ControlServer, ask, find
+from freestone.observe.control import ControlServer, ask, ask_all, find
 
 
 def answer(question: dict[str, Any]) -> dict[str, Any]:
@@ -87,7 +87,7 @@ def test_running_clusters_are_found_and_dead_ones_are_not(tmp_path: Path, folder
     owned[1].forget()
     (tmp_path / "broken").mkdir()
     (tmp_path / "broken" / "cluster.json").write_text("{")
-    silent, running = find(tmp_path)
+    silent, running = ask_all(find(tmp_path))
     assert running["status"] == {"done": 3}
     assert running["folder"] == str(folder)
     assert "No such file" in silent["error"]

@@ -20,6 +20,7 @@ import numpy as np
 import pytest
 
 import freestone as fs
+from tests.waiting import DEADLINE_S, until
 
 
 def add(*values: int, plus: int = 0) -> int:
@@ -79,9 +80,7 @@ def test_keep_task_goes_with_the_last_future(cluster: fs.Cluster) -> None:
     assert future.result() == 9877
     before = cluster.statistics()
     del future
-    deadline = time.monotonic() + 30
-    while cluster.statistics().blocks >= before.blocks:
-        assert time.monotonic() < deadline
+    assert until(lambda: cluster.statistics().blocks < before.blocks)
     assert cluster.submit(add, 9876, 1).result() == 9877
     after = cluster.statistics()
     # Of a served cluster others may use it meanwhile.
@@ -190,7 +189,7 @@ def test_done_callbacks_are_called_once(cluster: fs.Cluster) -> None:
 
     future = cluster.submit(add, 5)
     future.add_done_callback(note)
-    assert called.wait(30)
+    assert called.wait(DEADLINE_S)
     assert seen == [future]
 
 

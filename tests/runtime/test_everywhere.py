@@ -217,6 +217,11 @@ def begin(path: str) -> str:
     return Path(path).read_text()
 
 
+def has_begun(path: str) -> bool:
+    """Whether a call has noted that, and not only opened the file."""
+    return os.path.exists(path) and os.path.getsize(path) > 0
+
+
 def test_executors_are_replaced(cluster: fs.Cluster) -> None:
     workers, executors = pids(cluster), cluster.run(os.getpid)
     small, large = cluster.submit(pow, 2, 20), cluster.submit(bytes, 1 << 20)
@@ -233,8 +238,9 @@ def test_executors_are_replaced(cluster: fs.Cluster) -> None:
 
 def test_what_has_not_ended_is_cancelled(cluster: fs.Cluster, tmp_path: Path) -> None:
     path = str(tmp_path / "ran")
-    running = cluster.submit(begin, path)
-    assert until(lambda: os.path.exists(path) and os.path.getsize(path))
+    # Nor is it tried a second time elsewhere, however long it is.
+    running = cluster.submit(begin, path, pure=False)
+    assert until(lambda: has_begun(path))
     depends = cluster.submit(len, running)
     waiting = [cluster.submit(begin, f"{path}-{k}") for k in range(4)]
     total = fs.reduce(max, waiting)
@@ -252,7 +258,7 @@ def test_what_outlives_the_program_begins_again(cluster: fs.Cluster, tmp_path: P
     published, detached = (cluster.submit(begin, path) for path in paths)
     cluster.publish("restarted", published)
     detached.detach()
-    assert until(lambda: all(map(os.path.exists, paths)))
+    assert until(lambda: all(map(has_begun, paths)))
     cluster.restart()
     assert (published.result(), detached.result()) == ("xx", "xx")
     assert cluster["restarted"].result() == "xx"
@@ -265,7 +271,7 @@ def test_calls_of_other_programs_begin_again(
     path, mine = str(tmp_path / "theirs"), str(tmp_path / "mine")
     with fs.connect("lab", folder=str(folder)) as one, fs.connect("lab", folder=str(folder)) as two:
         theirs = one.submit(begin, path, pure=False)
-        assert until(lambda: os.path.exists(path))
+        assert until(lambda: has_begun(path))
         own = two.submit(begin, mine)
         both = one.submit(begin, mine)
         # Answered after the submission: by then the manager knows that both wait for it.
@@ -282,8 +288,9 @@ def hold(path: str) -> None:
 
 
 def test_what_a_task_held_is_let_go(cluster: fs.Cluster, tmp_path: Path) -> None:
-    held = cluster.submit(hold, str(tmp_path / "held"))
-    assert until(lambda: os.path.exists(tmp_path / "held"))
+    path = str(tmp_path / "held")
+    held = cluster.submit(hold, path)
+    assert until(lambda: has_begun(path))
     cluster.restart()
     with cluster.lock("restarted", timeout_s=60):
         assert held.cancelled()

@@ -37,6 +37,22 @@ def executors_of(cluster: fs.Cluster) -> list[int]:
     return pids
 
 
+def kill_an_executor(cluster: fs.Cluster, choose: random.Random) -> None:
+    """Kill one of those that there are; it may end, and another begin, before that."""
+
+    def killed() -> bool:
+        pids = executors_of(cluster)
+        if not pids:
+            return False
+        try:
+            os.kill(choose.choice(pids), signal.SIGKILL)
+        except ProcessLookupError:
+            return False
+        return True
+
+    assert until(killed)
+
+
 @pytest.mark.parametrize("seed", range(3))
 def test_executors_killed_at_random(opened: Opened, seed: int) -> None:
     choose = random.Random(seed)
@@ -47,7 +63,7 @@ def test_executors_killed_at_random(opened: Opened, seed: int) -> None:
         for index, part in enumerate(fs.as_completed(parts)):
             part.result()
             if index % 10 == 5:
-                os.kill(choose.choice(executors_of(cluster)), signal.SIGKILL)
+                kill_an_executor(cluster, choose)
         np.testing.assert_array_equal(total.result(), expected(count))
 
 
@@ -79,10 +95,11 @@ def test_a_block_that_nothing_can_make_again_is_missed_clearly(opened: Opened) -
         os.kill(cluster.statistics().workers[1].pid, signal.SIGKILL)
         kept = cluster.put(np.arange(100_001))
         # Until its worker has it, it would be brought to another one.
-        cluster.submit(np.max, kept).result(timeout_s=30)
-        os.kill(cluster.statistics().workers[0].pid, signal.SIGKILL)
+        home = cluster.statistics().workers[0]
+        cluster.submit(np.max, kept, worker=int(home.worker.split("-")[1])).result()
+        os.kill(home.pid, signal.SIGKILL)
         with pytest.raises(InputLostError):
-            cluster.submit(np.sum, kept).result(timeout_s=30)
+            cluster.submit(np.sum, kept).result()
 
 
 def hold(folder: str) -> None:

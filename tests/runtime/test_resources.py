@@ -44,7 +44,7 @@ def test_others_run_beside_one_that_holds_it(cluster: fs.Cluster, tmp_path: Path
     paths = [str(tmp_path / name) for name in ("first", "second")]
     first, second = cluster.map(wait_for, paths, resources={"licence": 1})
     assert cluster.gather(cluster.map(abs, range(-30, 0))) == list(range(30, 0, -1))
-    until(lambda: cluster.explain(second).lacking == ("licence",))
+    assert until(lambda: cluster.explain(second).lacking == ("licence",))
     assert "other tasks hold all of 'licence'" in str(cluster.explain(second))
     for path in paths:
         Path(path).touch()
@@ -93,6 +93,6 @@ def test_none_of_a_resource_is_free_of_it(cluster: fs.Cluster) -> None:
 
 
 def test_statistics_show_them(cluster: fs.Cluster) -> None:
-    statistics = cluster.statistics()
-    assert statistics.workers[0].resources["licence"] == 1
-    assert "0 of 1 licence" in statistics._repr_html_()
+    assert cluster.statistics().workers[0].resources["licence"] == 1
+    # What calls had comes back when their workers have heard of their end.
+    assert until(lambda: "0 of 1 licence" in cluster.statistics()._repr_html_())

@@ -120,7 +120,7 @@ def test_its_workers_live_and_are_its_own_again(server: Server, program: fs.Clus
     before = pids(program)
     server.kill()
     server.start()
-    assert pids(program) == before
+    assert until(lambda: pids(program) == before)
     os.kill(before[0], signal.SIGKILL)
     assert program.submit(pow, 2, 10).result() == 1024
     assert until(lambda: len(pids(program)) == 1 and pids(program) != before)

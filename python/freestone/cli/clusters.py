@@ -14,7 +14,7 @@ __all__ = ["chosen_cluster", "row_of", "running_clusters"]
 
 
 def running_clusters() -> list[Reach]:
-    """Return the clusters that run on this machine, with their figures or why they give none."""
+    """Return the clusters that run on this machine."""
     from freestone.config import Config
     from freestone.hosts.folders import runtime_dir
     from freestone.observe.control import find

@@ -25,8 +25,9 @@ def execute(arguments: argparse.Namespace, output: Output) -> int:
     """Ask each cluster that has a name for its figures."""
     from freestone.config import Config
     from freestone.hosts.folders import killed_clusters
+    from freestone.observe.control import ask_all
 
-    found = [one for one in running_clusters() if one.get("name") is not None]
+    found = ask_all(one for one in running_clusters() if one.get("name") is not None)
     killed = killed_clusters(Config.load())
     listed = [*found, *({"name": name, "journal": str(killed[name])} for name in killed)]
     output.show(listed, lambda: _text(found, list(killed)))

@@ -27,8 +27,10 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def execute(arguments: argparse.Namespace, output: Output) -> int:
     """Ask each cluster for its figures."""
+    from freestone.observe.control import ask_all
+
     wanted = arguments.cluster
-    found = running_clusters() if wanted is None else [chosen_cluster(wanted)]
+    found = ask_all(running_clusters() if wanted is None else [chosen_cluster(wanted)])
     output.show(list(found), lambda: _text(found))
     return 0
 

@@ -40,8 +40,11 @@ __all__ = ["LocalWorkers"]
 _ACCESS, _AUTHORITY = "access.json", "authority.json"
 # How often to look whether the manager has given a worker up.
 _POLL_INTERVAL_S = 1.0
-# A worker that was told to leave gets this long before it is killed.
-_EXIT_TIMEOUT_S = 1.0
+# What a worker may take to end: results that are kept forever are copied until then. It does not
+# end by itself, and gets less, where it has to expect that another manager goes on with it.
+_EXIT_TIMEOUT_S, _ABANDONED_TIMEOUT_S = 60.0, 1.0
+# How often to look whether one that has not ended is stopped, as by SIGSTOP: it never would.
+_LOOK_INTERVAL_S = 0.5
 
 
 @dataclass(slots=True)
@@ -378,13 +381,9 @@ class LocalWorkers:
         if self.held_name is not None:
             self.held_name.release()
             self.held_name = None
-        deadline = time.monotonic() + _EXIT_TIMEOUT_S
+        deadline = time.monotonic() + (_EXIT_TIMEOUT_S if in_order else _ABANDONED_TIMEOUT_S)
         for process in list(self.processes.values()):
-            try:
-                process.wait(max(0.0, deadline - time.monotonic()))
-            except subprocess.TimeoutExpired:
-                process.kill()
-                process.wait()
+            _end(process, deadline)
         if in_order:
             self._remove_journal()
         self.folders.remove()
@@ -394,6 +393,26 @@ class LocalWorkers:
         if self.journal is not None:
             with contextlib.suppress(OSError):
                 _native.folders.OwnedFolder.take(str(self.journal)).remove()
+
+
+def _end(process: subprocess.Popen[bytes] | Survivor, deadline: float) -> None:
+    """Wait for the end of a worker; kill one that is stopped, or takes too long."""
+    while True:
+        left_s = max(0.0, deadline - time.monotonic())
+        try:
+            process.wait(min(left_s, _LOOK_INTERVAL_S))
+            return
+        except subprocess.TimeoutExpired:
+            if left_s == 0.0 or _is_stopped(process.pid):
+                process.kill()
+                process.wait()
+                return
+
+
+def _is_stopped(pid: int) -> bool:
+    with contextlib.suppress(OSError):
+        return Path(f"/proc/{pid}/stat").read_text("utf-8").rpartition(")")[2].split()[0] in "Tt"
+    return False
 
 
 @contextlib.contextmanager

@@ -11,7 +11,7 @@ import json
 import os
 import socket
 import threading
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -25,6 +25,7 @@ __all__ = [
     "ControlServer",
     "Reach",
     "ask",
+    "ask_all",
     "find",
     "left_by",
     "only",
@@ -35,13 +36,13 @@ CARD, SOCKET = "cluster.json", "control.sock"
 JOURNALED = "journaled"
 """Holds the folders of clusters that have a journal: nobody else sweeps them."""
 _LONGEST = 1 << 24
-_TIMEOUT_S = 5.0
+_TIMEOUT_S = 10.0
 
 Answer = Callable[[dict[str, Any]], Mapping[str, Any]]
 
 
 class Reach(dict[str, Any]):
-    """What is known of a running cluster: its card, its ``folder`` and its ``status``."""
+    """What is known of a running cluster: its card, its ``folder``, and ``status`` once asked."""
 
     @property
     def id(self) -> str:
@@ -73,7 +74,7 @@ class ControlServer:
 
     Notes
     -----
-    One question at a time; whoever asks has five seconds to say what.
+    One question at a time; whoever asks has ten seconds to say what.
     """
 
     def __init__(self, folder: str | os.PathLike[str], answer: Answer) -> None:
@@ -172,30 +173,45 @@ def ask(
     return answer
 
 
-def find(runtime: str | os.PathLike[str], timeout_s: float = 1.0) -> list[Reach]:
+def find(runtime: str | os.PathLike[str]) -> list[Reach]:
     """Find the clusters that run on this machine.
 
     Parameters
     ----------
     runtime : path
         The folder in which each cluster has its own.
-    timeout_s : float
-        How long each may take to answer, in seconds.
 
     Returns
     -------
     list of Reach
-        The oldest first; ``status`` is its answer, or ``error`` says why there is none. Folders of
-        clusters that have ended are passed over.
+        The oldest first, whether it answers or not. Folders of clusters that have ended are passed
+        over.
     """
     places = [*Path(runtime).glob(f"*/{CARD}"), *Path(runtime).glob(f"{JOURNALED}/*/{CARD}")]
     cards = [card for card in map(_read_card, sorted(places)) if card]
-    for card in cards:
-        try:
-            card["status"] = ask(card["folder"], {"ask": "status"}, timeout_s)
-        except (OSError, ValueError) as error:
-            card["error"] = str(error) or type(error).__name__
     return sorted(cards, key=lambda card: float(card.get("started", 0)))
+
+
+def ask_all(clusters: Iterable[Reach]) -> list[Reach]:
+    """Ask each cluster what it does.
+
+    Parameters
+    ----------
+    clusters : iterable of Reach
+        Those that were found.
+
+    Returns
+    -------
+    list of Reach
+        The same; ``status`` is its answer, or ``error`` says why there is none.
+    """
+    asked = list(clusters)
+    for cluster in asked:
+        try:
+            cluster["status"] = ask(cluster["folder"], {"ask": "status"})
+        except (OSError, ValueError) as error:
+            cluster["error"] = str(error) or type(error).__name__
+    return asked
 
 
 def left_by(folder: str | os.PathLike[str]) -> str | None:
