@@ -7,7 +7,9 @@ use crate::error::Refused;
 use crate::recording;
 use freestone_events::transport::mpi::{Handle, Mpi, Role, World, gate};
 use freestone_events::transport::tcp::Invitation;
-use freestone_events::transport::{Layout, Node, Region, Transport, TransportError};
+use freestone_events::transport::{
+    Layout, Node, Pulses, Region, Transport, TransportError, is_traced,
+};
 use freestone_events::{cores, limits, say};
 use std::ffi::c_int;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
@@ -50,11 +52,19 @@ pub fn ranks(settings: &Settings, comm: Option<Handle>) -> Result<Begun, Refused
     recording::make(folder.as_deref(), settings.ranks);
     let layout = Layout::new(settings.ranks, settings.arena);
     let region = Region::anonymous(layout.nbytes()).map_err(refused)?;
-    let rank = if settings.ranks == 1 { 0 } else { fork(&region, layout, settings)? };
+    let pulses = watched(&region, layout, settings);
+    let rank = if settings.ranks == 1 { 0 } else { fork(&region, layout, pulses, settings)? };
     listen_to_interrupts();
     let cores = cores::of_rank(rank, settings.ranks);
-    let transport = Box::new(Node::new(&region, layout, rank));
+    let transport = Box::new(Node::of_process(&region, layout, rank).map_err(refused)?);
     Ok(Begun { transport, cores, folder })
+}
+
+/// Has ranks show that their processes run, if others watch over them.
+fn watched(region: &Region, layout: Layout, settings: &Settings) -> Option<Pulses> {
+    let stopped = limits::get().stopped_timeout.filter(|_| settings.ranks > 1)?;
+    Node::watch(region, layout, stopped);
+    Some(Pulses::new(settings.ranks, settings.meet_timeout, stopped, Instant::now()))
 }
 
 /// The ranks of `mpiexec`, while a run of them goes on.
@@ -81,7 +91,12 @@ struct Child {
 }
 
 /// Copies this process, once for each rank, and watches over the copies: returns in them only.
-fn fork(region: &Arc<Region>, layout: Layout, settings: &Settings) -> Result<u32, Refused> {
+fn fork(
+    region: &Arc<Region>,
+    layout: Layout,
+    pulses: Option<Pulses>,
+    settings: &Settings,
+) -> Result<u32, Refused> {
     let ranks = settings.ranks;
     let mut children = Vec::with_capacity(ranks as usize);
     // SAFETY: writes out what is buffered, which all copies would write else.
@@ -112,7 +127,7 @@ fn fork(region: &Arc<Region>, layout: Layout, settings: &Settings) -> Result<u32
     // SAFETY: the ranks are interrupted too, and end.
     unsafe { libc::signal(libc::SIGINT, libc::SIG_IGN) };
     drop(held);
-    watch(region, layout, children, settings.grace)
+    watch(region, layout, pulses, children, settings.grace)
 }
 
 /// Ctrl-C waits as long as this lives.
@@ -165,7 +180,13 @@ fn descriptor_of(pid: libc::pid_t) -> Result<OwnedFd, Refused> {
 }
 
 /// Waits for the ranks, tells the others when one is lost, and ends as the first that failed.
-fn watch(region: &Region, layout: Layout, mut children: Vec<Child>, grace: Duration) -> ! {
+fn watch(
+    region: &Region,
+    layout: Layout,
+    mut pulses: Option<Pulses>,
+    mut children: Vec<Child>,
+    grace: Duration,
+) -> ! {
     let mut code = 0;
     let mut is_one_lost = false;
     let mut end: Option<Instant> = None;
@@ -186,10 +207,15 @@ fn watch(region: &Region, layout: Layout, mut children: Vec<Child>, grace: Durat
             revents: 0,
         };
         let mut polled: Vec<_> = children.iter().map(watched).collect();
-        let interval = limits::get().loss_interval.as_millis().max(1) as c_int;
-        let wait = if is_one_lost { interval } else { -1 };
+        let until_look = pulses.as_ref().map(|pulses| pulses.until_look(Instant::now()));
+        let interval = is_one_lost.then_some(limits::get().loss_interval);
+        let wait = [until_look, interval].into_iter().flatten().min();
+        let wait = wait.map_or(-1, |wait| wait.as_millis().max(1).try_into().unwrap_or(c_int::MAX));
         // SAFETY: an array, with its length.
         unsafe { libc::poll(polled.as_mut_ptr(), polled.len() as libc::nfds_t, wait) };
+        if let Some(pulses) = &mut pulses {
+            kill_stopped(region, pulses, &children);
+        }
         for index in (0..polled.len()).rev().filter(|&index| polled[index].revents != 0) {
             let child = children.swap_remove(index);
             let ended = status(child.pid);
@@ -205,6 +231,22 @@ fn watch(region: &Region, layout: Layout, mut children: Vec<Child>, grace: Durat
     }
     // SAFETY: what the program registered to be done at its end is for its ranks to do.
     unsafe { libc::_exit(code) }
+}
+
+/// Ends the ranks whose processes have been stopped for too long, if it is time to look.
+fn kill_stopped(region: &Region, pulses: &mut Pulses, children: &[Child]) {
+    let now = Instant::now();
+    if !pulses.until_look(now).is_zero() {
+        return;
+    }
+    for still in pulses.look(now, |rank| Node::beats(region, rank)) {
+        let child = children.iter().find(|child| child.rank == still.rank);
+        if let Some(Child { rank, pid, .. }) = child.filter(|child| !is_traced(child.pid as u32)) {
+            say(&format!("freestone events: rank {rank} is killed: its process {pid} {still}"));
+            // SAFETY: a child of ours that nobody has waited for.
+            unsafe { libc::kill(*pid, libc::SIGKILL) };
+        }
+    }
 }
 
 /// Ends ranks that have not heard that the run is over; their ends are waited for as any others.

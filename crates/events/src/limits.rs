@@ -84,6 +84,20 @@ impl Value for usize {
     }
 }
 
+/// A time that may be without end.
+impl Value for Option<Duration> {
+    const UNIT: &'static str = Duration::UNIT;
+    const MUST: &'static str = "none, or a number of seconds, more than 0";
+
+    fn read(text: &str) -> Option<Self> {
+        if text.trim() == NONE { Some(None) } else { Duration::read(text).map(Some) }
+    }
+
+    fn write(self) -> String {
+        self.map_or_else(|| NONE.to_owned(), Duration::write)
+    }
+}
+
 /// Reads a number of bytes, as `1048576` or `1MiB`.
 pub fn nbytes(text: &str) -> Option<usize> {
     let digits = text.trim_end_matches(|letter: char| letter.is_ascii_alphabetic());
@@ -197,6 +211,9 @@ limits! {
     join_timeout, "JOIN_TIMEOUT_S": Duration = seconds(60), false;
     /// How long the machine of another rank may answer nothing over TCP before that rank is lost.
     silence_timeout, "SILENCE_TIMEOUT_S": Duration = seconds(60), false;
+    /// How long the process of a rank may be stopped, where ranks share memory, before it is killed and the rank
+    /// is lost; `none` is for ever.
+    stopped_timeout, "STOPPED_TIMEOUT_S": Option<Duration> = Some(seconds(60)), false;
     /// How long it may be unknown whether a rank that can't be reached is done or lost.
     unreachable_wait, "UNREACHABLE_WAIT_S": Duration = seconds(1), false;
     /// How long after an error of MPI the end of a process is waited for that may be its cause.

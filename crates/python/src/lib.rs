@@ -56,9 +56,9 @@ mod _native {
     mod events {
         #[pymodule_export]
         use crate::events::{
-            Event, EventBridge, EventBuffer, EventInvitation, EventMeeting, EventMemory, EventRank,
-            EventWorld, TaskFuture, check_limits, current_rank, hold_mpi, limit_rows,
-            loss_interval_s, meet_ranks, release_mpi, set_current_rank,
+            Event, EventBridge, EventBuffer, EventInvitation, EventMeeting, EventMemory,
+            EventPulses, EventRank, EventWorld, TaskFuture, check_limits, current_rank, hold_mpi,
+            limit_rows, loss_interval_s, meet_ranks, release_mpi, set_current_rank,
         };
     }
 

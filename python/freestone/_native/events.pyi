@@ -11,6 +11,7 @@ __all__ = [
     "EventInvitation",
     "EventMeeting",
     "EventMemory",
+    "EventPulses",
     "EventRank",
     "EventWorld",
     "TaskFuture",
@@ -77,6 +78,14 @@ class EventMemory:
     def fd(self) -> int: ...
     def lose(self, rank: int) -> bool: ...
     def has_given_up(self, rank: int) -> bool: ...
+    def watch(self, begin_s: float) -> EventPulses | None: ...
+
+@final
+class EventPulses:
+    """Watches whether the processes of ranks run."""
+
+    def until_look_s(self) -> float: ...
+    def look(self, processes: list[int]) -> list[tuple[int, str]]: ...
 
 @final
 class EventRank:

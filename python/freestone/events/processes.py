@@ -44,6 +44,9 @@ class Processes:
         self._results = [os.memfd_create(f"rank-{rank}") for rank in range(ranks)]
         self.outcomes = [Outcome() for _ in range(ranks)]
         self._grace = Grace(self._memory, settings.grace_s)
+        self._pulses = self._memory.watch(settings.meet_timeout_s)
+        # Why ranks were killed, which would have ended by themselves otherwise.
+        self._killed: dict[int, str] = {}
 
     def run(self, main: Callable[..., Any], args: tuple[Any, ...]) -> list[Outcome]:
         """Run `main` as every rank; how each one ended."""
@@ -101,10 +104,24 @@ class Processes:
         """Wait for the ranks, for as long as they may take."""
         while (left := selector.get_map()) and not self._grace.is_over():
             wait_s = self._grace.wait_s(key.data for key in left.values())
+            if self._pulses is not None:
+                look_s = self._pulses.until_look_s()
+                wait_s = look_s if wait_s is None else min(wait_s, look_s)
             for key, _ in selector.select(wait_s):
                 selector.unregister(key.fd)
                 os.close(key.fd)
                 self._on_exit(key.data)
+            self._kill_stopped()
+
+    def _kill_stopped(self) -> None:
+        """End the ranks whose processes have been stopped for too long."""
+        if self._pulses is None:
+            return
+        processes = [self._started[rank].pid for rank in range(self._ranks)]
+        for rank, why in self._pulses.look(processes):
+            if self._started[rank].poll() is None:
+                self._killed[rank] = f"{processes[rank]} {why}; it was killed"
+                self._started[rank].kill()
 
     def _on_exit(self, rank: int) -> None:
         """Note how a rank ended."""
@@ -115,6 +132,7 @@ class Processes:
                 self._grace.on_failed()
             return
         how = f"was killed by {signal.Signals(-code).name}" if code < 0 else f"exited with {code}"
+        how = self._killed.get(rank, how)
         error = RankLostError(
             f"rank {rank} is lost: its process {how}; what it said is on stderr", rank=rank
         )

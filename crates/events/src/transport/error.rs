@@ -56,6 +56,23 @@ pub enum TransportError {
         /// How long this one waited.
         timeout: Duration,
     },
+    /// Ranks have not met.
+    #[error(
+        "{who} waited {waited:.1?} for {what}, at the meeting, {meeting}: {source}; start all ranks, rank 0 too, \
+         and see on its stderr whether it has ended; for a longer wait set FREESTONE_EVENTS_MEET_TIMEOUT_S"
+    )]
+    NotMet {
+        /// Who waited.
+        who: String,
+        /// For how long.
+        waited: Duration,
+        /// What for.
+        what: String,
+        /// Where ranks meet.
+        meeting: String,
+        /// What came instead.
+        source: io::Error,
+    },
     /// A process of the communicator has another version of this library.
     #[error(
         "process {process} has version {version} of freestone's events, and this one {own}, which \

@@ -8,6 +8,7 @@ pub(crate) mod futex;
 mod late;
 pub mod mpi;
 mod node;
+mod pulse;
 mod region;
 mod ring;
 #[cfg(test)]
@@ -20,6 +21,7 @@ pub mod tcp;
 pub use arena::Block;
 pub use error::TransportError;
 pub use node::{Layout, Node};
+pub use pulse::{Pulses, Still, is_traced};
 pub use region::Region;
 pub use sleep::Bell;
 

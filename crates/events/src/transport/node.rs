@@ -3,6 +3,7 @@
 use super::arena::total;
 use super::arena::{Arena, ArenaMemory, Block};
 use super::frame;
+use super::pulse::{Pulse, interval};
 use super::region::Region;
 use super::ring::{self, Reader, Writer};
 use super::sleep::Bell;
@@ -18,7 +19,11 @@ const PAGE: usize = 4096;
 /// What each rank has besides its rings and its arena: a bell, its state, what was let go.
 const CELL: usize = 256;
 const STATE: usize = 64;
+/// Counts while the rank's process runs.
+const BEATS: usize = 68;
 const FREED: usize = 128;
+/// After the count of losses: how often ranks count, in milliseconds; never, if it is 0.
+const INTERVAL: usize = 64;
 /// Bytes before the bits of those who have opened a ring: how many they are.
 const OPENED: usize = 64;
 const WORD_BITS: u32 = u32::BITS;
@@ -93,6 +98,8 @@ pub struct Node {
     writers: Vec<OnceLock<Mutex<Writer>>>,
     reading: Mutex<Reading>,
     arena: Mutex<Arena>,
+    /// None if the ranks are threads.
+    pulse: Option<Pulse>,
 }
 
 #[derive(Debug)]
@@ -123,7 +130,42 @@ impl Node {
             writers: (0..ranks).map(|_| OnceLock::new()).collect(),
             reading: Mutex::new(reading),
             arena: Mutex::new(Arena::new(place(region, layout, rank))),
+            pulse: None,
         }
+    }
+
+    /// The same, for a rank that is a process: it shows that it runs, if [`Node::watch`] has asked for that.
+    ///
+    /// # Errors
+    ///
+    /// If the system has no thread.
+    pub fn of_process(
+        region: &Arc<Region>,
+        layout: Layout,
+        rank: Rank,
+    ) -> Result<Self, TransportError> {
+        let mut node = Self::new(region, layout, rank);
+        let millis = node.word(layout.losses() + INTERVAL).load(Ordering::Relaxed);
+        if millis > 0 {
+            let every = Duration::from_millis(millis.into());
+            let pulse = Pulse::start(region, Layout::cell(rank) + BEATS, every);
+            node.pulse = Some(pulse.map_err(|source| TransportError::Io {
+                what: "no thread to show that this rank runs".to_owned(),
+                source,
+            })?);
+        }
+        Ok(node)
+    }
+
+    /// Has ranks that are processes show that they run; for who starts them, before that.
+    pub fn watch(region: &Region, layout: Layout, stopped: Duration) {
+        let millis = interval(stopped).as_millis().try_into().unwrap_or(u32::MAX);
+        word(region, layout.losses() + INTERVAL).store(millis, Ordering::Relaxed);
+    }
+
+    /// What [`Pulses::look`](super::Pulses::look) looks at.
+    pub fn beats(region: &Region, rank: Rank) -> u32 {
+        word(region, Layout::cell(rank) + BEATS).load(Ordering::Relaxed)
     }
 
     /// All ranks of a node, as threads of this process.

@@ -174,7 +174,7 @@ fn who_comes_before_the_run_has_begun_joins_it_then() {
             let hold = scope.spawn(|| meeting.hold(1, 2, SHORT).map(|_| ()));
             // Nobody but the one who joins has come, and that does not disturb the meeting.
             let error = hold.join().unwrap().unwrap_err().to_string();
-            assert!(error.contains("ranks 0 have not come"), "{error}");
+            assert!(error.contains(" for ranks 0, at the meeting, "), "{error}");
         });
         let founder = open.found(meeting, 1, 2).remove(0);
         run(scope, started(founder), |rank| {

@@ -1,10 +1,13 @@
 //! The memory that the ranks of a node share, for who starts them.
 
-use freestone_events::transport::{Layout, Node, Region};
+use crate::durations::seconds;
+use freestone_events::limits;
+use freestone_events::transport::{Layout, Node, Pulses, Region, is_traced};
 use pyo3::exceptions::{PyOSError, PyValueError};
 use pyo3::prelude::*;
 use std::os::fd::{AsRawFd, OwnedFd};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Instant;
 
 /// More ranks than a run can have, and more bytes than a node can address.
 const MAX_RANKS: u32 = 1 << 16;
@@ -27,6 +30,35 @@ pub(super) fn layout_of(ranks: u32, arena: usize) -> PyResult<Layout> {
         return Err(PyValueError::new_err(problem));
     }
     Ok(Layout::new(ranks, arena))
+}
+
+/// Watches whether the processes of ranks run.
+#[pyclass(frozen, module = "freestone._native.events")]
+pub struct EventPulses {
+    region: Arc<Region>,
+    pulses: Mutex<Pulses>,
+}
+
+#[pymethods]
+impl EventPulses {
+    /// For how many seconds to wait until the next look.
+    fn until_look_s(&self) -> f64 {
+        let pulses = self.pulses.lock().unwrap_or_else(PoisonError::into_inner);
+        pulses.until_look(Instant::now()).as_secs_f64()
+    }
+
+    /// The ranks whose processes do not run, if it is time to look: why each is taken to be lost.
+    fn look(&self, processes: Vec<u32>) -> Vec<(u32, String)> {
+        let mut pulses = self.pulses.lock().unwrap_or_else(PoisonError::into_inner);
+        let now = Instant::now();
+        if !pulses.until_look(now).is_zero() {
+            return Vec::new();
+        }
+        let still = pulses.look(now, |rank| Node::beats(&self.region, rank));
+        let is_held = |rank: u32| processes.get(rank as usize).is_some_and(|one| is_traced(*one));
+        let still = still.into_iter().filter(|one| !is_held(one.rank));
+        still.map(|one| (one.rank, one.to_string())).collect()
+    }
 }
 
 /// The memory that the ranks of a node share; it goes when all have let go of it.
@@ -61,6 +93,16 @@ impl EventMemory {
             return Err(PyValueError::new_err(format!("there is no rank {rank}")));
         }
         Ok(Node::lose(&self.region, self.layout, rank))
+    }
+
+    /// Has ranks that are processes show that they run: what watches them from now on, if they are to be.
+    fn watch(&self, begin_s: f64) -> PyResult<Option<EventPulses>> {
+        let begin = seconds(begin_s)?;
+        Ok(limits::get().stopped_timeout.map(|stopped| {
+            Node::watch(&self.region, self.layout, stopped);
+            let pulses = Mutex::new(Pulses::new(self.ranks, begin, stopped, Instant::now()));
+            EventPulses { region: Arc::clone(&self.region), pulses }
+        }))
     }
 
     /// Whether the run is over for a rank because another is lost.

@@ -21,6 +21,6 @@ pub use event::Event;
 pub use future::TaskFuture;
 pub use limits::{check_limits, limit_rows, loss_interval_s};
 pub use meeting::{EventInvitation, EventMeeting, meet_ranks};
-pub use memory::EventMemory;
+pub use memory::{EventMemory, EventPulses};
 pub use mpi::{EventWorld, hold_mpi, release_mpi};
 pub use rank::{EventRank, current_rank, set_current_rank};

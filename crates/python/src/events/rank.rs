@@ -202,7 +202,9 @@ impl EventRank {
         }
         let region = Region::open(fd, layout.nbytes())
             .map_err(|error| PyOSError::new_err(error.to_string()))?;
-        Self::start_here(Node::new(&region, layout, rank), &settings)
+        let node = Node::of_process(&region, layout, rank)
+            .map_err(|error| PyOSError::new_err(error.to_string()))?;
+        Self::start_here(node, &settings)
     }
 
     /// All ranks of a run, in this process.

@@ -273,7 +273,7 @@ mod tests {
             }
         });
         let error = invited(0, 2).accept(Duration::from_millis(300)).unwrap_err().to_string();
-        assert!(error.contains("ranks 1 have not come"), "{error}");
+        assert!(error.contains(" for ranks 1, at the meeting, "), "{error}");
         let shared = std::os::unix::fs::PermissionsExt::from_mode(0o644);
         std::fs::set_permissions(folder.join("run.pem"), shared).unwrap();
         let error = invited(0, 1).accept(Duration::from_secs(1)).unwrap_err().to_string();

@@ -10,7 +10,7 @@ use crate::event::Rank;
 use crate::limits;
 use crate::transport::TransportError;
 use freestone_tls::{Access, Tls};
-use std::io::{self, Write};
+use std::io::{self, ErrorKind, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream, ToSocketAddrs};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
@@ -23,6 +23,8 @@ pub const JOINING: u32 = u32::MAX;
 const LOST: u32 = u32::MAX - 2;
 /// The same, with in what which rank does not agree with rank 0.
 pub const DISAGREES: u32 = u32::MAX - 3;
+/// The same, with who has not come in time.
+const ABSENT: u32 = u32::MAX - 4;
 
 /// Where all ranks of a run meet.
 #[derive(Debug)]
@@ -70,7 +72,7 @@ impl Meeting {
         timeout: Duration,
     ) -> Result<Vec<String>, TransportError> {
         limits::check()?;
-        let (own, end) = (shared_settings(ranks), Instant::now() + timeout);
+        let (own, wait) = (shared_settings(ranks), Wait::begin("the others", timeout));
         let entrance = Entrance::new(&self.listener, &self.access);
         let mut came: Came = (0..ranks).map(|_| None).collect();
         while came.iter().any(Option::is_none) {
@@ -79,11 +81,18 @@ impl Meeting {
                 return Err(TransportError::Lost(*lost));
             }
             let is_one_lost = || !self.watch.lost().is_empty();
-            let Greeted { tls, number: rank, text } =
-                match entrance.next(end, || self.is_closed() || is_one_lost()) {
-                    Err(_) if is_one_lost() => continue,
-                    greeted => greeted.map_err(|error| failed(&absent(&came), error))?,
-                };
+            let Greeted { tls, number: rank, text } = match entrance
+                .next(wait.end, || self.is_closed() || is_one_lost())
+            {
+                Err(_) if is_one_lost() => continue,
+                Err(error) => {
+                    let (absent, meeting) = (absent(&came), self.address()?.to_string());
+                    let why = format!("{absent} had not come after {:.1?}", wait.begun.elapsed());
+                    came.into_iter().flatten().for_each(|(tls, _)| answer(tls, ABSENT, &why));
+                    return Err(wait.failed(&absent, &meeting, error));
+                }
+                Ok(greeted) => greeted,
+            };
             if rank == JOINING {
                 // It tries again, until there is a run to join.
                 continue;
@@ -149,7 +158,51 @@ impl Meeting {
 fn absent(came: &Came) -> String {
     let absent = (0_u32..).zip(came).filter(|(_, one)| one.is_none());
     let absent: Vec<_> = absent.map(|(rank, _)| rank.to_string()).collect();
-    format!("ranks {} have not come to the meeting", absent.join(", "))
+    format!("ranks {}", absent.join(", "))
+}
+
+/// How long somebody waits for the others.
+struct Wait {
+    who: String,
+    begun: Instant,
+    end: Instant,
+}
+
+impl Wait {
+    fn begin(who: &str, timeout: Duration) -> Self {
+        let begun = Instant::now();
+        Self { who: who.to_owned(), begun, end: begun + timeout }
+    }
+
+    /// Why it was in vain: another error than one of the system has its own words.
+    fn failed(&self, what: &str, meeting: &str, source: io::Error) -> TransportError {
+        let source = match source.downcast::<TransportError>() {
+            Ok(error) => return error,
+            Err(source) => source,
+        };
+        TransportError::NotMet {
+            who: self.who.clone(),
+            waited: self.begun.elapsed(),
+            what: what.to_owned(),
+            meeting: meeting.to_owned(),
+            source: plain(source),
+        }
+    }
+}
+
+/// In words what the system says of a connection that ended or on which nothing came.
+fn plain(source: io::Error) -> io::Error {
+    let kind = source.kind();
+    let text = match kind {
+        ErrorKind::UnexpectedEof | ErrorKind::ConnectionReset | ErrorKind::BrokenPipe => {
+            "the other side ended the connection, or its process has ended"
+        }
+        ErrorKind::WouldBlock | ErrorKind::TimedOut => "nothing came in this time",
+        ErrorKind::ConnectionRefused => "nobody listens there",
+        ErrorKind::ConnectionAborted => "the meeting was closed",
+        _ => return source,
+    };
+    io::Error::new(kind, text)
 }
 
 /// Answers a rank that another is lost, or itself.
@@ -212,13 +265,15 @@ pub fn meet(
     timeout: Duration,
 ) -> Result<Met, TransportError> {
     limits::check()?;
-    let end = Instant::now() + timeout;
-    let stream = connect(meeting, end).map_err(|source| failed(meeting, source))?;
+    let wait = Wait::begin(&format!("rank {rank}"), timeout);
+    let end = wait.end;
+    let stream =
+        connect(meeting, end).map_err(|source| wait.failed("rank 0 to listen", meeting, source))?;
     let here = stream.local_addr().map_err(|source| failed(meeting, source))?.ip();
     let listener = listen((here, 0)).map_err(|source| failed("this rank", source))?;
     let own = listener.local_addr().map_err(|source| failed("this rank", source))?.to_string();
     let (most, addresses, mut watcher) = ask(stream, rank, ranks, access, &own, end)
-        .map_err(|source| failed(&format!("the meeting at {meeting}"), source))?;
+        .map_err(|source| wait.failed(&format!("all {ranks} ranks to come"), meeting, source))?;
     let mut peers: Vec<Option<Peer>> = (0..ranks).map(|_| None).collect();
     if let (1.., Some(address)) = (rank, addresses.first()) {
         let mut greet = || {
@@ -229,14 +284,19 @@ pub fn meet(
             Peer::new(tls)
         };
         let met = greet();
-        let what = format!("rank 0 at {address}");
-        peers[0] = Some(met.map_err(|source| watcher.failed(&what, source))?);
+        let what = format!("rank 0 to take its connection at {address}");
+        let failed = |source| wait.failed(&what, meeting, watcher.reason(source));
+        peers[0] = Some(met.map_err(failed)?);
     }
     let entrance = Entrance::new(&listener, access);
     while rank == 0 && peers.iter().skip(1).any(Option::is_none) {
         let greeted = entrance.next(end, || watcher.reports_loss());
-        let Greeted { tls, number, .. } =
-            greeted.map_err(|source| watcher.failed("the other ranks", source))?;
+        let Greeted { tls, number, .. } = greeted.map_err(|source| {
+            let lacking = (1..ranks).filter(|other| peers[*other as usize].is_none());
+            let lacking: Vec<_> = lacking.map(|other| other.to_string()).collect();
+            let what = format!("ranks {} to connect to it", lacking.join(", "));
+            wait.failed(&what, meeting, watcher.reason(source))
+        })?;
         if number > 0 && number < ranks {
             let peer = Peer::new(tls).map_err(|source| failed("a rank", source))?;
             peers[number as usize] = Some(peer);
@@ -266,6 +326,7 @@ fn ask(
             Err(io::Error::other(TransportError::Lost(rank)))
         }
         (DISAGREES, words) => Err(io::Error::other(disagreement(&words))),
+        (ABSENT, who) => Err(io::Error::other(who)),
         answered => Ok(answered),
     };
     let answered: Vec<_> = (0..ranks).map(|_| read()).collect::<io::Result<_>>()?;
@@ -299,5 +360,66 @@ fn connect_unless(
             Err(error) if Instant::now() >= end || is_over() => return Err(error),
             Err(_) => std::thread::sleep(limits::get().retry_interval),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use freestone_tls::Identity;
+
+    const LONG: Duration = Duration::from_secs(60);
+
+    fn access() -> Access {
+        Access::new(&Identity::make(1).unwrap()).unwrap()
+    }
+
+    /// What rank 1 of 3 gets to hear while `hold` does something with the meeting.
+    fn error_of_rank_1(hold: impl FnOnce(Meeting)) -> String {
+        let access = access();
+        let meeting = Meeting::new("127.0.0.1:0", &access).unwrap();
+        let address = meeting.address().unwrap().to_string();
+        std::thread::scope(|scope| {
+            let met =
+                scope.spawn(|| meet(&address, 1, 3, &access, LONG).err().unwrap().to_string());
+            hold(meeting);
+            let error = met.join().unwrap();
+            assert!(error.contains(&format!("at the meeting, {address}")), "{error}");
+            error
+        })
+    }
+
+    #[test]
+    fn a_rank_that_waits_when_rank_0_dies_says_for_what_and_where() {
+        let error = error_of_rank_1(|meeting| {
+            let entrance = Entrance::new(&meeting.listener, &meeting.access);
+            // As the system does with the connections of a process that has ended.
+            drop(entrance.next(Instant::now() + LONG, || false).unwrap());
+        });
+        assert!(error.starts_with("rank 1 waited "), "{error}");
+        assert!(error.contains(" for all 3 ranks to come, "), "{error}");
+        assert!(error.contains("its process has ended; start all ranks, rank 0 too"), "{error}");
+    }
+
+    #[test]
+    fn a_rank_is_informed_of_who_has_not_come() {
+        let error = error_of_rank_1(|meeting| {
+            let held = meeting.hold(3, 3, Duration::ZERO).unwrap_err().to_string();
+            assert!(held.contains(" for ranks 0, 1, 2, at "), "{held}");
+            let entrance = Entrance::new(&meeting.listener, &meeting.access);
+            let came = entrance.next(Instant::now() + LONG, || false).unwrap();
+            answer(came.tls, ABSENT, "ranks 0, 2 had not come after 2s");
+        });
+        assert!(error.contains(": ranks 0, 2 had not come after 2s; "), "{error}");
+    }
+
+    #[test]
+    fn where_nobody_listens_the_error_names_rank_0() {
+        let error = meet("127.0.0.1:1", 1, 3, &access(), Duration::from_millis(1)).err().unwrap();
+        let text = error.to_string();
+        assert!(
+            text.contains(" for rank 0 to listen, at the meeting, 127.0.0.1:1: nobody"),
+            "{text}"
+        );
     }
 }

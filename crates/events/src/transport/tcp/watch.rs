@@ -80,8 +80,9 @@ impl Watcher {
     }
 
     /// Why a connection to another rank failed: one is lost, or else what the system says.
-    pub fn failed(&self, what: &str, source: io::Error) -> TransportError {
-        self.lost.front().map_or_else(|| failed(what, source), |rank| TransportError::Lost(*rank))
+    pub fn reason(&self, source: io::Error) -> io::Error {
+        let lost = self.lost.front();
+        lost.map_or(source, |rank| io::Error::other(TransportError::Lost(*rank)))
     }
 
     /// Reports that the run is over for this rank because another is lost.
