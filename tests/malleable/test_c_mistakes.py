@@ -26,6 +26,10 @@ def wrong(prefix: Path, tmp_path_factory: pytest.TempPathFactory) -> str:  # noq
         ("skip", -1, "rank 1 is at step 5, where the others are at step 4"),
         ("break", -1, "the loop is over on rank 1"),
         ("rows", -1, "step 4: rank 0 is at a checkpoint, and rank 1 replaces rows"),
+        ("timeout", -1, "step 0: rank 1 has timeout_s = 5, where rank 0 has 600: give the same"),
+        ("targets", -1, "step 0: rank 1 has targets = 3:4,6:1, where rank 0 has none: give"),
+        ("phase", -1, "step 0: rank 1 has user_phase = 1, where rank 0 has 0: give the same"),
+        ("no layout", -1, "step 0: rank 1 has layout = none, where rank 0 has a function: give"),
         ("layout", -2, 'rank 0, step 0: the layout of "x" over 2 ranks: it covers 99 of 100 rows'),
     ],
 )
@@ -39,6 +43,12 @@ def test_ranks_that_disagree_all_get_the_error(
         assert lines, ended.stdout + ended.stderr
         assert f"error {code}:" in lines[0]
         assert text in "\n".join(lines)
+
+
+def test_calls_after_mpi_was_ended_are_errors(wrong: str) -> None:
+    ended = ran(wrong, 2, "finalized")
+    text = "error -6: MPI_Finalize was called before: make the library's calls before it"
+    assert ended.stdout.count(text) == 6, ended.stdout + ended.stderr
 
 
 def test_a_rank_that_does_not_come_is_named(wrong: str) -> None:
@@ -66,6 +76,7 @@ def test_a_rank_that_does_not_come_is_named(wrong: str) -> None:
             "0",
             'joining rank 0: has registered variable "x" with 99 rows of 8 bytes, not',
         ),
+        ("joins otherwise", "0", "joining rank 0: has slots = 7, where the others have none: give"),
     ],
 )
 def test_a_resize_that_does_not_come_about_leaves_the_job_as_it_was(

@@ -57,7 +57,7 @@ def test_rows_in_fortran_have_the_width_and_the_type_that_are_registered(width: 
     other = 'variable "x" with 100 rows of 16 bytes can\'t be taken as rows of'
     assert lines[0].startswith(f"width 3: -6 {other} 24 bytes")
     assert lines[1].startswith(f"width -1: -6 {other} -8 bytes")
-    assert lines[2].startswith('nope: -6 nothing is registered as "nope", but ["x"]')
+    assert lines[2].startswith('nope: -6 nothing is registered as "nope", but ["x", "none"]')
     assert lines[3].startswith(f"float: -6 {other} 8 bytes")
 
 

@@ -38,6 +38,21 @@ def test_any_number_of_ranks_goes_on_from_what_any_other_saved(
     assert printed == f"goes on at step 8 of 8\n{before} ranks: {total}\n"
 
 
+@pytest.mark.parametrize("overlap", ["0", "1"])
+def test_data_without_rows_is_resized_saved_and_loaded(
+    prefix: Path,  # noqa: F811
+    tmp_path: Path,
+    overlap: str,
+) -> None:
+    program = compiled(prefix, PROGRAMS / "empty.c", tmp_path)
+    state, none = str(tmp_path / "state"), str(tmp_path / "none")
+    settings = {"targets": "1:4,4:2,7:3,9:1", "overlap": overlap}
+    ran_well(program, 2, state, none, **settings)
+    # Rank 0 may be another process at the end.
+    printed = ran_well(program, 3, none, state, **settings)
+    assert "goes on at step 6" in printed.splitlines()
+
+
 def test_a_job_is_saved_and_loaded_between_resizes(saves: str, total: str, tmp_path: Path) -> None:
     state, targets = str(tmp_path / "state"), "2:4,7:1"
     assert total in ran_well(saves, 2, state, "none", "5", STEPS, targets=targets)

@@ -24,7 +24,7 @@
  *
  * Calls that return an int return FSM_OK or what they report, or an error, which is negative;
  * fsm_error() then says what went wrong and what to try. Calls are made by one thread, between
- * MPI_Init and MPI_Finalize, at the same places on all ranks that are in the job. Names and other
+ * MPI_Init and MPI_Finalize (FSM_BAD_CALL after it), at the same places on all ranks that are in the job. Names and other
  * texts are UTF-8.
  *
  * An error of fsm_checkpoint, fsm_commit or fsm_finalise is the same on all ranks, but for
@@ -56,7 +56,7 @@ enum {
 
 /* Errors. After one that all ranks have, call MPI_Abort, and exit, as MPI_Abort may return. */
 enum {
-  FSM_DISAGREEMENT = -1, /* ranks have registered other data, or are at another step */
+  FSM_DISAGREEMENT = -1, /* ranks have other settings or data, or are at another step */
   FSM_LAYOUT = -2,       /* a layout does not cover the rows */
   FSM_TIMEOUT = -3,      /* others did not come in time */
   FSM_MPI = -4,          /* what MPI answers, or there is no MPI that is known */
@@ -86,7 +86,7 @@ enum { FSM_STAYING = 1, FSM_JOINING = 2, FSM_LEAVING = 3 };
  * rows, and returns 0. The same for the same arguments on all ranks. */
 typedef int (*fsm_layout_fn)(void *context, uint64_t rows, int ranks, uint64_t *offsets);
 
-/* How a job is resized, the same on all ranks. Zeros are defaults: what FREESTONE_MALLEABLE_METHOD
+/* How a job is resized, the same on all ranks: else the first checkpoint is FSM_DISAGREEMENT. Zeros are defaults: what FREESTONE_MALLEABLE_METHOD
  * and so on say, else what stands here. */
 typedef struct fsm_config {
   int method;              /* METHOD (merge, baseline); FSM_MERGE */
@@ -148,8 +148,8 @@ const char *fsm_expected(int index, uint64_t *rows, uint64_t *nbytes);
  * that stay keep their address; the pages of those that have left can't be read any more. */
 void *fsm_rows(const char *name, uint64_t *first, uint64_t *count);
 
-/* Gives variable data other numbers of rows, any on each rank, 0 too: particles that come and go, a mesh
- * that is refined. All ranks call it together, for the same data. The first rows keep their bytes, new
+/* Gives variable data other numbers of rows, any on each rank, 0 on all too: particles that come and go,
+ * a mesh that is refined. All ranks call it together, for the same data. The first rows keep their bytes, new
  * ones are zero, and all get another address; the program sees to rows in memory of its own. No row is
  * sent: rank 0's rows come first, then rank 1's. What is named in one call lies alike, also after a
  * resize. A joining rank registers it with any number of rows. Bad arguments are FSM_BAD_CALL on all

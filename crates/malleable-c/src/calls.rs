@@ -45,6 +45,14 @@ fn with_job<T>(act: impl FnOnce(&mut Job) -> Result<T, Refused>) -> Result<T, Re
     act(&mut job.0)
 }
 
+/// As [`with_job`], for calls that call MPI.
+fn with_mpi<T>(act: impl FnOnce(&mut Job) -> Result<T, Refused>) -> Result<T, Refused> {
+    with_job(|job| {
+        job.require_mpi()?;
+        act(job)
+    })
+}
+
 /// Runs before `main` of a program that is linked to this library.
 #[used]
 #[unsafe(link_section = ".init_array")]
@@ -285,19 +293,19 @@ fn outcome(
 /// The head of a step.
 #[unsafe(no_mangle)]
 pub extern "C" fn fsm_checkpoint(step: i64) -> c_int {
-    answer(with_job(|job| outcome(job, |job| job.checkpoint(step))))
+    answer(with_mpi(|job| outcome(job, |job| job.checkpoint(step))))
 }
 
 /// The end of the user phase.
 #[unsafe(no_mangle)]
 pub extern "C" fn fsm_commit() -> c_int {
-    answer(with_job(|job| outcome(job, Job::commit)))
+    answer(with_mpi(|job| outcome(job, Job::commit)))
 }
 
 /// Ends the job, and gives its memory back.
 #[unsafe(no_mangle)]
 pub extern "C" fn fsm_finalise() -> c_int {
-    answer(with_job(|job| outcome(job, Job::end)).map(|_| {
+    answer(with_mpi(|job| outcome(job, Job::end)).map(|_| {
         if let Ok(mut job) = JOB.try_lock() {
             *job = None;
         }
@@ -324,7 +332,7 @@ pub unsafe extern "C" fn fsm_set_rows(
     length: c_int,
     count: u64,
 ) -> c_int {
-    answer(with_job(|job| {
+    answer(with_mpi(|job| {
         let length = usize::try_from(length).unwrap_or_default();
         let words = if words.is_null() || length == 0 {
             &[]
@@ -353,7 +361,7 @@ unsafe fn path(word: *const c_char) -> Result<PathBuf, Refused> {
 /// `word` ends with a zero.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn fsm_save(word: *const c_char) -> c_int {
-    answer(with_job(|job| {
+    answer(with_mpi(|job| {
         // SAFETY: as the caller says.
         job.save(&unsafe { path(word)? })?;
         Ok(0)
@@ -367,7 +375,7 @@ pub unsafe extern "C" fn fsm_save(word: *const c_char) -> c_int {
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn fsm_load(word: *const c_char) -> c_int {
     // SAFETY: as the caller says.
-    answer(with_job(|job| Ok(job.load(&unsafe { path(word)? })?.into())))
+    answer(with_mpi(|job| Ok(job.load(&unsafe { path(word)? })?.into())))
 }
 
 /// How often rows have moved, or were replaced, since this rank is in the job.
@@ -417,7 +425,7 @@ pub unsafe extern "C" fn fsm_expected(
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn fsm_resize_handle(info: *mut ResizeInfo) -> c_int {
     let number = |rank: Option<usize>| rank.map_or(-1, |rank| c_int::try_from(rank).unwrap_or(-1));
-    answer(with_job(|job| {
+    answer(with_mpi(|job| {
         let resize = job.resize()?;
         // SAFETY: as the caller says.
         let Some(info) = (unsafe { info.as_mut() }) else {

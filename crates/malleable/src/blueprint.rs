@@ -38,6 +38,8 @@ pub struct Blueprint {
     pub after: Layouts,
     /// What is registered.
     pub data: Vec<Description>,
+    /// The settings by their names, which joining ranks have to have, too.
+    pub settings: Vec<(String, String)>,
 }
 
 /// Rows that one process sends to another.
@@ -92,6 +94,7 @@ impl Blueprint {
             before: before.clone(),
             after,
             data: data.to_vec(),
+            settings: Vec::new(),
         })
     }
 

@@ -16,6 +16,7 @@ int main(int argc, char **argv) {
     auto A = job.constant<float>("A", 501, 3);
     auto x = job.variable<std::int64_t>("x", 501);
     job.replicated("step", step);
+    auto none = job.variable<double>("none", 0);
     const std::string state = argc > 1 ? argv[1] : "";
     const bool is_loaded = !state.empty() && job.load(state);
     if (is_loaded && !job.is_joining() && job.rank() == 0)
@@ -31,6 +32,8 @@ int main(int argc, char **argv) {
         break;
       if (!state.empty() && step == 10)
         job.save(state);
+      if (none.size() != 0 || none.begin() != none.end())
+        MPI_Abort(MPI_COMM_WORLD, 5);
       std::int64_t own = 0, total = 0;
       for (auto row = x.first(); row < x.end_row(); row++) {
         if (x[row] != static_cast<std::int64_t>(row) + step || A.row(row)[2] != static_cast<float>(3 * row + 2))

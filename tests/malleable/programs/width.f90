@@ -22,6 +22,13 @@ program width
   call get_command_argument(1, asked)
   if (fsm_init(comm) < 0) error stop 2
   if (fsm_register_rows("x", FSM_VARIABLE, 100_c_int64_t, 16_c_int64_t) < 0) error stop 2
+  if (fsm_register_rows("none", FSM_VARIABLE, 0_c_int64_t, 16_c_int64_t) < 0) error stop 2
+  call fsm_rows("none", 2, x, first, status)
+  if (status < 0 .or. any(shape(x) /= [2, 0])) error stop 6
+  if (fsm_checkpoint(0_c_int64_t) < 0) error stop 7
+  if (fsm_set_rows(["none"], 3_c_int64_t) < 0 .or. fsm_set_rows(["none"], 0_c_int64_t) < 0) error stop 8
+  call fsm_rows("none", 2, x, first, status)
+  if (status < 0 .or. any(shape(x) /= [2, 0])) error stop 6
   call fsm_rows("x", 2, x, first, status)
   if (status < 0 .or. any(shape(x) /= [2, 100]) .or. first /= 1) error stop 3
   x = 7

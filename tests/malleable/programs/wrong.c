@@ -52,6 +52,18 @@ static int failed(int status) {
   return status < 0;
 }
 
+/* Gives settings that differ from those of other ranks. */
+static void set_otherwise(fsm_config *config, const char *wrong) {
+  if (strcmp(wrong, "timeout") == 0)
+    config->timeout_s = 5;
+  if (strcmp(wrong, "targets") == 0)
+    config->targets = "3:4,6:1";
+  if (strcmp(wrong, "phase") == 0)
+    config->user_phase = 1;
+  if (strcmp(wrong, "no layout") == 0)
+    config->layout = NULL;
+}
+
 int main(int argc, char **argv) {
   MPI_Init(&argc, &argv);
   const char *wrong = argc > 1 ? argv[1] : "";
@@ -65,6 +77,10 @@ int main(int argc, char **argv) {
   if (world == 1 && strcmp(wrong, "layout differs") == 0)
     wrong_ranks = -3;
   fsm_config config = {.layout = uncovered, .context = &wrong_ranks};
+  if (strcmp(wrong, "joins otherwise") == 0 && parent != MPI_COMM_NULL)
+    config.slots = 7;
+  if (world == 1)
+    set_otherwise(&config, wrong);
   if (strcmp(wrong, "calls") == 0)
     failed(fsm_init(MPI_COMM_NULL, NULL));
   checked(fsm_init(MPI_COMM_WORLD, &config));
@@ -97,7 +113,14 @@ int main(int argc, char **argv) {
     if (step == 5 && is_odd && strcmp(wrong, "break") == 0)
       break;
     if (step == 6 && is_odd && strcmp(wrong, "hang") == 0)
-      sleep(30);
+      MPI_Barrier(MPI_COMM_WORLD);
+    if (step == 2 && strcmp(wrong, "finalized") == 0) {
+      MPI_Finalize();
+      failed(fsm_checkpoint(step));
+      failed(fsm_save("state"));
+      failed(fsm_finalise());
+      return 1;
+    }
     if (step == 4 && is_odd && strcmp(wrong, "rows") == 0) {
       const char *const names[] = {"x"};
       status = fsm_set_rows(names, 1, 9);
@@ -121,10 +144,10 @@ int main(int argc, char **argv) {
   if (status == FSM_LEAVE)
     fsm_finalise();
   if (status < 0) {
-    /* Others print theirs; then the job ends. */
-    sleep(1);
-    MPI_Abort(MPI_COMM_WORLD, 1);
+    /* All ranks have it and end; MPI_Abort may lose what was printed. */
+    if (strcmp(wrong, "hang") == 0 && !is_odd)
+      MPI_Barrier(MPI_COMM_WORLD);
   }
   MPI_Finalize();
-  return 0;
+  return status < 0;
 }

@@ -110,9 +110,9 @@ pub fn together(names: &[String]) -> u64 {
     xxhash_rust::xxh3::xxh3_64(names.join("\0").as_bytes()) | 1 << 63
 }
 
-/// A number that is equal for equal registrations, and hardly ever for others.
-pub fn fingerprint(data: &[Description], layouts: &[&[u64]]) -> i64 {
-    let bytes = postcard::to_stdvec(&(data, layouts)).unwrap_or_default();
+/// A number that is equal for equal values, such as registrations, and hardly ever for others.
+pub fn fingerprint(value: &impl Serialize) -> i64 {
+    let bytes = postcard::to_stdvec(value).unwrap_or_default();
     // A vote has its negative, too.
     (xxhash_rust::xxh3::xxh3_64(&bytes) >> 1).cast_signed()
 }

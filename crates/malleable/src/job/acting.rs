@@ -182,9 +182,7 @@ impl Job {
             return Ok(None);
         }
         let own = self.layouts_after(size);
-        let number = own.as_ref().map_or(0, |own| {
-            fingerprint(&[], &own.values().map(Vec::as_slice).collect::<Vec<_>>())
-        });
+        let number = own.as_ref().map_or(0, fingerprint);
         let (mpi, control, timeout) = (&*self.mpi, self.control()?, self.settings.timeout);
         let what = "comparing layouts";
         let [most, least] = largest(mpi, control, [number, -number], timeout, what)?;
@@ -209,8 +207,9 @@ impl Job {
         let after = self.layouts_after(size).map_err(|problem| format!("rank 0: {problem}"))?;
         let (step, method) = (self.machine.step(), self.settings.method);
         let layouts = (&self.layouts, after);
-        let plan = Blueprint::draw(step, size, method, &self.groups, &data, layouts)
+        let mut plan = Blueprint::draw(step, size, method, &self.groups, &data, layouts)
             .map_err(|error| error.to_string())?;
+        plan.settings.clone_from(&self.texts);
         if plan.joining > 0 {
             spawning::own_command()?;
         }
@@ -412,6 +411,7 @@ impl Job {
             has_ended: self.machine.is_ending(),
             call: self.call.clone(),
             problem: self.problem.clone(),
+            settings: self.texts.clone(),
             data: self.described(),
             layouts: self.layouts.clone(),
         };

@@ -1,5 +1,6 @@
 //! Who disagrees, in words.
 
+use super::settings::{Texts, other_setting};
 use crate::blueprint::Layouts;
 use crate::data::{Description, difference};
 use crate::error::{Fault, Problem};
@@ -17,6 +18,8 @@ pub struct Report {
     pub call: Option<String>,
     /// An error of its own.
     pub problem: Option<Problem>,
+    /// Its settings.
+    pub settings: Texts,
     /// What it has registered.
     pub data: Vec<Description>,
     /// How it lays rows out.
@@ -72,17 +75,19 @@ pub fn explain(what: Disagreement, reports: &[Report]) -> Problem {
             )
         }
         Disagreement::Data => {
-            let first = reports.first().map(|report| &report.data[..]).unwrap_or_default();
-            let found = ranks().find_map(|(rank, report)| {
-                let text = difference(&report.data, first, "rank 0 has")?;
-                Some(format!("rank {rank} {text}"))
+            let unlike_first = |find: &dyn Fn(&Report, &Report) -> Option<String>| {
+                ranks().find_map(|(rank, report)| {
+                    Some(format!("step {step}: rank {rank} {}", find(report, reports.first()?)?))
+                })
+            };
+            let who = "rank 0 has";
+            let setting =
+                unlike_first(&|own, first| other_setting(&own.settings, &first.settings, who));
+            let data = unlike_first(&|own, first| {
+                let text = difference(&own.data, &first.data, who)?;
+                Some(format!("{text}: all ranks register the same, in one order"))
             });
-            match found {
-                Some(text) => {
-                    format!("step {step}: {text}: all ranks register the same, in one order")
-                }
-                None => laid_out_differently(step, reports),
-            }
+            setting.or(data).unwrap_or_else(|| laid_out_differently(step, reports))
         }
     };
     disagreement(text)
@@ -137,12 +142,14 @@ fn list(ranks: impl Iterator<Item = usize>) -> String {
 mod tests {
     use super::*;
     use crate::data::Form;
+    use crate::job::Settings;
 
     fn report(step: i64, has_ended: bool, names: &[&str]) -> Report {
         let form = Form::Replicated { nbytes: 8 };
         let data = names.iter().map(|name| Description::new(name, form));
         let layouts = Layouts::new();
-        Report { step, has_ended, call: None, problem: None, data: data.collect(), layouts }
+        let (settings, data) = (Settings::default().texts(), data.collect());
+        Report { step, has_ended, call: None, problem: None, settings, data, layouts }
     }
 
     #[test]
@@ -177,6 +184,12 @@ mod tests {
         assert!(data(&[second, first]).contains(
             "rank 1 has not registered replicated \"b\" of 8 bytes, which rank 0 has: all"
         ));
+        let mut others = reports.to_vec();
+        others[1].settings = Settings { is_overlapped: true, ..Settings::default() }.texts();
+        let text = explain(Disagreement::Data, &others).text;
+        assert!(
+            text.starts_with("step 7: rank 1 has overlap = 1, where rank 0 has 0: give the same")
+        );
         let mut failed = reports.to_vec();
         failed[1].problem = Some(Problem { fault: Fault::Memory, text: "no memory".to_owned() });
         let problem = explain(Disagreement::Problem, &failed);

@@ -18,6 +18,7 @@ use crate::error::{Fault, MalleableError, Problem, Result};
 use crate::mpi::{Handle, Mpi};
 use crate::resize::{Machine, Outcome, State};
 use freestone_base::layout::RowBlocks;
+use settings::{Texts, other_setting};
 use spawning::Spawned;
 use std::ops::Range;
 use transfer::Transfer;
@@ -54,6 +55,8 @@ pub struct Resize {
 pub struct Job {
     mpi: Box<dyn Mpi>,
     settings: Settings,
+    /// The same, as ranks compare them.
+    texts: Texts,
     machine: Machine,
     /// What the program uses, and what this crate does.
     comm: Option<Handle>,
@@ -131,6 +134,7 @@ impl Job {
             checkpoint: None,
             call: None,
             mpi,
+            texts: settings.texts(),
             settings,
         };
         if job.parent.is_none() {
@@ -220,6 +224,20 @@ impl Job {
         let held = self.held_at_first(&description).map_err(|error| self.refused(error))?;
         let array = make(description, held).map_err(|error| self.refused(error))?;
         self.arrays.push(array);
+        Ok(())
+    }
+
+    /// Requires that the program has not ended MPI.
+    ///
+    /// # Errors
+    ///
+    /// If it has: a call of MPI would end the process.
+    pub fn require_mpi(&self) -> Result<()> {
+        if self.mpi.is_over() {
+            let text = "MPI_Finalize was called before: make the library's calls before it, and \
+                        fsm_finalise last";
+            return Err(MalleableError::BadCall(text.to_owned()));
+        }
         Ok(())
     }
 
@@ -314,20 +332,20 @@ impl Job {
         Ok(())
     }
 
-    /// A number that is equal on ranks that have registered the same.
+    /// A number that is equal on ranks that have registered the same, with the same settings.
     fn fingerprint(&self) -> i64 {
-        let layouts: Vec<&[u64]> = self.layouts.values().map(Vec::as_slice).collect();
-        fingerprint(&self.described(), &layouts)
+        fingerprint(&(&self.texts, self.described(), &self.layouts))
     }
 
     fn described(&self) -> Vec<Description> {
         self.arrays.iter().map(|array| array.description.clone()).collect()
     }
 
-    /// In what this joining rank's registrations differ from those of the others.
+    /// In what this joining rank's settings or registrations differ from those of the others.
     fn unlike_others(&self) -> Option<String> {
-        let others = &self.blueprint.as_ref()?.data;
-        difference(&self.described(), others, "the others have")
+        let (others, who_has) = (self.blueprint.as_ref()?, "the others have");
+        other_setting(&self.texts, &others.settings, who_has)
+            .or_else(|| difference(&self.described(), &others.data, who_has))
     }
 
     /// What the others have registered, as a joining rank knows it, by number.

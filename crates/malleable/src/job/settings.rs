@@ -53,7 +53,44 @@ impl Default for Settings {
 const PER_PROCESSOR: u64 = 64;
 const TIMES: u64 = 16;
 
+/// Settings by their names, in the order of the header's, as ranks compare them.
+pub type Texts = Vec<(String, String)>;
+
+/// In what one rank's settings differ from those that, for example, "rank 0 has".
+pub fn other_setting(own: &Texts, other: &Texts, who_has: &str) -> Option<String> {
+    let mut pairs = own.iter().zip(other);
+    let ((name, own), (_, other)) = pairs.find(|(own, other)| own != other)?;
+    Some(format!(
+        "has {name} = {own}, where {who_has} {other}: give the same settings on all ranks"
+    ))
+}
+
 impl Settings {
+    /// All settings, as ranks compare them. Whether functions do the same is seen when they are
+    /// called.
+    pub fn texts(&self) -> Texts {
+        let or_none = |text: Option<String>| text.unwrap_or_else(|| "none".to_owned());
+        let targets: Vec<_> =
+            self.targets.iter().map(|(step, size)| format!("{step}:{size}")).collect();
+        let file = self.target_file.as_ref().map(|file| file.display().to_string());
+        let seconds = |duration: Duration| duration.as_secs_f64().to_string();
+        let number = |is_so: bool| u8::from(is_so).to_string();
+        [
+            ("method", format!("{:?}", self.method).to_lowercase()),
+            ("overlap", number(self.is_overlapped)),
+            ("user_phase", number(self.has_user_phase)),
+            ("targets", or_none(Some(targets.join(",")).filter(|text| !text.is_empty()))),
+            ("target_file", or_none(file)),
+            ("layout", or_none(self.layout.as_ref().map(|_| "a function".to_owned()))),
+            ("timeout_s", seconds(self.timeout)),
+            ("spawn_timeout_s", seconds(self.spawn_timeout)),
+            ("step_timeout_s", seconds(self.step_timeout)),
+            ("slots", or_none(self.slots.map(|slots| slots.to_string()))),
+        ]
+        .map(|(name, text)| (name.to_owned(), text))
+        .to_vec()
+    }
+
     /// Refuses a size for which there is no room, if there are so many ranks and processors.
     ///
     /// # Errors
@@ -127,6 +164,16 @@ mod tests {
         let settings = Settings { slots: Some(3), ..Settings::default() };
         let text = settings.require_room(4, 2, 2).unwrap_err();
         assert_eq!(text, "4 ranks were asked for, and there are 3 slots");
+    }
+
+    #[test]
+    fn the_setting_that_differs_is_named() {
+        let own = Settings::default().texts();
+        assert_eq!(other_setting(&own, &own, "rank 0 has"), None);
+        let targets = vec![(10, 4), (20, 2)];
+        let other = Settings { targets, slots: Some(8), ..Settings::default() }.texts();
+        let text = other_setting(&other, &own, "rank 0 has").unwrap();
+        assert!(text.starts_with("has targets = 10:4,20:2, where rank 0 has none:"), "{text}");
     }
 
     #[test]

@@ -40,6 +40,7 @@ type Spawn = unsafe extern "C" fn(
 #[derive(Clone, Copy, Debug)]
 pub struct Library {
     dialect: Dialect,
+    finalized: Flag,
     comm_rank: Number,
     comm_size: Number,
     comm_get_parent: OnHandle,
@@ -109,6 +110,7 @@ impl Library {
             comm_from_int,
             comm_to_int,
             dialect: opened.dialect,
+            finalized,
             comm_rank: function!(c"MPI_Comm_rank"),
             comm_size: function!(c"MPI_Comm_size"),
             comm_get_parent: function!(c"MPI_Comm_get_parent"),
@@ -215,6 +217,13 @@ impl Mpi for Library {
         // SAFETY: room for the longest text.
         unsafe { (self.version)(text.as_mut_ptr().cast(), &raw mut len) };
         text.starts_with(b"MPICH") && std::env::var_os("PMI_FD").is_some()
+    }
+
+    fn is_over(&self) -> bool {
+        let mut is_over = 0;
+        // SAFETY: it may be called at any time.
+        unsafe { (self.finalized)(&raw mut is_over) };
+        is_over != 0
     }
 
     fn world(&self) -> Handle {

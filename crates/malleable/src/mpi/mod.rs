@@ -41,6 +41,8 @@ pub trait Mpi: Send {
     ///
     /// What MPI answers.
     fn parent(&self) -> Result<Option<Handle>>;
+    /// Whether the program has ended MPI, after which nothing else may be called.
+    fn is_over(&self) -> bool;
     /// A communicator of all that MPI has started together with this process.
     fn world(&self) -> Handle;
     /// Whether it is MPICH itself, whose launcher a guard can take leave of.

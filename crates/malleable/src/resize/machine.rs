@@ -68,7 +68,7 @@ pub enum Disagreement {
     Ended,
     /// They are at different steps.
     Steps,
-    /// They have registered different data.
+    /// They have registered different data, or have other settings.
     Data,
 }
 

@@ -11,7 +11,7 @@ pub struct Vote {
     pub step: i64,
     /// What it calls: 0 for a checkpoint, and equal for equal calls of other kinds.
     pub call: i64,
-    /// What it has registered: equal for equal registrations.
+    /// What it has registered, and its settings: equal for equal ones.
     pub fingerprint: i64,
     /// The size that it asks for; 0 for none.
     pub wanted: i64,
@@ -54,7 +54,7 @@ pub struct Tally {
     pub is_same_step: bool,
     /// Whether all make the same call.
     pub is_same_call: bool,
-    /// Whether all have registered the same data.
+    /// Whether all have registered the same data, with the same settings.
     pub is_same_data: bool,
     /// The largest size that any asks for; 0 for none.
     pub wanted: u64,
