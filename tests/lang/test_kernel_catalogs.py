@@ -17,12 +17,14 @@ from numba import types
 from freestone import Cluster
 from freestone.cli import main
 from freestone.cli.config import INCLUDE
+from freestone.errors import ConfigurationError
 from freestone.errors.lang import ScriptCompileError, ScriptRunError, ScriptSyntaxError
 from freestone.lang import kernel
 from freestone.lang.daphnelib import DaphneContext
 from freestone.lang.front.extensions.kernel import Kernel
 from freestone.lang.run.extensions import calling, libraries
 from freestone.lang.settings import Settings
+from tests.lang.catalogs import entries, write_catalog
 from tests.lang.scripts import outcome, outcome_on, printed, printed_on
 
 SOURCES = Path(__file__).parent / "kernels"
@@ -72,25 +74,6 @@ def catalog(tmp_path_factory: pytest.TempPathFactory) -> str:
         folder / "catalog.json",
         [*entries(CPP, "libExtension.so"), *entries(C, "libPlain.so")],
     )
-
-
-def entries(kernels: dict[str, tuple[str, list[str], list[str]]], library: str) -> list[Any]:
-    return [
-        {
-            "opMnemonic": operation,
-            "kernelFuncName": name,
-            "resTypes": results,
-            "argTypes": arguments,
-            "backend": "CPP",
-            "libPath": library,
-        }
-        for name, (operation, results, arguments) in kernels.items()
-    ]
-
-
-def write_catalog(path: Path, listed: list[Any]) -> str:
-    path.write_text(json.dumps(listed))
-    return str(path)
 
 
 FLOATS = "X = as.matrix<f32>([1.0, 2.0, 3.5](3, 1)); "
@@ -502,6 +485,47 @@ def test_signatures_of_numba_are_compared(signature: Any, results: str, problem:
         return
     with pytest.raises(ValueError, match=re.escape(problem)):
         made(compiled)
+
+
+@pytest.mark.parametrize(
+    ("kernels", "problem"),
+    [
+        ("k.json", "kernels='k.json' is no tuple: write "),
+        (total, "is no tuple: write (total,)"),
+        (
+            ("k.json",),
+            "'k.json' in kernels is no kernel: a file is named by its path and its prior",
+        ),
+        ((("k.json", "1"),), "('k.json', '1') in kernels is no kernel"),
+        ((("k.json", -1),), "('k.json', -1) in kernels is no kernel"),
+        ((total.function,), "total in kernels is a function, and no kernel: decorate it with"),
+    ],
+)
+def test_settings_of_kernels_are_checked(kernels: Any, problem: str) -> None:
+    with pytest.raises(ConfigurationError, match=re.escape(problem)):
+        printed("print(1);", kernels=kernels)
+
+
+def test_a_priority_of_the_command_line_is_a_number(
+    catalog: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "s.daphne").write_text("print(1);")
+    for priority in ("bad", "-1", ""):
+        words = ["run", f"--kernel-ext={catalog}:{priority}", str(tmp_path / "s.daphne")]
+        assert main(words) == 2
+        shown = "".join(capsys.readouterr())
+        assert f"the priority {priority!r} is no whole number from 0 on; write {catalog}:1" in shown
+
+
+def test_operations_that_nothing_computes_are_named(catalog: str, tmp_path: Path) -> None:
+    entry = json.loads(Path(catalog).read_text())[0] | {"opMnemonic": "sumAl"}
+    entry["libPath"] = str(Path(catalog).parent / entry["libPath"])
+    path = write_catalog(tmp_path / "k.json", [entry])
+    problem = "'sumOfFloats' is for 'sumAl', which is no operation; did you mean 'sumAll'?"
+    with pytest.warns(RuntimeWarning, match=re.escape(problem)):
+        assert printed("print(sum([1.0]));", kernels=((path, 1),)) == "1\n"
+    with pytest.raises(ValueError, match=r"'sumAl' is no operation .* did you mean 'sumAll'"):
+        kernel("sumAl", results="double", arguments=DOUBLES)
 
 
 @pytest.mark.parametrize("priority", ["x", -1, 1.5, True])

@@ -147,9 +147,9 @@ mod _native {
     mod vector {
         #[pymodule_export]
         use crate::vector::{
-            Drawing, VectorMemory, coo_merge, coo_offsets, coo_reduce, coo_transpose, copy_rows,
-            copy_triangle, csr_panel, csr_product, csr_product_sizes, csr_transpose, map_one,
-            map_two, memory_nodes, run_pipeline, sample,
+            CrashNote, Drawing, VectorMemory, coo_merge, coo_offsets, coo_reduce, coo_transpose,
+            copy_rows, copy_triangle, csr_panel, csr_product, csr_product_sizes, csr_transpose,
+            map_one, map_two, memory_nodes, run_pipeline, sample,
         };
     }
 

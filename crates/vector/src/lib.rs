@@ -20,6 +20,7 @@
 )]
 
 pub mod cell;
+pub mod crashes;
 pub mod error;
 pub mod kernels;
 pub mod memory;

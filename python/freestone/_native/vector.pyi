@@ -3,6 +3,7 @@
 from typing import Any, final
 
 __all__ = [
+    "CrashNote",
     "Drawing",
     "VectorMemory",
     "coo_merge",
@@ -52,6 +53,14 @@ class VectorMemory:
 
     def __new__(cls, nbytes: int, policy: str, node: int) -> VectorMemory: ...
     def __len__(self) -> int: ...
+
+@final
+class CrashNote:
+    """Has a crash of the process reported with a text, until its ``with`` block ends."""
+
+    def __new__(cls, text: str) -> CrashNote: ...
+    def __enter__(self) -> CrashNote: ...
+    def __exit__(self, kind: Any, error: Any, traceback: Any) -> None: ...
 
 @final
 class Drawing:

@@ -289,8 +289,13 @@ def _kernel_files(data: dict[str, Any]) -> tuple[tuple[str, int], ...]:
 
 def _kernel_file(text: str, folder: str) -> tuple[str, int]:
     path, sign, priority = text.rpartition(":")
-    if not sign or not priority.isdigit():
+    if not sign or os.path.isfile(text):
         path, priority = text, "0"
+    if not priority.isdigit():
+        problem = f"--kernel-ext={text}: the priority {priority!r} is no whole number from 0 on"
+        raise ConfigurationError(
+            f"{problem}; write {path}:1", key="kernel-ext", origin="the options"
+        )
     if folder and not os.path.isfile(path):
         path = os.path.join(folder, path)
     if not os.path.isfile(path):

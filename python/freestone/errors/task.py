@@ -457,4 +457,5 @@ def _death(signal: int | None, status: int | None) -> tuple[str, str]:
         return how, "it was stopped for longer than stopped_s: raise that setting for a debugger"
     if signal == signals.SIGKILL:
         return how, "most likely memory ran out: give it resources={'memory': ...} or less data"
-    return how, "a library crashed: run the call alone with isolation='process' to find which"
+    advice = "a library crashed: run the call alone with isolation='process' to find which"
+    return how, f"{advice}, or a script with --isolate-kernels"

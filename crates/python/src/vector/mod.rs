@@ -1,6 +1,7 @@
 //! The vector engine: pipelines, sparse kernels, memory and random numbers.
 
 mod arrays;
+mod crashes;
 mod each;
 mod memory;
 mod pipeline;
@@ -8,6 +9,7 @@ mod random;
 mod rows;
 mod sparse;
 
+pub use crashes::CrashNote;
 pub use each::{map_one, map_two};
 pub use memory::{VectorMemory, memory_nodes};
 pub use pipeline::run_pipeline;

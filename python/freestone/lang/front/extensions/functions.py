@@ -7,8 +7,10 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
+from freestone.errors.base import did_you_mean
 from freestone.lang.front.extensions.catalog import CatalogError
 from freestone.lang.front.extensions.kernel import Kernel, Parameter, parameter_of
+from freestone.lang.front.extensions.operations import MNEMONICS
 from freestone.lang.front.extensions.signatures import check_signature
 
 __all__ = ["kernel", "read_functions"]
@@ -48,8 +50,8 @@ def kernel(
     Raises
     ------
     ValueError
-        If a type is none, a priority is no whole number from 0 on, or the parameters of the
-        function are not those of the types.
+        If nothing is called as the operation, a type is none, a priority is no whole number from 0
+        on, or the parameters of the function are not those of the types.
 
     Examples
     --------
@@ -64,6 +66,9 @@ def kernel(
     """
     if type(priority) is not int or priority < 0:
         raise ValueError(f"priority={priority!r}: write a whole number from 0 on, such as 1")
+    if operation not in MNEMONICS:
+        close = did_you_mean(operation, MNEMONICS)
+        raise ValueError(f"{operation!r} is no operation that a kernel may be for{close}")
     known = Kernel(
         name=name or "",
         operation=operation,

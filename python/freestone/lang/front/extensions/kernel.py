@@ -114,6 +114,11 @@ class Kernel:
         """Whether its operation and types are known."""
         return bool(self.operation)
 
+    @property
+    def is_compiled(self) -> bool:
+        """Whether it is machine code, which can crash the process."""
+        return bool(self.library) or hasattr(self.function, "address")
+
     def problem_with(self, op: Op) -> str | None:
         """Say why it can't run an operation; None if it can."""
         if self.backend != CPP:

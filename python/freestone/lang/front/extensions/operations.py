@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-from freestone.lang.front.graph.graph import Op
+from itertools import product
 
-__all__ = ["operation_of"]
+from freestone.lang.front.graph.graph import Op
+from freestone.lang.front.types.scalars import BINARY, UNARY
+
+__all__ = ["MNEMONICS", "operation_of"]
 
 _SIDES = {"agg_all": "All", "agg_row": "Row", "agg_col": "Col", "agg_group": "Grp"}
 _NAMES = {
@@ -41,11 +44,31 @@ _NAMES = {
     "bias_add": "biasAddForward",
 }
 
+_AGGREGATIONS = ("sum", "min", "max", "mean", "var", "stddev")
+
+
+def _capital(name: str) -> str:
+    return name[:1].upper() + name[1:]
+
+
+MNEMONICS = frozenset(
+    {
+        *_NAMES.values(),
+        *(f"ew{_capital(name)}" for name in (*BINARY, *UNARY)),
+        *(f"outer{_capital(name)}" for name in BINARY),
+        *("".join(pair) for pair in product(_AGGREGATIONS, _SIDES.values())),
+        "countGrp",
+        *("".join(words) for words in product(["idx"], ["Min", "Max"], ["Row", "Col"])),
+        *("cumSum", "cumProd", "cumMin", "cumMax"),
+    }
+)
+"""All that kernels may be for."""
+
 
 def operation_of(op: Op) -> str:
     """Return the mnemonic of an operation, such as ``ewAdd``; "" if catalogs have none for it."""
     name = str(op.attrs.get("name", ""))
-    capital = name[:1].upper() + name[1:]
+    capital = _capital(name)
     if op.kind in ("binary", "unary"):
         return f"ew{capital}"
     if op.kind == "outer":

@@ -196,7 +196,7 @@ class DistributedRun(Run):
             return None
         fragment, encoded = made
         inputs = [self._inputs(operands[at], role, offsets) for at, role in fragment.inputs]
-        number = self.client.define(run_fragment, op.name)
+        number = self.client.define(run_fragment, self._label(op))
         calls = [
             self.client.call(number, (encoded, *each), {}, len(fragment.roles))
             for each in zip(*inputs, strict=True)
@@ -242,6 +242,12 @@ class DistributedRun(Run):
             encoded = b"" if made is None else made.encoded(self.settings)
             self._fragments[key] = None if made is None else (made, encoded)
         return self._fragments[key]
+
+    def _label(self, op: Op) -> str:
+        """Name calls by their operation, and by the kernels of others that may crash in them."""
+        inner = [op, *(each for region in op.regions for each in region.ops)]
+        kernels = {str(each.kernel) for each in inner if each.kernel in self.kernels}
+        return op.name + "".join(f" by {name}" for name in sorted(kernels))
 
     def _inputs(self, value: Any, role: str, offsets: tuple[int, ...]) -> Iterable[Any]:
         if role == ROWS:

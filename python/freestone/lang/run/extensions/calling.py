@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-import ctypes
 from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
-from freestone.lang.front.extensions.functions import CompiledFunction
 from freestone.lang.front.extensions.kernel import Kernel, Parameter
 from freestone.lang.front.extensions.operations import operation_of
 from freestone.lang.front.graph.graph import Op
 from freestone.lang.front.types.scalars import wrapped
 from freestone.lang.front.types.types import DTYPES, Type
-from freestone.lang.run.extensions.libraries import NUMBERS, KernelError, call_compiled
+from freestone.lang.run.extensions.flat import call_flat
+from freestone.lang.run.extensions.libraries import KernelError, call_compiled
 from freestone.lang.run.extensions.python import call_python
+from freestone.lang.run.extensions.reported import reported
 from freestone.lang.run.extensions.tiles import by_rows
 from freestone.lang.run.kernels.elementwise import converted
 from freestone.lang.run.kernels.frames import Frame
@@ -51,16 +51,16 @@ def called(run: Any, kernels: Sequence[Kernel], op: Op, operands: list[Any]) -> 
 
 
 def _run(run: Any, kernel: Kernel, op: Op, given: list[Any]) -> Sequence[Any]:
-    if kernel.library:
-        if run.settings.isolate:
-            from freestone.lang.run.extensions.isolated import call_isolated
+    if not kernel.is_compiled:
+        return call_python(kernel, given, len(op.results))
+    if run.settings.isolate:
+        from freestone.lang.run.extensions.isolated import call_isolated
 
-            return call_isolated(kernel, given, workers(run))
-        return by_rows(run, op, given, lambda rows, threads: call_compiled(kernel, rows, threads))
-    if isinstance(kernel.function, CompiledFunction):
-        address = kernel.function.address
-        return by_rows(run, op, given, lambda rows, threads: _flat(kernel, address, rows))
-    return call_python(kernel, given, len(op.results))
+        return call_isolated(kernel, given, workers(run))
+    with reported(kernel, op):
+        if kernel.library:
+            return by_rows(run, op, given, lambda rows, each: call_compiled(kernel, rows, each))
+        return by_rows(run, op, given, lambda rows, _: call_flat(kernel, rows))
 
 
 def _fitting(parameter: Parameter, value: Any) -> Any:
@@ -75,32 +75,6 @@ def _fitting(parameter: Parameter, value: Any) -> Any:
         return csr.with_cells(csr.cells.astype(DTYPES[parameter.cell], copy=False))
     dense = value.toarray() if hasattr(value, "toarray") else value
     return converted(dense, parameter.cell)
-
-
-def _flat(kernel: Kernel, address: int, given: list[Any]) -> list[Any]:
-    """Call a compiled function of pointers, rows and columns."""
-    results: list[Any] = []
-    arguments: list[Any] = []
-    like = next((value.shape for value in given if isinstance(value, np.ndarray)), (1, 1))
-    for parameter in kernel.results:
-        shape = (1, 1) if parameter.data == "scalar" else like
-        results.append(np.zeros(shape, DTYPES[parameter.cell]))
-        arguments += _pointers(results[-1], parameter)
-    for parameter, value in zip(kernel.arguments, given, strict=True):
-        if parameter.data == "scalar":
-            arguments.append(NUMBERS[parameter.cell](value))
-        else:
-            arguments += _pointers(np.ascontiguousarray(value), parameter)
-    ctypes.CFUNCTYPE(None)(address)(*arguments)
-    scalars = [parameter.data == "scalar" for parameter in kernel.results]
-    return [m.item() if alone else m for m, alone in zip(results, scalars, strict=True)]
-
-
-def _pointers(array: Any, parameter: Parameter) -> list[Any]:
-    address = array.ctypes.data_as(ctypes.c_void_p)
-    if parameter.data == "scalar":
-        return [address]
-    return [address, *map(ctypes.c_int64, array.shape)]
 
 
 def _expected(op: Op, type: Type, operands: Sequence[Any]) -> Type:
