@@ -22,13 +22,15 @@ from mpi4py import MPI
 
 from freestone import malleable
 from freestone.errors import FreestoneError
-from freestone.malleable import spawning, waiting
+from freestone.malleable import gathering, resize, saving, spawning, waiting
+from freestone.malleable import world as worlds
 from freestone.malleable.transfer import Transfer
 
 held: list[tuple[MPI.Comm, np.ndarray]] = []
 arrays: dict[str, malleable.Array] = {}
 IS_FIRST = MPI.Comm.Get_parent() == MPI.COMM_NULL
 ROWS = 10
+LATE = FOLDER / "late"
 ANSWERS = {
     "file": "4\n",
     "slots": "4\n",
@@ -43,6 +45,8 @@ def main() -> None:
         raise RuntimeError("no licence")
     if WHICH == "absent" and not IS_FIRST:
         return
+    if WHICH == "hanging" or WHICH.startswith("lost-unseen"):
+        waiting.time = resize.time = clock  # type: ignore[assignment]
     if WHICH == "hours":
         waiting.time = clock  # type: ignore[assignment]
         spawning.has_word = clock.has_word
@@ -53,11 +57,14 @@ def main() -> None:
         be_lost(WHICH)
     if WHICH == "bare":
         next(malleable.World(rows=ROWS).steps(3))
-    with malleable.World(rows=ROWS, **{"timeout_s": 20, **settings()}) as world:
+    with malleable.World(rows=ROWS, **{"timeout_s": 60, **settings()}) as world:
         x = world.variable("x", load)
         c = world.constant("c", load_constant)
         while WHICH == "hanging" and world.is_joining:
+            LATE.touch()
             signal.pause()
+        if WHICH in ("again", "first", "second", "saver"):
+            give_up_soon(world)
         if WHICH == "unsendable":
             world.once(lambda: main.__code__)
         if WHICH == "twice":
@@ -84,8 +91,18 @@ def main() -> None:
         print(world.size, [record.error for record in world.resizes])
 
 
+def give_up_soon(world: malleable.World) -> None:
+    """Let calls that others do not come to be late after a second, now that all have come here."""
+    world._beat._timeout_s = 1.0
+    for module in (worlds, saving):
+        module.require_all = lambda comm, call, _: gathering.require_all(comm, call, 1.0)  # type: ignore[attr-defined]
+
+
 class Clock:
-    """The time, which goes on by an hour whenever a program works or waits for one that does."""
+    """The time, which goes on by an hour whenever a program works or waits for one that does.
+
+    And, for the root of the sources, once there is a file that says that it is late.
+    """
 
     def __init__(self) -> None:
         self.passed = 0.0
@@ -95,7 +112,15 @@ class Clock:
 
     def monotonic(self) -> float:
         """Return the time that has passed."""
-        return time.monotonic() + self.passed
+        return time.monotonic() + self._passed()
+
+    def time(self) -> float:
+        """Return the time of day."""
+        return time.time() + self._passed()
+
+    def _passed(self) -> float:
+        is_root = IS_FIRST and MPI.COMM_WORLD.rank == 0
+        return self.passed + 3600 * (is_root and LATE.exists())
 
     def has_word(self, peer: object) -> bool:
         """Tell whether the sources have come to the head of a step, after an hour."""
@@ -110,6 +135,7 @@ def be_lost(which: str) -> None:
     """Be killed, at once or when a method of the passage is called."""
 
     def be_killed(*_: object) -> None:
+        LATE.touch()
         os.kill(os.getpid(), signal.SIGKILL)
 
     if which.endswith("starting"):
@@ -123,8 +149,6 @@ def be_lost(which: str) -> None:
 def settings() -> dict[str, object]:
     """Return the settings that go with the fault."""
     method = "merge-p2p-nonblocking" if WHICH == "threads" else "merge-p2p-sync"
-    if WHICH in ("again", "first", "second", "saver"):
-        return {"timeout_s": 1}
     if WHICH in ("file", "crowd", "unknown"):
         return {"targets": malleable.File(FOLDER / "target"), "method": method}
     if WHICH == "signal":
@@ -139,12 +163,9 @@ def settings() -> dict[str, object]:
     if WHICH.startswith("lost"):
         found = re.search("(merge-.*|moving-)(sync|nonblocking|thread)", WHICH)
         kind = found.group().replace("moving", "merge-p2p") if found else method
-        waits = {"timeout_s": 5, "spawn_timeout_s": 5} if "unseen" in WHICH else {}
-        return {"targets": {2: 4, 8: 1}, "method": kind, "share": False, **waits}
+        return {"targets": {2: 4, 8: 1}, "method": kind, "share": False}
     if WHICH == "slots":
         return {"targets": malleable.File(FOLDER / "target"), "slots": 2}
-    if WHICH == "hanging":
-        return {"targets": {2: 4, 8: 1}, "method": method, "spawn_timeout_s": 10}
     if WHICH == "gone":
         sys.executable = "/no/such/python"
         return {"targets": {2: 4, 8: 1}, "method": method}
@@ -160,6 +181,7 @@ def settings() -> dict[str, object]:
         "pattern",
         "stale",
         "stale-rows",
+        "hanging",
         "hours",
         "derived",
     ):
@@ -186,7 +208,8 @@ def load(start: int, stop: int) -> np.ndarray:
 
 def at_step(world: malleable.World, step: int) -> None:
     """Do at a step what the fault is, or what asks for a resize."""
-    clock.passed += 3600
+    if WHICH == "hours":
+        clock.passed += 3600
     if WHICH in ANSWERS and step == 2 and world.rank == 0 and IS_FIRST:
         (FOLDER / "target").write_text("nonsense")
         (FOLDER / "new").write_text(ANSWERS[WHICH])

@@ -93,7 +93,7 @@ def test_fewer_rows_than_processes() -> None:
         ("absent", "ended without a malleable.World"),
         ("gone", "/no/such/python can't be run"),
         ("nowhere", "nowhere.invalid"),
-        ("hanging", "ResizeTimeoutError: spawning was not done after 10 s"),
+        ("hanging", "ResizeTimeoutError: spawning was not done after 60 s"),
     ],
 )
 def test_joining_ranks_that_can_not_join_leave_the_job_as_it_was(
@@ -131,8 +131,8 @@ def test_joining_ranks_that_are_lost_before_the_switch_leave_the_job_as_it_was(
 @pytest.mark.parametrize(
     ("which", "says"),
     [
-        ("starting", "1 ['ResizeTimeoutError: spawning was not done after 5 s"),
-        ("moving-nonblocking", "1 ['ResizeTimeoutError: rows were not moved after 5 s"),
+        ("starting", "1 ['ResizeTimeoutError: spawning was not done after 60 s"),
+        ("moving-nonblocking", "1 ['ResizeTimeoutError: rows were not moved after 60 s"),
     ],
 )
 def test_joining_ranks_whose_loss_is_not_seen_are_given_up_in_time(

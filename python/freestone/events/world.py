@@ -19,6 +19,7 @@ from freestone.events import tracing
 from freestone.events.outcome import Outcome, carry_out, pickled, write_trace
 from freestone.events.rank import Rank
 from freestone.events.settings import Settings
+from freestone.hosts.printed import await_launcher
 
 Begun = TypeVar("Begun")
 
@@ -128,5 +129,5 @@ def _abort() -> None:
     # MPI_Finalize would wait for ever, for ranks that never began the run or are lost.
     mpi = sys.modules.get("mpi4py.MPI")
     if mpi is not None:
-        sys.stdout.flush()
+        await_launcher()
         mpi.COMM_WORLD.Abort(1)

@@ -143,8 +143,8 @@ class Heartbeat:
         MalleableError
             If a rank has come to another call in vain, on all that wait here.
         """
+        lookout = Lookout(self._comm, self._timeout_s)
         if not self._request.Test():
-            lookout = Lookout(self._comm, self._timeout_s)
 
             def is_done() -> bool:
                 if self._request.Test():
@@ -158,6 +158,8 @@ class Heartbeat:
             found = Word.together(self._all.tolist())
         except CheckpointSkippedError:
             self.has_ended = True
+            # Others may have left because of a call to which this rank did not come.
+            lookout.look()
             raise
         self.has_ended = found.has_left
         return found

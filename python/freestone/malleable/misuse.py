@@ -7,6 +7,7 @@ import sys
 import traceback
 from collections.abc import Iterable
 
+from freestone.hosts.printed import await_launcher
 from freestone.malleable.arrays import Array
 
 __all__ = ["TIMEOUT_S", "is_good", "report", "warn_of_stale"]
@@ -31,7 +32,7 @@ def report(error: BaseException, *, was_resized: bool) -> None:
     traceback.print_exception(error)
     if was_resized and _is_stale(error):
         print(_HINT, file=sys.stderr)
-    sys.stderr.flush()
+    await_launcher()
 
 
 def warn_of_stale(arrays: Iterable[Array]) -> None:

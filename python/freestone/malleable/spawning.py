@@ -254,9 +254,14 @@ class Spawned:
         self.peers, self._sent = [], []
 
 
+def is_launched() -> bool:
+    """Tell whether a launcher such as `mpiexec` has started this process."""
+    return any(name in os.environ for name in _LAUNCHED)
+
+
 def _require_launcher() -> None:
     # MPICH waits for ever for a launcher that is not there.
-    if not any(name in os.environ for name in _LAUNCHED):
+    if not is_launched():
         problem = "the program was not started by a launcher; start it by mpiexec -n 2 python ..."
         raise NoSpawnError(problem)
 

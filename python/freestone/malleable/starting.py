@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import atexit
 from typing import Any
 
 from freestone.errors import ConfigurationError, EngineMissingError, NoThreadsError
+from freestone.hosts.printed import await_launcher
 from freestone.malleable.config import Config
 from freestone.malleable.membership import Membership
 from freestone.malleable.method import Method
 from freestone.malleable.resize import has_threads
+from freestone.malleable.spawning import is_launched
 
-__all__ = ["check_threads", "first_membership"]
+__all__ = ["check_threads", "first_membership", "keep_what_is_printed"]
 
 _CURE = "pip install mpi4py mpich, and start the program by mpiexec -n 2 python -m mpi4py ..."
 
@@ -37,6 +40,15 @@ def first_membership(comm: Any, config: Config, host: str) -> Membership:
         problem = f"the job begins with {ranks.size} ranks, and there is room for {places}"
         raise ConfigurationError(f"{problem} (see slots and balance)", key="slots", origin="")
     return Membership.first(ranks, host)
+
+
+def keep_what_is_printed() -> None:
+    """Let the launcher read the reason of an error before the error aborts the job.
+
+    mpi4py does so behind all that is registered for the end of a program.
+    """
+    if is_launched():
+        atexit.register(await_launcher)
 
 
 def check_threads(config: Config) -> None:

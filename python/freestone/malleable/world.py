@@ -31,7 +31,7 @@ from freestone.malleable.registering import Load
 from freestone.malleable.resize import Resize
 from freestone.malleable.restoring import Restoring, find
 from freestone.malleable.saving import Saver, Snapshot
-from freestone.malleable.starting import check_threads, first_membership
+from freestone.malleable.starting import check_threads, first_membership, keep_what_is_printed
 from freestone.malleable.targets import Request
 
 __all__ = ["World"]
@@ -91,6 +91,7 @@ class World(Checkpoints):
     def __init__(
         self, config: Config | Mapping[str, Any] | None = None, *, comm: Any = None, **settings: Any
     ) -> None:
+        keep_what_is_printed()
         if not isinstance(config, Config):
             config = Config.from_mapping({} if config is None else config)
         self._config = config.with_settings(settings)
