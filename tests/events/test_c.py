@@ -553,6 +553,7 @@ def test_no_event_leaks(prefix: Path, tmp_path: Path) -> None:
 
 LEAKS = r"""
 #include <freestone_events.h>
+#include <limits.h>
 #include <stdio.h>
 #include <unistd.h>
 static void nothing(const fse_event *events, int count, void *context) {
@@ -568,17 +569,21 @@ static long resident(void) {
 int main(void) {
   fse_init(NULL);
   fse_submit_persistent(nothing, NULL, 1, FSE_SELF, "e");
-  long before = 0;
-  for (int round = 0; round < 40; round++) {
-    if (round == 10) before = resident();
+  long before = 0, least = LONG_MAX;
+  for (int round = 0; round <= 40; round++) {
+    /* Events pile up now and then, while the worker waits for a core: what leaks, leaks always. */
+    if (round % 10 == 0) {
+      long now = resident();
+      if (round > 10 && now - before < least) least = now - before;
+      before = now;
+    }
     for (int number = 0; number < 10000; number++) {
       double value = number;
       fse_fire(&value, FSE_DOUBLE, 1, FSE_SELF, "e");
     }
     fse_drain();
   }
-  long grown = resident() - before;
-  printf("%ld bytes more after 300000 events\n", grown);
-  return fse_finalise() != FSE_OK || grown > 300000 * 8;
+  printf("%ld bytes more after 100000 events\n", least);
+  return fse_finalise() != FSE_OK || least > 100000 * 8;
 }
 """

@@ -26,6 +26,7 @@ from freestone.errors import (
     RunStuckError,
 )
 from freestone.events import memory_files, payload
+from tests.waiting import until
 
 WAYS = pytest.mark.parametrize("threads", [True, False], ids=["threads", "processes"])
 
@@ -427,24 +428,53 @@ def test_settings_come_from_the_environment(monkeypatch: pytest.MonkeyPatch) -> 
         ev.run(add)
 
 
-def naps(rank: ev.Rank) -> None:
-    rank.after(0.3, "wake")
+def naps(rank: ev.Rank, bell: Path) -> None:
+    rank.when_readable(os.open(bell, os.O_RDONLY | os.O_NONBLOCK), "wake")
     rank.wait([(ev.SELF, "wake")])
 
 
-def test_a_run_without_progress_says_what_waits(capfd: pytest.CaptureFixture[str]) -> None:
-    ev.run(naps, ranks=1, stuck_s=0.05)
-    output = capfd.readouterr().err
+def output_of_naps(
+    ranks: int, folder: Path, capfd: pytest.CaptureFixture[str], **settings: Any
+) -> str:
+    """Let ranks wait until each has reported what it waits for; what they wrote."""
+    bell = folder / "bell"
+    os.mkfifo(bell)
+    errors: list[str] = []
+
+    def is_reported() -> bool:
+        errors.append(capfd.readouterr().err)
+        return all(f"'wake' from rank {rank}" in "".join(errors) for rank in range(ranks))
+
+    def ring_when_reported() -> None:
+        until(is_reported)
+        with bell.open("r+b", buffering=0) as ringing:
+            ringing.write(b"!")
+            over.wait()
+
+    over = threading.Event()
+    ringer = threading.Thread(target=ring_when_reported)
+    ringer.start()
+    try:
+        ev.run(naps, ranks=ranks, args=(bell,), **settings)
+    finally:
+        over.set()
+        ringer.join()
+    return "".join(errors)
+
+
+def test_a_run_without_progress_says_what_waits(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    output = output_of_naps(1, tmp_path, capfd, stuck_s=0.05)
     assert "nothing has happened for 50ms" in output
     assert "lacks 'wake' from rank 0" in output
 
 
 def test_the_environment_says_when_to_report(
-    capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("FREESTONE_EVENTS_STUCK_S", "0.05")
-    ev.run(naps, ranks=2)
-    output = capfd.readouterr().err
+    output = output_of_naps(2, tmp_path, capfd)
     for rank in range(2):
         assert f"rank {rank}:\n  a wait of 'main'" in output
         assert f"lacks 'wake' from rank {rank}" in output
