@@ -64,7 +64,9 @@ def test_dv3(workers: fs.Cluster, tmp_path: Path, how: str) -> None:
     run: Any = dv3.by_dask if how == "by_dask" else dv3.by_calls
     with Killer(workers, seed=1) as killer:
         found = run(samples, workers.get if how == "by_dask" else workers)
-    assert killer.killed
+        # On a busy machine it may be over before anybody has been killed.
+        while not killer.killed:
+            found = run(samples, workers.get if how == "by_dask" else workers)
     assert not dv3.mistakes(samples, found)
     assert same(found, dv3.by_dask(samples, "synchronous"))
 
@@ -78,5 +80,7 @@ def test_triphoton(workers: fs.Cluster, tmp_path: Path, how: str) -> None:
     run: Any = triphoton.by_dask if how == "by_dask" else triphoton.by_calls
     with Killer(workers, seed=2) as killer:
         found = run(samples, workers.get if how == "by_dask" else workers)
-    assert killer.killed
+        # On a busy machine it may be over before anybody has been killed.
+        while not killer.killed:
+            found = run(samples, workers.get if how == "by_dask" else workers)
     assert same(found, triphoton.by_dask(samples, "synchronous"))

@@ -56,11 +56,10 @@ class Reaper:
             self.killed += 1
         return True
 
-    def stop(self) -> int:
-        """Return how many were killed."""
+    def stop(self) -> None:
+        """Kill no more."""
         self._over.set()
         self._thread.join()
-        return self.killed
 
 
 @pytest.fixture(params=[100, 5], ids=["1%", "20%"])
@@ -71,9 +70,11 @@ def survives(request: pytest.FixtureRequest) -> Callable[[Callable[[], Any]], An
             reaper = Reaper(cluster, request.param, seed=request.param)
             try:
                 result = work()
+                # On a busy machine it may all be over before enough have been killed.
+                while reaper.killed < (1 if request.param == 100 else 2):
+                    result = work()
             finally:
-                killed = reaper.stop()
-        assert killed >= (1 if request.param == 100 else 2)
+                reaper.stop()
         return result
 
     return run

@@ -67,6 +67,8 @@ class Scene:
             self._server.kill()
             self._server.start()
         elif victim == "worker":
+            # After the death of a manager they have to find the next one.
+            assert until(lambda: self._watch.statistics().workers)
             workers = self._watch.statistics().workers
             os.kill(max(workers, key=lambda one: one.assigned).pid, signal.SIGKILL)
         else:

@@ -6,7 +6,6 @@ import contextlib
 import json
 import re
 import socket
-import time
 from collections.abc import Iterator
 from typing import Any
 
@@ -21,14 +20,15 @@ from freestone.observe.dashboard import Dashboard
 from freestone.observe.dashboard.reader import PageReader
 from freestone.observe.dashboard.views import Views
 from tests import waiting
+from tests.observe.sampled import Turns
 
 OPTIONS = {"executors": 1, "memory": "64MiB", "disk": "1GiB"}
 
 
 def speak(seconds: float) -> None:
     print("spoken")
-    end = time.thread_time() + seconds
-    while time.thread_time() < end:
+    turns = Turns(seconds)
+    while not turns.are_over():
         sum(range(1000))
 
 

@@ -359,8 +359,8 @@ def test_many_clusters_have_ports_of_their_own_and_give_them_back() -> None:
         page.close()
         page.close()
     assert serving() == before
-    with pytest.raises(ConnectionRefusedError):
-        socket.create_connection(("127.0.0.1", pages[-1].port))
+    # Others may have taken it meanwhile.
+    assert listening_at(pages[-1].port) == 0
 
 
 def listening_at(port: int) -> int:

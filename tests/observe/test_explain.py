@@ -112,9 +112,11 @@ def test_what_a_retained_block_answered() -> None:
     ]
 
 
-def test_what_makes_its_inputs() -> None:
+def test_what_makes_its_inputs(monkeypatch: pytest.MonkeyPatch) -> None:
     at = {"name": "0" * 32, "label": "mass", "stage": "assigned", "worker": "worker-2"}
-    since_ns = time.monotonic_ns() - 3_100_000_000
+    now_ns = time.monotonic_ns()
+    monkeypatch.setattr(time, "monotonic_ns", lambda: now_ns)
+    since_ns = now_ns - 3_100_000_000
     pause = ("the lock 'disk'", since_ns)
     figures = [
         {**at, "since_ns": since_ns, "running": True},
@@ -128,7 +130,7 @@ def test_what_makes_its_inputs() -> None:
         {"stage": "waiting", "label": "sum", "waits_for": names, "awaited": figures}
     )
     runs, held, paused, ready, waits = map(str, explanation.awaited)
-    assert explanation.awaited[0].since_s >= 3.1
+    assert explanation.awaited[0].since_s == 3.1
     assert runs.startswith("mass (00000000), which has been running on worker-2 for 3.")
     assert held.startswith("mass (11111111), which has been waiting at worker-2 for 3.")
     wanted = "mass (22222222), which runs on worker-2 and has waited for the lock 'disk' for 3."

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -14,6 +13,7 @@ import pytest
 import freestone as fs
 from freestone import events as ev
 from tests import waiting
+from tests.observe.sampled import Turns
 
 sync_api: Any = pytest.importorskip("playwright.sync_api", reason="no Playwright: not tested")
 
@@ -51,8 +51,8 @@ def die(x: int) -> None:
 
 
 def compute(seconds: float) -> None:
-    end = time.thread_time() + seconds
-    while time.thread_time() < end:
+    turns = Turns(seconds)
+    while not turns.are_over():
         inside()
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import time
 from pathlib import Path
 from typing import Any
 
@@ -93,10 +92,7 @@ def test_an_explanation_of_what_failed(cluster: fs.Cluster) -> None:
 def test_workers_tell_their_figures_at_once(cluster: fs.Cluster) -> None:
     kept = cluster.put(bytes(1 << 20))
     assert cluster.submit(len, kept).result() == 1 << 20
-    deadline = time.monotonic() + 30
-    while not (nbytes := cluster.statistics().workers[0].status.memory_nbytes):
-        assert time.monotonic() < deadline
-    assert nbytes > 1 << 20
+    assert waiting.until(lambda: cluster.statistics().workers[0].status.memory_nbytes > 1 << 20)
 
 
 @pytest.mark.parametrize("ending", ["jsonl", "parquet"])

@@ -27,6 +27,7 @@ from freestone.observe import columns, trace
 from freestone.observe import samples as kept
 from freestone.observe.profile import Frame, Profile
 from freestone.observe.samples import Samples
+from tests.observe.sampled import Turns
 
 # Of https://www.speedscope.app/file-format-schema.json, what a file of samples has.
 SPEEDSCOPE = {
@@ -99,9 +100,8 @@ def spin(flag: str) -> str:
 
 
 def spin_for(seconds: float) -> str:
-    """Compute for so much processor time, in which the thread that samples has its turns."""
-    end = time.thread_time() + seconds
-    while time.thread_time() < end:
+    turns = Turns(seconds)
+    while not turns.are_over():
         inner(1000)
     return "seen"
 

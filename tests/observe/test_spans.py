@@ -11,6 +11,7 @@ import pytest
 
 import freestone as fs
 from freestone.errors import ConfigurationError
+from freestone.observe import spans
 from freestone.observe.columns import encoded
 from freestone.observe.spans import Spans
 
@@ -105,6 +106,14 @@ def test_reductions_and_calls_with_several_outputs_have_parents(exporter: Any) -
     found = by_name(exporter)
     parents = {span.parent.span_id for name in ("max", "divmod") for span in found[name]}
     assert parents == {analysis.get_span_context().span_id}
+
+
+def test_clocks_are_compared_again_where_that_took_long(monkeypatch: pytest.MonkeyPatch) -> None:
+    # The thread has to wait for five seconds between its first looks at the clocks.
+    times = iter([0, 5 * 10**9, *range(5 * 10**9 + 1, 5 * 10**9 + 9)])
+    monkeypatch.setattr(time, "monotonic_ns", lambda: next(times))
+    monkeypatch.setattr(time, "time_ns", lambda: 10**18 + 5 * 10**9)
+    assert 10**18 - 10 < spans._ahead_ns() < 10**18
 
 
 def test_without_the_setting_nothing_is_exported(exporter: Any) -> None:

@@ -10,6 +10,7 @@ import pytest
 from numpy.typing import NDArray
 
 import freestone as fs
+from tests.waiting import until
 
 ROWS = 2000
 
@@ -106,11 +107,11 @@ def test_blocks_go_when_their_partition_does() -> None:
         x.drop()
         del x, parts
         folder = cluster.statistics().workers[0].folder
-        for _ in range(1000):
+
+        def is_empty() -> bool:
             # Each answer tells what executors let go of.
             cluster.submit(os.getpid, pure=False).result()
-            left = [name for name in os.listdir(folder) if len(name) == 32]
-            if not left:
-                break
-        assert left == []
-        assert cluster.statistics().workers[0].blocks == 0
+            return not any(len(name) == 32 for name in os.listdir(folder))
+
+        assert until(is_empty)
+        assert until(lambda: cluster.statistics().workers[0].blocks == 0)

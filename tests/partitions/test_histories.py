@@ -39,16 +39,17 @@ def look(part: Any) -> tuple[list[int], NDArray[np.int64], tuple[range, ...]]:
     return part.indexes, np.concatenate(first), part.item_indexes
 
 
+# Either may be gone already: who was killed just before is listed until that is noticed.
 def kill_worker(cluster: fs.Cluster, number: int) -> None:
     workers = cluster.statistics().workers
-    os.kill(workers[number % len(workers)].pid, signal.SIGKILL)
+    with contextlib.suppress(ProcessLookupError):
+        os.kill(workers[number % len(workers)].pid, signal.SIGKILL)
 
 
 def kill_executor(cluster: fs.Cluster, number: int) -> None:
     workers = cluster.statistics().workers
     where = int(workers[number % len(workers)].worker.removeprefix("worker-"))
-    # It may be gone already: one that was killed just before is listed until that is noticed.
-    with contextlib.suppress(WorkerAbsentError):
+    with contextlib.suppress(WorkerAbsentError, ProcessLookupError):
         pid = cluster.submit(os.getpid, worker=where, pure=False).result(timeout_s=60)
         os.kill(pid, signal.SIGKILL)
 

@@ -91,9 +91,9 @@ def _serve(report: _Report, output: Output) -> int:
             f"nothing can listen on this machine's loopback ({error}): -o FILE writes a page"
         ) from error
     lines = [*report.data["says"], f"The page is at {page.link} until Ctrl-C; -o FILE writes one"]
-    output.show({"page": page.link, **report.data}, lambda: "\n".join(lines))
-    sys.stdout.flush()
     try:
+        output.show({"page": page.link, **report.data}, lambda: "\n".join(lines))
+        sys.stdout.flush()
         _open_browser(page.link)
         threading.Event().wait()
     except KeyboardInterrupt:
