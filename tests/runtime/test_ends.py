@@ -98,7 +98,7 @@ def test_a_run_that_ends_leaves_nothing(start: Callable[[str], Script]) -> None:
     out, err = script.process.communicate(timeout=DEADLINE_S)
     assert (script.process.returncode, err) == (0, "")
     assert out.strip() == "0.0"
-    assert script.left_behind() == []
+    assert until(lambda: script.left_behind() == []), script.left_behind()
 
 
 def test_a_cluster_that_nobody_closes_is_closed_at_exit(start: Callable[[str], Script]) -> None:
@@ -109,7 +109,7 @@ def test_a_cluster_that_nobody_closes_is_closed_at_exit(start: Callable[[str], S
         """
     )
     assert script.process.wait(DEADLINE_S) == 0
-    assert script.left_behind() == []
+    assert until(lambda: script.left_behind() == []), script.left_behind()
 
 
 def test_ctrl_c_ends_a_run(start: Callable[[str], Script]) -> None:
@@ -117,7 +117,7 @@ def test_ctrl_c_ends_a_run(start: Callable[[str], Script]) -> None:
     script.process.send_signal(signal.SIGINT)
     _, err = script.process.communicate(timeout=DEADLINE_S)
     assert err.rstrip().endswith("KeyboardInterrupt")
-    assert script.left_behind() == []
+    assert until(lambda: script.left_behind() == []), script.left_behind()
 
 
 def test_workers_end_when_the_program_is_killed(start: Callable[[str], Script]) -> None:
@@ -128,7 +128,7 @@ def test_workers_end_when_the_program_is_killed(start: Callable[[str], Script]) 
     # The next cluster of this user sweeps what only the program could have removed.
     second = start(BUSY.replace("busy[0].result()", ""))
     assert second.process.wait(DEADLINE_S) == 0
-    assert script.left_behind() == []
+    assert until(lambda: script.left_behind() == []), script.left_behind()
 
 
 def test_executors_end_when_their_worker_is_killed(start: Callable[[str], Script]) -> None:
@@ -175,4 +175,4 @@ def test_ctrl_c_ends_a_run_that_uses_an_executor(start: Callable[[str], Script])
     script.process.send_signal(signal.SIGINT)
     _, err = script.process.communicate(timeout=DEADLINE_S)
     assert err.rstrip().endswith("KeyboardInterrupt")
-    assert script.left_behind() == []
+    assert until(lambda: script.left_behind() == []), script.left_behind()

@@ -40,9 +40,9 @@ __all__ = ["LocalWorkers"]
 _ACCESS, _AUTHORITY = "access.json", "authority.json"
 # How often to look whether the manager has given a worker up.
 _POLL_INTERVAL_S = 1.0
-# What a worker may take to end: results that are kept forever are copied until then. It does not
-# end by itself, and gets less, where it has to expect that another manager goes on with it.
-_EXIT_TIMEOUT_S, _ABANDONED_TIMEOUT_S = 60.0, 1.0
+# What a worker that was told to leave may take to end; and where there is a folder of results that
+# are kept forever, which it copies until then.
+_EXIT_TIMEOUT_S, _COPYING_TIMEOUT_S = 1.0, 20.0
 # How often to look whether one that has not ended is stopped, as by SIGSTOP: it never would.
 _LOOK_INTERVAL_S = 0.5
 
@@ -381,7 +381,8 @@ class LocalWorkers:
         if self.held_name is not None:
             self.held_name.release()
             self.held_name = None
-        deadline = time.monotonic() + (_EXIT_TIMEOUT_S if in_order else _ABANDONED_TIMEOUT_S)
+        copies = in_order and self.config.cache is not None
+        deadline = time.monotonic() + (_COPYING_TIMEOUT_S if copies else _EXIT_TIMEOUT_S)
         for process in list(self.processes.values()):
             _end(process, deadline)
         if in_order:
