@@ -10,6 +10,7 @@ use std::cell::RefCell;
 use std::ffi::{CString, c_char, c_int, c_void};
 use std::path::PathBuf;
 use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 thread_local! {
     static NAME: RefCell<CString> = RefCell::default();
@@ -17,6 +18,10 @@ thread_local! {
 
 /// The job that this process is in; a program has one.
 static JOB: Mutex<Option<Shared>> = Mutex::new(None);
+
+/// Whether a job was begun, by a program whose end is the job's own concern then. Written and read
+/// by one thread, as calls are.
+static HAS_BEGUN: AtomicBool = AtomicBool::new(false);
 
 struct Shared(Job);
 
@@ -62,6 +67,19 @@ extern "C" fn stand_guard() {
     // Who loads this library later may have begun MPI, which no fork keeps.
     if Library::loaded().is_err() {
         freestone_malleable::guard::stand();
+        // SAFETY: a function without arguments; without it such a process ends at once.
+        unsafe { atexit(outlive_connecting) };
+    }
+}
+
+unsafe extern "C" {
+    fn atexit(function: extern "C" fn()) -> c_int;
+}
+
+extern "C" fn outlive_connecting() {
+    if let (false, Ok(library)) = (HAS_BEGUN.load(Ordering::Relaxed), Library::loaded()) {
+        let timeout = freestone_malleable::Settings::default().spawn_timeout;
+        freestone_malleable::job::outlive_connecting(&library, timeout);
     }
 }
 
@@ -76,6 +94,7 @@ fn begun(comm: usize, settings: freestone_malleable::Settings) -> Result<c_int, 
     if library.is_null(comm) {
         return Err(Refused::bad_call("the communicator is MPI_COMM_NULL: give one of all ranks"));
     }
+    HAS_BEGUN.store(true, Ordering::Relaxed);
     *job = Some(Shared(Job::new(Box::new(library), comm, settings)?));
     Ok(0)
 }

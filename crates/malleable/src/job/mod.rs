@@ -24,6 +24,7 @@ use std::ops::Range;
 use transfer::Transfer;
 
 pub use settings::{Layout, Settings};
+pub use spawning::outlive_connecting;
 
 /// What a process is in a resize, or since the last one.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]

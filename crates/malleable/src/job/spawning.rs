@@ -195,6 +195,15 @@ pub fn receive_blueprint(mpi: &dyn Mpi, parent: Handle, timeout: Duration) -> Re
     Ok(postcard::from_bytes(&receive_sized(mpi, parent, 0, (TAG_LENGTH, TAG_BLUEPRINT))?)?)
 }
 
+/// Waits until all sources have connected to this process, if it was spawned and has no plan yet,
+/// which they send then: MPICH crashes in a source that connects to a process that is gone.
+pub fn outlive_connecting(mpi: &dyn Mpi, timeout: Duration) {
+    if let Ok(Some(parent)) = mpi.parent() {
+        // Whether it has come or not, this process ends.
+        let _ = wait(Deadline::after(timeout), || mpi.has_message(parent, Some(0), TAG_LENGTH));
+    }
+}
+
 /// Reports to the root that this joining rank is at its loop, or why it can't join.
 ///
 /// # Errors
