@@ -26,6 +26,7 @@ from freestone.io.many import (
     Piece,
     Planned,
     Request,
+    as_expression,
     check_there_are,
     columns_of,
     cut_into_blocks,
@@ -263,8 +264,10 @@ def _narrowed(
         check_there_are(request.columns or (), schema.names, known)
     if request.where is None:
         return request, list(files)
-    tested = columns_of(request.where, schema, known[0].dataset.location.url)
-    return replace(request, tested=tested), not_excluded(files, request, schema)
+    where = as_expression(request.where, schema)
+    tested = columns_of(where, schema, known[0].dataset.location.url)
+    request = replace(request, where=where, tested=tested)
+    return request, not_excluded(files, request, schema)
 
 
 def _described(files: Sequence[Found], request: Request, client: Client | None) -> list[Part]:

@@ -19,7 +19,7 @@ from freestone.collections.rows import split_rows
 from freestone.collections.sources import made
 from freestone.errors import FormatError, UsageError
 from freestone.io import Dataset, open_dataset
-from freestone.io.many import Found, Part, Request, as_expression, is_many
+from freestone.io.many import Found, Part, Request, as_predicate, is_many
 from freestone.io.telling import telling
 from freestone.storage.many import (
     BLOCK_NBYTES,
@@ -116,7 +116,7 @@ def read(
     if columns is not None or where is not None or is_many(url):
         request = Request(
             columns=checked_columns(columns),
-            where=as_expression(where),
+            where=as_predicate(where),
             fills=missing_columns == "null",
             format=format,
             options=options,

@@ -18,6 +18,7 @@ from freestone.errors import FileChangedError, MissingColumnError, UsageError
 from freestone.io.many import (
     Request,
     as_expression,
+    as_predicate,
     columns_of,
     cut_into_blocks,
     describe,
@@ -56,13 +57,14 @@ def test_small_files_make_a_block_together(two_workers: fs.Cluster, folder: Path
 def test_rows_are_those_that_arrow_takes(
     two_workers: fs.Cluster, folder: Path, where: Any, columns: list[str] | None
 ) -> None:
-    expected = YEARS.filter(as_expression(where)).select(columns or YEARS.column_names)
+    wanted = YEARS.filter(as_expression(as_predicate(where), YEARS.schema))
+    expected = wanted.select(columns or YEARS.column_names)
     assert fs.read(folder, where=where, columns=columns).compute().combine_chunks() == expected
 
 
 def ranges(folder: Path, *where: Any) -> list[tuple[tuple[int, int], ...]]:
-    expression = as_expression(list(where))
     schema = pq.read_schema(next(folder.rglob("*.parquet")))
+    expression = as_expression(as_predicate(list(where)), schema)
     tested = columns_of(expression, schema, "x")
     request = Request(where=expression, tested=tested)
     files = [found.url for found in find_files(folder)]

@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 import freestone as fs
 from freestone.errors import UsageError
 from freestone.io.formats import root
-from freestone.io.many import as_expression, columns_of
+from freestone.io.many import as_expression, as_predicate, columns_of
 from tests.io.many.years import PREDICATES, YEARS, write_years
 
 
@@ -26,7 +26,9 @@ def test_without_a_cluster_they_are_the_same(tmp_path: Path) -> None:
     write_years(tmp_path)
     assert fs.read(tmp_path).compute() == YEARS
     for where in PREDICATES:
-        expected = YEARS.filter(as_expression(where)).select(["s", "year"])
+        expected = YEARS.filter(as_expression(as_predicate(where), YEARS.schema)).select(
+            ["s", "year"]
+        )
         found = fs.read(tmp_path, where=where, columns=["s", "year"]).compute()
         assert found.combine_chunks() == expected
 
@@ -126,7 +128,7 @@ def test_columns_of_an_expression_are_found_among_many() -> None:
 def test_an_expression_of_polars_is_refused_with_what_to_write() -> None:
     pl = pytest.importorskip("polars", reason="the extra 'tables' is not installed")
     with pytest.raises(UsageError, match=r"call filter\(\)"):
-        as_expression(pl.col("x") > 0)
+        as_predicate(pl.col("x") > 0)
 
 
 def test_not_in_keeps_rows_without_a_value_as_it_does_in_pyarrow(tmp_path: Path) -> None:

@@ -10,6 +10,7 @@ from typing import Any
 
 import awkward as ak
 import numpy as np
+import pyarrow.compute as pc
 import pytest
 import uproot
 from skhep_testdata import data_path
@@ -18,7 +19,7 @@ import freestone as fs
 from freestone.errors import FormatError, MissingColumnError, UsageError
 from freestone.io.formats import root, root_baskets
 from freestone.io.formats.root import Entries
-from freestone.io.many import Piece, Request, as_expression, describe, find_files, join_parts
+from freestone.io.many import Piece, Request, describe, find_files, join_parts
 from freestone.io.opening import open_dataset
 
 HZZ = data_path("uproot-HZZ.root")
@@ -177,7 +178,7 @@ def test_other_columns_are_not_read_where_no_row_is_wanted(
         return read_rows(self, start, stop, threads)
 
     monkeypatch.setattr(Entries, "read_rows", counted)
-    where = as_expression([("run", "==", 1)])
+    where = pc.field("run") == 1
     request = Request(columns=("x",), where=where, tested=("run",), options={"tree": "Events"})
     parts = describe(find_files(folder), request)
     pieces = [Piece(part.dataset, (), 0, 10) for part in parts]

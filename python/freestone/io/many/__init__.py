@@ -11,7 +11,12 @@ from freestone.io.many.joining import Joined, Piece, check_there_are, join_parts
 from freestone.io.many.keys import key_types, not_excluded
 from freestone.io.many.parts import Part, describe, narrowed
 from freestone.io.many.planning import Planned, cut_into_blocks
-from freestone.io.many.predicates import as_expression, columns_of, without_views
+from freestone.io.many.predicates import (
+    as_expression,
+    as_predicate,
+    columns_of,
+    without_views,
+)
 from freestone.io.many.request import Request
 
 __all__ = [
@@ -22,6 +27,7 @@ __all__ = [
     "Planned",
     "Request",
     "as_expression",
+    "as_predicate",
     "check_there_are",
     "columns_of",
     "cut_into_blocks",

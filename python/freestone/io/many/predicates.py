@@ -1,20 +1,24 @@
 """Which rows are wanted: a predicate, what it needs, and where it can't be true.
 
 A predicate is a `pyarrow.compute` expression, or what pyarrow calls filters: tuples of column,
-operator and value that all have to be true, or lists of such tuples of which one has to.
+operator and value that all have to be true, or lists of such tuples of which one has to. Filters
+become an expression when the types of the columns are known.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 from freestone.errors import MissingColumnError, UsageError
 from freestone.io.formats.tables import first_line, needs
+from freestone.io.many.filters import Filters, as_filters
 
 __all__ = [
     "as_expression",
+    "as_predicate",
     "columns_of",
     "could_hold",
     "filtered",
@@ -28,13 +32,13 @@ _UNLIKE_COMPARISONS = re.compile(r"(?<!\w)(?!(?:and|or|is_in|is_valid)\b)\w+\(|!
 _TEXT = re.compile(r'"(?:\\.|[^"\\])*"')
 
 
-def as_expression(where: Any) -> Any:
-    """Return a predicate as an expression of pyarrow.
+def as_predicate(where: Any) -> Any:
+    """Return what is wanted as an expression of pyarrow, or as filters; None of None.
 
     Raises
     ------
     UsageError
-        When it is none.
+        When it is neither.
     """
     if where is None:
         return None
@@ -46,18 +50,18 @@ def as_expression(where: Any) -> Any:
             "where= takes no expression of polars: call filter() on what is read, which reads as "
             "few rows, as in fs.read(url).filter(pl.col('x') > 0)"
         )
-    filters = needs("pyarrow.parquet", "arrow", "where=").filters_to_expression
     try:
-        return filters([where] if _is_tuple(where) else where)
-    except (TypeError, ValueError, IndexError) as error:
+        return as_filters(where)
+    except (TypeError, ValueError) as error:
         raise UsageError(
             f"where={where!r} is no predicate ({error}); write [('x', '>', 0), ('y', '==', 'a')], "
             "or (pyarrow.compute.field('x') > 0) & (pyarrow.compute.field('y') == 'a')"
         ) from error
 
 
-def _is_tuple(where: Any) -> bool:
-    return isinstance(where, tuple) and len(where) == 3 and isinstance(where[0], str)
+def as_expression(predicate: Any, schema: Any) -> Any:
+    """Return a predicate as an expression of pyarrow for columns of these types."""
+    return predicate.bound(schema) if isinstance(predicate, Filters) else predicate
 
 
 def columns_of(where: Any, schema: Any, file: str) -> tuple[str, ...]:
@@ -160,9 +164,21 @@ def filtered(table: Any, where: Any) -> Any:
         return table
     schema = table.schema
     plain = without_views(schema)
-    if plain is schema:
-        return table.filter(where)
-    return table.cast(plain).filter(where).cast(schema)
+    with _values_named(where, schema):
+        if plain is schema:
+            return table.filter(where)
+        return table.cast(plain).filter(where).cast(schema)
+
+
+@contextmanager
+def _values_named(where: Any, schema: Any) -> Iterator[None]:
+    """Say of values that don't go together of which predicate and columns they are."""
+    import pyarrow as pa
+
+    try:
+        yield
+    except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
+        raise UsageError(f"where={where}: {first_line(error)}{_types_in(where, schema)}") from None
 
 
 def without_views(schema: Any) -> Any:
@@ -213,8 +229,9 @@ def could_hold(where: Any, schema: Any, guarantees: Sequence[Any]) -> list[bool]
         for number, each in enumerate(guarantees)
     ]
     schema = without_views(schema)
-    found = ds.FileSystemDataset(fragments, schema, layout, system).get_fragments(filter=where)
-    left = {int(fragment.path) for fragment in found}
+    found = ds.FileSystemDataset(fragments, schema, layout, system)
+    with _values_named(where, schema):
+        left = {int(fragment.path) for fragment in found.get_fragments(filter=where)}
     return [number in left for number in range(len(guarantees))]
 
 

@@ -16,8 +16,8 @@ class Request:
     ----------
     columns : tuple of str or None
         The columns that are wanted; None for all.
-    where : pyarrow.compute.Expression or None
-        Which rows are wanted.
+    where : pyarrow.compute.Expression, Filters or None
+        Which rows are wanted; filters until the types of the columns are known.
     fills : bool
         Whether a file may lack columns, which then are missing values.
     format : str or None
