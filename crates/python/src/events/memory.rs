@@ -48,6 +48,7 @@ impl EventPulses {
     }
 
     /// The ranks whose processes do not run, if it is time to look: why each is taken to be lost.
+    #[allow(clippy::needless_pass_by_value)] // as Python gives them
     fn look(&self, processes: Vec<u32>) -> Vec<(u32, String)> {
         let mut pulses = self.pulses.lock().unwrap_or_else(PoisonError::into_inner);
         let now = Instant::now();
