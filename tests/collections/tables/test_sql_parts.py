@@ -81,6 +81,12 @@ OF_ALL = [
     "order by s",
     "select b, var_pop(a + 1e9) v from t group by rollup (b) order by all",
 ]
+NEAREST = [
+    "select t.a, x, u.n from t asof join u on t.a >= u.w order by all",
+    "select t.a, u.w, u.n from t asof left join u on t.s = u.s and t.a > u.w where b order by all",
+    "select n, count(*) c, sum(x) v from t asof join u on t.a <= u.w group by n order by n",
+    "select t.a, u.w from t asof left join (select w from u where w > 1) u on a >= w order by all",
+]
 RUNNING = [
     "select a, sum(a) over (order by a, x) c from t order by all",
     "select a, x, row_number() over (order by a, x, s, b, d, f) r from t order by r limit 9",
@@ -158,6 +164,7 @@ BY_PARTS = [
     *OF_SETS,
     *IN_ORDER,
     *OF_ALL,
+    *NEAREST,
     *RUNNING,
 ]
 AT_ONCE = [
@@ -174,6 +181,7 @@ AT_ONCE = [
     "select b, count(distinct a) from t group by rollup (b) order by all",
     "select s, median(x) from t group by rollup (s) order by all",
     "select d from t union all select s from u order by 1",
+    "select u.w, t.a from u asof join t on u.w >= t.a order by all",
 ]
 
 
@@ -352,7 +360,15 @@ MOVED = [
     "select a, x from t anti join v on t.a = v.w order by a, x",
     "select k.w, sum(a) from (select w, a from v, t where v.w = a) k group by k.w order by k.w",
 ]
+MOVED += [
+    "select t.a, v.w from t asof join v on t.s = v.s and t.a >= v.w order by all",
+    "select t.a, v.w from t asof left join v on t.x = v.y and v.w > t.a order by all",
+    "select s, count(t.a) c from t asof join (select s, w a from v) k using (s, a) group by s "
+    "order by s",
+]
 NOT_MOVED = [
+    "select t.a, v.w from t asof join v on t.a >= v.w order by all",
+    "select t.a, v.w from t asof join v on t.a >= v.w where t.s = v.s order by all",
     "select count(*) from t join v on t.a < v.w",
     "select count(*) from t left join v on t.a > 1 where t.s = v.s",
     "select count(*) from t where exists (select 1 from v where v.s = t.s)",

@@ -181,14 +181,18 @@ class _Query:
             return self._is_of_rows(source["subquery"]["node"])
         if source["type"] != "JOIN":
             return bool(self._large_in(source))
-        if source.get("ref_type", "REGULAR") not in ("REGULAR", "CROSS", "NATURAL"):
+        if source.get("ref_type", "REGULAR") not in ("REGULAR", "CROSS", "NATURAL", "ASOF"):
             return False
         sides = [side for side in ("left", "right") if self._large_in(source[side])]
         kind = source.get("join_type", "INNER")
+        is_nearest = source.get("ref_type") == "ASOF"
+        if is_nearest and (sides == ["right"] or kind not in ("INNER", "LEFT")):
+            return False
         if len(sides) > len(self.large):
             return False
         if len(sides) == 2:
-            self.keys = [*self._keys_of(source, node if kind == "INNER" else {})]
+            filtered = node if kind == "INNER" and not is_nearest else {}
+            self.keys = [*self._keys_of(source, filtered)]
             joined = bool(self.keys) and kind in _BY_KEYS
         else:
             joined = bool(sides) and kind in _IN_ORDER[sides[0]]
@@ -196,7 +200,9 @@ class _Query:
 
     def _keys_of(self, join: Tree, node: Tree) -> Iterator[tuple[str, str]]:
         """Yield the columns of both tables in parts that a join, or a filter, says are equal."""
-        for name in join.get("using_columns", []):
+        names = join.get("using_columns", [])
+        # The last one of an `ASOF` is that which is near.
+        for name in names[:-1] if join.get("ref_type") == "ASOF" else names:
             if self.names.count(name.lower()) == 2:
                 yield from self._pair([name], [name])
         for tree in conjuncts([join.get("condition"), node.get("where_clause")]):
@@ -206,9 +212,9 @@ class _Query:
 
     def _pair(self, one: list[str], other: list[str]) -> Iterator[tuple[str, str]]:
         for pair in ((one, other), (other, one)):
-            found = [self._column(*given) for given in zip(self.large, pair, strict=True)]
-            if all(found):
-                yield found[0] or "", found[1] or ""
+            ours, theirs = map(self._column, self.large, pair)
+            if ours and theirs:
+                yield ours, theirs
                 return
 
     def _column(self, table: str, path: list[str]) -> str | None:
@@ -571,9 +577,8 @@ def _called(tree: Tree, name: str, alias: str) -> Tree:
 
 
 def _unqualified(tree: Tree) -> Tree:
-    if tree.get("class") != "COLUMN_REF":
-        return tree
-    return {**tree, "column_names": tree["column_names"][-1:]}
+    is_column = tree.get("class") == "COLUMN_REF"
+    return {**tree, "column_names": tree["column_names"][-1:]} if is_column else tree
 
 
 def _is_function(tree: Tree) -> bool:
