@@ -62,7 +62,7 @@ def tables(seed: int, rows: int = 50) -> dict[str, pl.DataFrame]:
     return {name: pl.DataFrame({each: column() for each in of}) for name, of in names.items()}
 
 
-def answered(query: str, given: dict[str, pl.DataFrame], part_nbytes: int = 256) -> Any:
+def answered(query: str, given: dict[str, pl.DataFrame], part_nbytes: int = 1 << 10) -> Any:
     frames = {name: fs.Frame.from_polars(table, 13) for name, table in given.items()}
     with limits(small_nbytes=0, part_nbytes=part_nbytes, broadcast_nbytes=100):
         return fs.sql(query, **frames).to_polars()
@@ -79,7 +79,7 @@ def test_by_parts_without_a_warning(query: str) -> None:
 def test_at_once_with_a_warning(query: str) -> None:
     given = tables(1)
     with pytest.warns(RuntimeWarning, match="one call, on one worker, gets all .* to answer"):
-        found = answered(query, given)
+        found = answered(query, given, 256)
     assert_frame_equal(found, expected_of(query, given))
 
 
@@ -116,5 +116,5 @@ def test_drawn_queries(seed: int) -> None:
     given, query = tables(seed, 24), drawn(dice)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", RuntimeWarning)
-        found = answered(query, given, 1 << 10)
+        found = answered(query, given)
     assert_frame_equal(found, expected_of(query, given), check_exact=False)
