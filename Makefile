@@ -21,7 +21,7 @@ PYTHON ?= $(shell for python in $(CANDIDATES); do \
 
 # Words given to the tools: make test PYTEST="-k store" JOBS=1, make bench FULL=1.
 PYTEST ?=
-JOBS ?= 2
+JOBS ?= 3
 FULL ?=
 
 # rustup's folder, where a login shell has not put it on the path.
@@ -54,7 +54,7 @@ test-rust:
 	cargo test --locked --workspace --exclude freestone-python
 
 # The C library is built beforehand: a test that builds it has two minutes. Half of the tests' time
-# is waiting, so that two processes of pytest are twice as fast; each takes whole files. One that
+# is waiting, so that three processes of pytest keep two processors busy; each takes whole files. One that
 # dies, as by the time limit of a test, has no successor: pytest-xdist 3.8 would wait for it for ever.
 # Bytecode is made once, for thousands of processes, and not of modules that tests write: it can't be
 # told from that of another text of the same size and second.
