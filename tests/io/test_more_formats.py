@@ -214,3 +214,15 @@ def test_netcdf_has_the_sign_that_it_says(
     with xarray.open_dataset(tmp_path / "u.nc") as expected:
         np.testing.assert_array_equal(found, expected["u"].to_numpy())
     assert found.dtype == (np.uint8 if not packing else np.float64)
+
+
+@pytest.mark.parametrize("form", ["NETCDF4", "NETCDF3_64BIT"])
+def test_booleans_of_xarray_are_booleans(tmp_path: Path, form: str) -> None:
+    xarray = pytest.importorskip("xarray")
+    expected = np.array([[True, False], [False, False], [True, True]])
+    engine = "h5netcdf" if form == "NETCDF4" else "scipy"
+    dataset = xarray.Dataset({"wet": (("x", "y"), expected)})
+    dataset.to_netcdf(tmp_path / "w.nc", engine=engine, format=form)
+    found = fs.read(tmp_path / "w.nc", variable="wet").compute()
+    assert found.dtype == bool
+    np.testing.assert_array_equal(found, expected)

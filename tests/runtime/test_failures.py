@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import copyreg
 import os
 import signal
@@ -302,6 +303,15 @@ def test_use_after_close() -> None:
     with pytest.raises(errors.ClosedError):
         slow.result()
     closed.close()
+    with pytest.raises(errors.ClosedError, match="enter it again"), closed:
+        pass
+
+    async def enter() -> None:
+        async with closed:
+            pass
+
+    with pytest.raises(errors.ClosedError, match="enter it again"):
+        asyncio.run(enter())
 
 
 def test_a_full_cache_is_refused_clearly() -> None:

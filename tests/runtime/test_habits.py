@@ -66,6 +66,8 @@ def test_options_of_other_libraries(cluster: fs.Cluster, name: str) -> None:
         with pytest.raises(TypeError, match=re.escape(habits.OF_CALL[name])):
             call()
     assert cluster.submit(take, **given).result() == [name]
+    with pytest.raises(TypeError, match=re.escape(habits.OF_CALL[name])):
+        cluster.submit(abs, 1, **given)
 
 
 CALLS: list[tuple[Callable[[Any, Any], Any], str]] = [

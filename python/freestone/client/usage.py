@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import inspect
 from collections.abc import Callable, Iterable, Sequence
-from types import CodeType, MethodType
+from types import BuiltinFunctionType, CodeType, MethodType
 from typing import TYPE_CHECKING, Any, Never
 
 from freestone import functions
@@ -109,10 +109,9 @@ def refuse_unknown(
     TypeError
         For the first one.
     """
-    code = getattr(function, "__code__", None)
-    if not isinstance(code, CodeType) or code.co_flags & inspect.CO_VARKEYWORDS:
+    parameters = _keywords(function)
+    if parameters is None:
         return
-    parameters = _parameters(function)
     for key in keywords:
         if key in parameters:
             continue
@@ -120,6 +119,21 @@ def refuse_unknown(
         if advice := known or did_you_mean(key, [*parameters, *options]):
             name = _name_of(function)
             raise TypeError(f"{key}= is no option of submit and no parameter of {name}{advice}")
+
+
+def _keywords(function: Callable[..., Any]) -> Sequence[str] | None:
+    """Name the parameters of a function; None if it takes any keyword, or does not say which."""
+    code = getattr(function, "__code__", None)
+    if isinstance(code, CodeType):
+        return None if code.co_flags & inspect.CO_VARKEYWORDS else _parameters(function)
+    if not isinstance(function, BuiltinFunctionType):
+        return None
+    try:
+        found = inspect.signature(function).parameters
+    except (TypeError, ValueError):
+        return None
+    takes_any = any(one.kind is inspect.Parameter.VAR_KEYWORD for one in found.values())
+    return None if takes_any else [*found]
 
 
 def _parameters(function: Callable[..., Any]) -> Sequence[str]:

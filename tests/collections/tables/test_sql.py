@@ -88,6 +88,34 @@ def test_wrong_queries_are_refused_at_once(query: str) -> None:
 
 
 @pytest.mark.parametrize(
+    ("query", "suggested"),
+    [
+        ("select nmae from t", 'Closest: "name"'),
+        ("select t.nmae from t", "did you mean 'name'"),
+        ("select name from tt", 'Closest: "t"'),
+        ("select sume(station) from t", 'Closest: "sum"'),
+        ("select name from t where station = ?", "write the values into the query"),
+    ],
+)
+def test_wrong_names_are_answered_with_the_closest(query: str, suggested: str) -> None:
+    with pytest.raises(QueryError, match=suggested):
+        fs.sql(query, t=fs.Frame.from_polars(NAMES, 2))
+
+
+@pytest.mark.parametrize("kind", ["right", "full"])
+@pytest.mark.parametrize("rows", [0, 3])
+def test_outer_asof_joins_come_to_their_end(kind: str, rows: int) -> None:
+    frames = {
+        "t": fs.Frame.from_polars(NAMES.head(rows), 2),
+        "u": fs.Frame.from_polars(pl.DataFrame({"w": [*range(90), None]}), 7),
+    }
+    query = f"select name, w from t asof {kind} join u on t.station >= u.w order by all"
+    expected = [("A", 0), ("B", 1), ("C", 2)] if rows else [(None, 0), (None, 1), (None, 2)]
+    found = fs.sql(query, **frames).to_polars()
+    assert (len(found), found.filter(pl.col("w") < 3).rows()) == (91, expected)
+
+
+@pytest.mark.parametrize(
     ("query", "expected"),
     [
         ("select s.a from t order by id", [1, None, 3]),

@@ -11,7 +11,7 @@ import polars as pl
 
 from freestone.collections.tables.sql_guarding import check_query
 from freestone.collections.tables.sql_trees import as_text
-from freestone.errors import QueryError
+from freestone.errors import QueryError, did_you_mean
 
 __all__ = ["answer", "connection_to_duckdb"]
 
@@ -38,6 +38,9 @@ def answer(query: str, tables: Mapping[str, pl.DataFrame], frames: Sequence[Any]
     import duckdb
 
     connection = connection_to_duckdb()
+    if re.search(r"\basof\b", query, re.IGNORECASE):
+        # One thread alone never ends an ASOF RIGHT or FULL JOIN whose left side has no rows.
+        connection.execute("SET threads = greatest(2, current_setting('threads'))")
     rows = {}
     for (name, empty), frame in zip(tables.items(), frames, strict=True):
         known = frame.collect_schema()
@@ -55,11 +58,26 @@ def answer(query: str, tables: Mapping[str, pl.DataFrame], frames: Sequence[Any]
         check_query(connection, query, rows)
         table = connection.sql(query).to_arrow_table()
     except duckdb.Error as error:
-        raise QueryError(query, reason=str(error).split("\n")[0]) from None
+        raise QueryError(query, reason=_reason(str(error), tables)) from None
     _refuse_intervals(query, table)
     found = pl.from_arrow(table)
     assert isinstance(found, pl.DataFrame)
     return found.lazy()
+
+
+def _reason(error: str, tables: Mapping[str, pl.DataFrame]) -> str:
+    """Return what DuckDB says is wrong, and the names that it suggests, in one line."""
+    wrong = error.split("\n")[0]
+    suggested = re.search(r"\n(?:Candidate bindings:|Did you mean)[\s:]*(.*)", error)
+    if suggested:
+        return f"{wrong} Closest: {suggested[1].rstrip('?')}"
+    misspelt = re.search(r'column named "(.*)"', wrong)
+    if misspelt:
+        columns = [column for table in tables.values() for column in table.columns]
+        return wrong + did_you_mean(misspelt[1], columns)
+    if "Values were not provided" in wrong:
+        return f"{wrong}; write the values into the query"
+    return wrong
 
 
 def _refusal(query: str) -> str:

@@ -2,8 +2,9 @@
 
 Options of a read: `variable`, its name, where the file has several that are no coordinates. Values
 are unpacked as the CF conventions say: `scale_factor` and `add_offset` are applied, `_FillValue`
-and `missing_value` become NaN; integers have the sign that `_Unsigned` says. Times stay numbers.
-Chunks are not cut along the first axis.
+and `missing_value` become NaN; integers have the sign that `_Unsigned` says, and bytes are booleans
+where the attribute `dtype`, which xarray writes, is "bool". Times stay numbers. Chunks are not cut
+along the first axis.
 """
 
 from __future__ import annotations
@@ -46,19 +47,30 @@ class Variable(Dataset):
             attributes = dict(found.attrs)
             if self.is_packed:
                 return unpacked(values, attributes, str(self.dtype))
-            return values.view(signed(values.dtype, attributes))
+            return typed(values, signed(values.dtype, attributes))
+
+
+def typed(values: Any, dtype: np.dtype[Any]) -> Any:
+    """Return integers as those of another sign, or as booleans."""
+    return values != 0 if dtype.kind == "b" else values.view(dtype)
 
 
 def signed(stored: np.dtype[Any], attributes: Any) -> np.dtype[Any]:
-    """Return the dtype of integers whose `_Unsigned` says another sign than they are stored with.
+    """Return the dtype of integers whose attributes say another than they are stored with.
 
-    NetCDF 3 has no unsigned ones but bytes, and the NetCDF user guide has this way around it.
+    NetCDF 3 has no unsigned ones but bytes, and the NetCDF user guide has `_Unsigned` for them.
+    Neither version has booleans: xarray writes bytes, and says so in `dtype`.
     """
-    found = attributes.get("_Unsigned", "")
-    word = np.asarray(found).reshape(-1)[0] if np.size(found) else ""
-    word = (word.decode() if isinstance(word, bytes) else str(word)).lower()
+    if stored.kind == "i" and stored.itemsize == 1 and _word(attributes.get("dtype", "")) == "bool":
+        return np.dtype(bool)
+    word = _word(attributes.get("_Unsigned", "")).lower()
     kind = {("i", "true"): "u", ("u", "false"): "i"}.get((stored.kind, word), stored.kind)
     return np.dtype(f"{stored.byteorder}{kind}{stored.itemsize}") if kind != stored.kind else stored
+
+
+def _word(attribute: Any) -> str:
+    found = np.asarray(attribute).reshape(-1)[0] if np.size(attribute) else ""
+    return found.decode(errors="replace") if isinstance(found, bytes) else str(found)
 
 
 def unpacked(values: Any, attributes: dict[str, Any], dtype: str) -> Any:
@@ -140,7 +152,7 @@ class Records(Dataset):
             values = np.ascontiguousarray(rows).view(stored).reshape(shape)
         values = values.astype(stored.newbyteorder("="), copy=False)
         if not any(one in self.attributes for one in PACKED):
-            return values.view(self.dtype)
+            return typed(values, np.dtype(self.dtype))
         return unpacked(values, self.attributes, str(self.dtype))
 
 
