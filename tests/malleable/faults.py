@@ -63,7 +63,7 @@ def main() -> None:
         while WHICH == "hanging" and world.is_joining:
             LATE.touch()
             signal.pause()
-        if WHICH in ("again", "first", "second", "saver"):
+        if WHICH in ("again", "first", "second", "once", "saver"):
             give_up_soon(world)
         if WHICH == "unsendable":
             world.once(lambda: main.__code__)
@@ -76,6 +76,8 @@ def main() -> None:
             world.variable(f"y{rank}", load)
         if (WHICH, rank) in (("first", 0), ("second", 1)):
             world.variable("y", load)
+        if (WHICH, rank) == ("once", 1):
+            world.once(os.getpid)
         if WHICH == "pattern":
             matrix = world.variable("A", lambda a, b: scipy.sparse.csr_array(np.eye(ROWS)[a:b]))
             arrays["A"] = matrix
@@ -186,6 +188,10 @@ def settings() -> dict[str, object]:
         "derived",
     ):
         return {"targets": {2: 4, 8: 1}, "method": method}
+    if WHICH == "settings":
+        return {"method": method, "check_every": 1 + MPI.COMM_WORLD.rank}
+    if WHICH == "patience":
+        return {"method": method, "timeout_s": 60 + MPI.COMM_WORLD.rank}
     return {"method": method}
 
 

@@ -189,6 +189,15 @@ def test_who_asks_for_a_target(which: str, says: str, tmp_path: Path) -> None:
         ("other", "registration: rank 0 registers variable 'y0' at step 0, and rank 1 registers"),
         ("first", "timeout: rank 0 registers variable 'y' at step 0, and rank 1 did not come to"),
         ("second", "timeout: rank 1 registers variable 'y' at step 0, and rank 0 did not come to"),
+        ("once", "timeout: rank 1 calls a function once at step 0, and rank 0 did not come to"),
+        (
+            "settings",
+            "configuration: rank 1 has check_every = 2, where rank 0 has 1; give all ranks the",
+        ),
+        (
+            "patience",
+            "configuration: rank 1 has timeout_s = 61, where rank 0 has 60; give all ranks the",
+        ),
         ("saver", "state' at step 6, and rank 1 did not come to do so in 1 s; make the call on"),
         ("registering", "registration: 'late' is registered inside of a loop"),
         ("calling", "registration: at_step.<locals>.<lambda> is called once inside of a loop"),

@@ -214,6 +214,16 @@ class Config:
             return slots
         return len(self.balance) if slots is None else min(slots, len(self.balance))
 
+    def agreed(self) -> dict[str, str]:
+        """Return the settings that must be the same on all ranks, as text, by key."""
+        keys = ("rows", "method", "relabel", "by_host", "share", "balance", "weights", "slots")
+        keys += ("check_every", "timeout_s", "spawn_timeout_s", "saves", "save_every", "load")
+        found = {key: str(getattr(self, key)) for key in keys}
+        if callable(self.balance):
+            # That of rank 0 is called.
+            found["balance"] = "a function"
+        return found
+
     @classmethod
     def from_mapping(cls, table: Mapping[str, Any]) -> Config:
         """Make one from keys and values, such as those of a file.

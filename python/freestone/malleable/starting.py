@@ -12,6 +12,7 @@ from freestone.malleable.membership import Membership
 from freestone.malleable.method import Method
 from freestone.malleable.resize import has_threads
 from freestone.malleable.spawning import is_launched
+from freestone.malleable.together import gather_all
 
 __all__ = ["check_threads", "first_membership", "keep_what_is_printed"]
 
@@ -26,9 +27,14 @@ def first_membership(comm: Any, config: Config, host: str) -> Membership:
     comm : mpi4py communicator or None
         The ranks; None for all that there are.
     config : Config
-        For how many there is room.
+        For how many there is room, and what all ranks must have the same of.
     host : str
         Where this process is: see `own_host`.
+
+    Raises
+    ------
+    ConfigurationError
+        On all ranks, if one has other settings than rank 0, or there is no room for all.
     """
     try:
         from mpi4py import MPI
@@ -39,7 +45,21 @@ def first_membership(comm: Any, config: Config, host: str) -> Membership:
     if places is not None and ranks.size > places:
         problem = f"the job begins with {ranks.size} ranks, and there is room for {places}"
         raise ConfigurationError(f"{problem} (see slots and balance)", key="slots", origin="")
-    return Membership.first(ranks, host)
+    membership = Membership.first(ranks, host)
+    _require_same(membership.control, config)
+    return membership
+
+
+def _require_same(comm: Any, config: Config) -> None:
+    found = gather_all(comm, config.agreed(), config.timeout_s, "the settings of all ranks")
+    for rank, other in enumerate(found):
+        for key, value in found[0].items():
+            if other[key] != value:
+                problem = (
+                    f"rank {rank} has {key} = {other[key]}, where rank 0 has {value}; give all "
+                    "ranks the same settings"
+                )
+                raise ConfigurationError(problem, key=key, origin="config")
 
 
 def keep_what_is_printed() -> None:

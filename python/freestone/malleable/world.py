@@ -278,6 +278,8 @@ class World(Checkpoints):
         JoiningError
             On all ranks, if that can't be pickled; on a joining rank, which then does not join, if
             the others have not made this call here.
+        RegistrationError, ResizeTimeoutError
+            On all ranks, if one makes another call here, or none within ``timeout_s``.
 
         Notes
         -----
@@ -286,6 +288,8 @@ class World(Checkpoints):
         self._require_no_loop(f"{label_of(function)} is called once")
         if self._joining is not None:
             return cast(T, self._joining.once(function, self._seen))
+        # Functions may differ by rank: the result is that of rank 0.
+        self._require_all("calls a function once", "once")
         made, value = call_once(self._membership.data, self._seen, function)
         self._results.append(made)
         return cast(T, value)
