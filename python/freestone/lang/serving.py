@@ -147,7 +147,10 @@ def decoded_settings(data: dict[str, Any]) -> Settings:
     """Return the settings that were encoded."""
     from freestone.lang.settings import Settings
 
-    folders = tuple(map(Path, data["folders"]))
-    libraries = {name: Path(path) for name, path in data["libraries"].items()}
-    explained = tuple(data["explain"])
-    return Settings(**data | {"folders": folders, "libraries": libraries, "explain": explained})
+    made = {
+        "folders": tuple(map(Path, data["folders"])),
+        "libraries": {name: Path(path) for name, path in data["libraries"].items()},
+        "explain": tuple(data["explain"]),
+        "kernels": tuple(map(tuple, data["kernels"])),
+    }
+    return Settings(**data | made)

@@ -22,6 +22,11 @@ __all__ = ["Balance", "Config"]
 
 Balance = Literal["rows", "nonzeros"]
 
+_AGREED = (
+    *("rows", "method", "relabel", "by_host", "share", "balance", "weights", "slots"),
+    *("check_every", "timeout_s", "spawn_timeout_s", "saves", "save_every", "load"),
+)
+
 
 @suggest_keywords
 @dataclass(frozen=True, kw_only=True)
@@ -216,9 +221,7 @@ class Config:
 
     def agreed(self) -> dict[str, str]:
         """Return the settings that must be the same on all ranks, as text, by key."""
-        keys = ("rows", "method", "relabel", "by_host", "share", "balance", "weights", "slots")
-        keys += ("check_every", "timeout_s", "spawn_timeout_s", "saves", "save_every", "load")
-        found = {key: str(getattr(self, key)) for key in keys}
+        found = {key: str(getattr(self, key)) for key in _AGREED}
         if callable(self.balance):
             # That of rank 0 is called.
             found["balance"] = "a function"
