@@ -45,8 +45,11 @@ def main() -> None:
         raise RuntimeError("no licence")
     if WHICH == "absent" and not IS_FIRST:
         return
-    if WHICH == "hanging" or WHICH.startswith("lost-unseen"):
+    if WHICH in ("hanging", "lost-unseen-starting"):
         waiting.time = resize.time = clock  # type: ignore[assignment]
+    if WHICH == "lost-unseen-moving-nonblocking":
+        # Not of other waits: the root may still be in one that the lost rank has taken part in.
+        resize.time = clock  # type: ignore[assignment]
     if WHICH == "hours":
         waiting.time = clock  # type: ignore[assignment]
         spawning.has_word = clock.has_word
