@@ -26,9 +26,17 @@ def until(condition: Callable[[], object]) -> bool:
 def stop_process(pid: int) -> None:
     """Stop a process, and wait until none of its threads runs: a signal takes its time."""
     os.kill(pid, signal.SIGSTOP)
-    assert until(lambda: all(map(_is_stopped, Path(f"/proc/{pid}/task").iterdir())))
+    threads = Path(f"/proc/{pid}/task")
+    assert until(lambda: all(state_of(thread.name) == "T" for thread in threads.iterdir()))
 
 
-def _is_stopped(task: Path) -> bool:
+def state_of(pid: int | str) -> str:
+    """Return a letter for what a process or thread does: "R" runs, "T" is stopped, "Z" has ended.
+
+    Raises
+    ------
+    FileNotFoundError, ProcessLookupError
+        When there is none.
+    """
     # The name before the state may hold spaces and brackets.
-    return (task / "stat").read_text().rpartition(")")[2].split()[0] == "T"
+    return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]

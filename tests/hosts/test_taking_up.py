@@ -20,7 +20,7 @@ from freestone.hosts.access import Access
 from freestone.hosts.slurm import SlurmHost
 from tests.mpi import PATH, launcher
 from tests.runtime.serving import ROOT, Server
-from tests.waiting import until
+from tests.waiting import state_of, until
 
 from .conftest import count, workers
 
@@ -79,7 +79,7 @@ def _plugins(dask: Any) -> list[list[str]]:
 
 def _has_ended(pid: int) -> bool:
     try:
-        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] == "Z"
+        return state_of(pid) == "Z"
     except FileNotFoundError:
         return True
 

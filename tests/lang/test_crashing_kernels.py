@@ -68,14 +68,21 @@ def command(catalog: str, *options: str) -> list[str]:
     return [*words, "s.daphne"]
 
 
+def outcome_of(
+    text: str, catalog: str, folder: Path, *options: str
+) -> subprocess.CompletedProcess[str]:
+    """Run a script by the command line, to its end."""
+    (folder / "s.daphne").write_text(text)
+    words = command(catalog, *options)
+    return subprocess.run(words, cwd=folder, capture_output=True, text=True, check=False)
+
+
 @pytest.mark.parametrize("options", [(), ("--vec", "--num-threads=3")], ids=["plain", "fused"])
 def test_a_kernel_that_ends_the_run_is_named(
     options: tuple[str, ...], catalog: str, tmp_path: Path
 ) -> None:
     text = 'X = rand(400, 400, 0.0, 1.0, 1.0, 1);\nprint("before");\nprint(sum(X +::wild X));\n'
-    (tmp_path / "s.daphne").write_text(text)
-    words = command(catalog, *options)
-    ended = subprocess.run(words, cwd=tmp_path, capture_output=True, text=True, check=False)
+    ended = outcome_of(text, catalog, tmp_path, *options)
     assert ended.returncode == -signal.SIGSEGV
     assert ended.stdout == "before\n"
     library = Path(catalog).parent / "libCrashing.so"
@@ -111,9 +118,8 @@ def test_what_kernels_print_comes_in_order(
     options: tuple[str, ...], catalog: str, tmp_path: Path
 ) -> None:
     text = 'print("before"); x = sum::printing([1.0, 2.0]); print("after");'
-    (tmp_path / "s.daphne").write_text(text)
-    words = command(catalog, *options)
-    ended = subprocess.run(words, cwd=tmp_path, capture_output=True, text=True, check=True)
+    ended = outcome_of(text, catalog, tmp_path, *options)
+    assert ended.returncode == 0, ended.stderr
     assert ended.stdout == "before\n2 rows\nafter\n"
 
 

@@ -10,7 +10,7 @@ import sys
 from pathlib import Path
 from typing import IO
 
-from tests.waiting import until
+from tests.waiting import state_of, until
 
 ROOT = Path(__file__).parents[2]
 SMALL = ["--executors=2", "--memory=64MiB", "--disk=64MiB"]
@@ -87,7 +87,7 @@ class Server:
         assert until(lambda: not os.path.exists(f"/proc/{self.pid}/cmdline") or self._is_dead())
 
     def _is_dead(self) -> bool:
-        return Path(f"/proc/{self.pid}/stat").read_text().rpartition(")")[2].split()[0] == "Z"
+        return state_of(self.pid) == "Z"
 
     def log(self) -> str:
         """Return what the process prints that serves now."""

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 import freestone as fs
-from tests.waiting import until
+from tests.waiting import state_of, until
 
 from .conftest import Opened
 
@@ -136,7 +136,6 @@ def test_a_result_that_was_seen_outlives_a_program_that_is_killed(tmp_path: Path
 def is_running(pid: int) -> bool:
     try:
         os.kill(pid, 0)
-        state = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
+        return state_of(pid) != "Z"
     except (ProcessLookupError, FileNotFoundError):
         return False
-    return state != "Z"

@@ -18,7 +18,7 @@ from freestone.cluster.members import Members
 from freestone.cluster.session import Session
 from freestone.compat import offer_joblib
 from freestone.config import Config, Settings
-from freestone.errors import ClosedError, ClusterStartError, UsageError
+from freestone.errors import ClusterStartError, UsageError
 from freestone.errors.habits import OF_WAITING
 from freestone.errors.keywords import suggesting
 from freestone.observe import trace
@@ -534,8 +534,7 @@ class Cluster(Session):
         return replace(view, page=link, notebook_page=notebook_link(link))
 
     def __enter__(self) -> Self:
-        if self.closed:
-            raise ClosedError("enter it again")
+        self.client.require_open("enter it again")
         return self
 
     def __exit__(self, *_: object) -> None:

@@ -40,8 +40,8 @@ __all__ = ["LocalWorkers"]
 _ACCESS, _AUTHORITY = "access.json", "authority.json"
 # How often to look whether the manager has given a worker up.
 _POLL_INTERVAL_S = 1.0
-# What a worker that was told to leave may take to end; and where there is a folder of results that
-# are kept forever, which it copies until then.
+# What a worker that has been asked to leave may take to end; and where there is a folder of results
+# that are kept forever, which it copies until then.
 _EXIT_TIMEOUT_S, _COPYING_TIMEOUT_S = 1.0, 20.0
 # How often to look whether one that has not ended is stopped, as by SIGSTOP: it never would.
 _LOOK_INTERVAL_S = 0.5
