@@ -16,8 +16,10 @@ from freestone.collections.array import Array
 from freestone.collections.blocking import offsets_of
 from freestone.collections.frame import Frame
 from freestone.collections.making import Spec
+from freestone.collections.placing import dealt
 from freestone.collections.sources import made_of
 from freestone.errors import FileChangedError, FormatError, UsageError
+from freestone.io.formats import format_of
 from freestone.io.formats.tables import repeated
 from freestone.io.many import (
     Found,
@@ -277,9 +279,27 @@ def _described(files: Sequence[Found], request: Request, client: Client | None) 
     each = min(-(-len(files) // (2 * max(client.slots, 1))), LOOKED_AT)
     starts = range(0, len(files), each)
     calls = [(list(files[start : start + each]), request) for start in starts]
+    # Who will read a file keeps its footer; text is counted where a worker is free.
+    is_tied = not _is_counted(files[0], request)
+    places = dealt(client, offsets_of([len(some) for some, _ in calls]))
+    runs: dict[int | None, list[Any]] = {}
+    for place, call in zip(places, calls, strict=True):
+        runs.setdefault(place if is_tied else None, []).append(call)
     # A file may be another one each time.
-    futures = client.map(describe, calls, {"name": "files", "pure": False})
+    options = {"name": "files", "pure": False}
+    futures = [
+        future
+        for worker, run in runs.items()
+        for future in client.map(describe, run, {"near": worker, **options})
+    ]
     return list(itertools.chain.from_iterable(future.result() for future in futures))
+
+
+def _is_counted(found: Found, request: Request) -> bool:
+    """Tell whether all of a file is read to see what it holds; who opens it finds no format."""
+    with contextlib.suppress(UsageError):
+        return format_of(locate(found.url).name, request.format).passes > 1
+    return False
 
 
 def _name_of(what: Any, files: Sequence[Found]) -> str:

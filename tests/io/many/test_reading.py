@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime
+import itertools
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -181,3 +182,21 @@ def test_files_of_text(two_workers: fs.Cluster, tmp_path: Path) -> None:
     (tmp_path / "b.csv").write_text("x,s\n0.5,c\n")
     found = fs.read(tmp_path, columns=["s", "x"], where=[("x", "<", 2)])
     assert found.compute().to_pydict() == {"s": ["a", "c"], "x": [1.0, 0.5]}
+
+
+def _footers_below(folder: str) -> list[str]:
+    from freestone.io.formats.parquet import _FOOTERS
+
+    return [url for url, *_ in _FOOTERS._values if url.startswith(folder)]
+
+
+def test_a_footer_is_read_by_the_worker_that_reads_the_rows_and_no_other(
+    two_workers: fs.Cluster, tmp_path: Path
+) -> None:
+    for number in range(32):
+        pq.write_table(pa.table({"x": [float(number)] * 64}), tmp_path / f"{number:02}.parquet")
+    frame = fs.read(tmp_path, columns=["x"], progress=False).persist()
+    assert len(frame) == 32 * 64
+    kept = two_workers.run(_footers_below, str(tmp_path))
+    assert [len(urls) for urls in kept.values()] == [16, 16]
+    assert len({*itertools.chain.from_iterable(kept.values())}) == 32

@@ -6,13 +6,14 @@ Options of a read: `kind` (``"array"`` for columns that are all numbers). Of a w
 
 from __future__ import annotations
 
+import bisect
 import itertools
 import os
 from collections import deque
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
@@ -43,16 +44,14 @@ class Groups(Dataset):
 
     def read_rows(self, start: int, stop: int, threads: int) -> Any:
         """Read some rows."""
-        ends = np.array(self.ends, np.int64)
-        footer = _kept_footer(self.location, self.stamp)
-        with foreign(self.location), _reader(self.location, footer) as reader:
-            if footer is None:
-                footer = reader.metadata
-                _keep_footer(self.location, self.stamp, footer)
-            first = int(np.searchsorted(ends, start, "right")) - 1
-            last = max(int(np.searchsorted(ends, stop, "left")), first + 1)
+        ends, kept = self.ends, _kept_footer(self.location, self.stamp)
+        content = None if kept is None else kept.content
+        with foreign(self.location), _reader(self.location, content) as reader:
+            footer = kept or _keep_footer(self.location, self.stamp, reader.metadata)
+            first = bisect.bisect_right(ends, start) - 1
+            last = max(bisect.bisect_left(ends, stop), first + 1)
             groups = list(range(first, min(last, len(ends) - 1)))
-            leaves = _layout(footer).leaves(self.columns) if self.selected else None
+            leaves = footer.layout.leaves(self.columns) if self.selected else None
             table = whole(reader.read_row_groups(groups, leaves, use_threads=threads > 1))
             if self.selected:
                 # A name with a dot may mean a part of another column, too.
@@ -63,27 +62,27 @@ class Groups(Dataset):
     def arrow_schema(self) -> Any:
         """Return the schema, from the footer."""
         with foreign(self.location):
-            layout = _layout(_footer(self.location, self.stamp))
+            layout = _footer(self.location, self.stamp).layout
         return layout.schema_of(self.columns) if self.selected else layout.schema
 
     def select(self, columns: tuple[str, ...]) -> Groups:
         """Return the frame with some of its columns only."""
         footer = _footer(self.location, self.stamp)
-        leaves = _layout(footer).leaves(columns)
+        leaves = footer.layout.leaves(columns)
         nbytes = 0
-        for number in range(footer.num_row_groups):
-            group = footer.row_group(number)
+        for number in range(footer.content.num_row_groups):
+            group = footer.content.row_group(number)
             nbytes += sum(group.column(which).total_uncompressed_size for which in leaves)
         return replace(self, columns=columns, row_nbytes=nbytes / max(self.rows, 1), selected=True)
 
     def bounds(self, columns: Sequence[str]) -> list[Bounds]:
         """Return the statistics of each row group."""
         footer = _footer(self.location, self.stamp)
-        layout = _layout(footer)
-        schema, leaves = layout.schema, {path: which for which, path in enumerate(layout.paths)}
+        schema, paths = footer.layout.schema, footer.layout.paths
+        leaves = {path: which for which, path in enumerate(paths)}
         found = []
         for number, (start, stop) in enumerate(itertools.pairwise(self.ends)):
-            group = footer.row_group(number)
+            group = footer.content.row_group(number)
             ranges: dict[str, tuple[Any, Any, bool]] = {}
             for name in columns:
                 if name in leaves:
@@ -94,25 +93,32 @@ class Groups(Dataset):
         return found
 
 
-def _footer(location: FileLocation, stamp: tuple[Any, ...]) -> Any:
+class Footer(NamedTuple):
+    """What a footer says of its own file, and what that has in common with others."""
+
+    content: Any
+    layout: Layout
+
+
+def _footer(location: FileLocation, stamp: tuple[Any, ...]) -> Footer:
     """Return the footer of a version of a file; those that were read last are kept."""
-    footer = _kept_footer(location, stamp)
-    return _read_footer(location, stamp) if footer is None else footer
+    return _kept_footer(location, stamp) or _read_footer(location, stamp)
 
 
-def _kept_footer(location: FileLocation, stamp: tuple[Any, ...]) -> Any:
-    return _FOOTERS.get((location.url, stamp, os.getpid()))
+def _kept_footer(location: FileLocation, stamp: tuple[Any, ...]) -> Footer | None:
+    found: Footer | None = _FOOTERS.get((location.url, stamp, os.getpid()))
+    return found
 
 
-def _keep_footer(location: FileLocation, stamp: tuple[Any, ...], footer: Any) -> None:
-    _FOOTERS.keep((location.url, stamp, os.getpid()), footer, footer.serialized_size)
-
-
-def _read_footer(location: FileLocation, stamp: tuple[Any, ...]) -> Any:
-    with foreign(location), _reader(location) as reader:
-        footer = reader.metadata
-    _keep_footer(location, stamp, footer)
+def _keep_footer(location: FileLocation, stamp: tuple[Any, ...], content: Any) -> Footer:
+    footer = Footer(content, _layout(content))
+    _FOOTERS.keep((location.url, stamp, os.getpid()), footer, content.serialized_size)
     return footer
+
+
+def _read_footer(location: FileLocation, stamp: tuple[Any, ...]) -> Footer:
+    with foreign(location), _reader(location) as reader:
+        return _keep_footer(location, stamp, reader.metadata)
 
 
 @contextmanager
@@ -205,11 +211,9 @@ def open_dataset(location: FileLocation, *, kind: str | None = None) -> Dataset:
     needs("pyarrow.parquet", "arrow", "Parquet")
     stamp = location.stamp()
     # It is opened in any case: who reads it may no longer be allowed to.
-    meta = _read_footer(location, stamp)
+    meta, layout = _read_footer(location, stamp)
     with foreign(location):
-        layout = _layout(meta)
-        schema = layout.schema
-        names, dtype = layout.names, dtype_of(location, schema, kind)
+        names, dtype = layout.names, dtype_of(location, layout.schema, kind)
         groups = [meta.row_group(number) for number in range(meta.num_row_groups)]
         counts = [group.num_rows for group in groups]
         nbytes = sum(group.total_byte_size for group in groups)
