@@ -27,6 +27,12 @@ PARTS = {
     "per column": "print(sum(X, 1)); print(aggMin(X, 1)); print(mean(X, 1)); print(var(X, 1));",
     "no rule": "print(idxMax(X, 1)); print(cumSum(X)); print(reverse(X));",
     "sorted": "print(order(X, 0, true, false)); print(X[order(v, 0, false, true), ]);",
+    "sorted by two": "Y = floor(X * 3.0); P = order(Y, 0, 2, true, false, true); print(P); "
+    "print(Y[P[0:3, ], ]); print(order(Y, 1, 3, false, true, false));",
+    "bins": "print(bin(X, 4)); print(bin(X * 9.0, 3, 1.0, 7.0)); B = bin(X, 2) + v; print(sum(B));"
+    "print(bin((X > 0.3) ? X : nan, 3)); print(bin(as.si64(X * 50.0), 5));",
+    "recoded": "c, d = recode(floor(v * 5.0), false); print(c); print(d); print(d[c, ] - v); "
+    "e, f = recode(as.si64(X[, 1] * -4.0), true); print(e + 1); print(f);",
     "products": "print(X @ [1.0, 2, 3, 4]); print(t(X) @ X); print(t(X) @ v); print(t(v) @ X);",
     "products of two": "print(t(X) @ cbind(v, X)); print(X @ t(X)); print(t(w) @ t(X));",
     "transposes": "print(t(X) * 2.0 + w); print(sum(t(X), 0)); print(sum(t(X), 1));",

@@ -1,9 +1,13 @@
 """What a plan says of its memory: never less than what is measured; too much is refused."""
 
 import tracemalloc
+from dataclasses import replace
+from pathlib import Path
 
+import numpy as np
 import pytest
 
+import freestone as fs
 from freestone.errors.lang import ScriptCompileError
 from freestone.lang.front.parse.source import Source
 from freestone.lang.run.local import Run
@@ -42,6 +46,37 @@ def test_what_does_not_fit_is_refused() -> None:
         compile_source(Source(script, "s"), {}, Settings(memory_bytes=7_000_000))
     assert caught.value.line == 3
     compile_source(Source(script, "s"), {}, Settings(memory_bytes=40_000_000))
+
+
+@pytest.mark.parametrize(
+    ("end", "arrays"),
+    [
+        ('write(Y, "y.dbdf");', 0),
+        ("print(sum(Y, 1));", 0),
+        ("print(sum(bin(Y, 9)));", 0),
+        ("a, b = recode(Y[, 0], true); print(sum(a));", 0.1),
+        ("P = order(Y, 0, true, true); print(Y[P[0:9, ], ]);", 0.3),
+        ("print(Y);", 2),
+        ("for (i in 1:3) { print(Y); }", 2),
+        ("print(Y); print(Y + 1.0);", 2),
+        ("print(cumSum(Y));", 2),
+        ("Z = fill(1.0, 100000, 20); print(sum(Z));", 2),
+    ],
+)
+def test_on_a_cluster_what_is_fetched_counts(tmp_path: Path, end: str, arrays: float) -> None:
+    """`arrays` are the bytes that the script's process needs, by those of the matrix."""
+    path, nbytes = tmp_path / "x.dbdf", 8_000_000
+    fs.write(np.ones((100_000, 10)), path)
+    source = Source(f'X = readMatrix("{path}");\nY = X * 2.0;\n{end}', "s")
+    settings = Settings(vec=True, distributed=True)
+    program = compile_source(source, {}, settings)
+    assert program.peak is not None
+    assert program.peak[0] == pytest.approx(arrays * nbytes, abs=0.1 * nbytes)
+    if arrays:
+        little = replace(settings, memory_bytes=program.peak[0] // 2)
+        with pytest.raises(ScriptCompileError, match="fetches the rows of its blocks") as caught:
+            compile_source(source, {}, little)
+        assert caught.value.line == 3
 
 
 def test_explain_shows_it(capsys: pytest.CaptureFixture[str]) -> None:

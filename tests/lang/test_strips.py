@@ -77,6 +77,13 @@ SCRIPTS = {
     "print(idxMax(Y, 1)[0, 0:4]); print(sum(idxMin(Y, 0)));",
     "what is left, reversed": X + "Y = X[[X[, 0] > 7.0, ]]; R = reverse(Y * 2.0); "
     "print(sum(cumSum(Y)[, 1])); print(idxMin(R, 1)[0, 0:4]); print(t(R) @ R[, 0:1]);",
+    "bins": X + "Y = bin(X, 4); print(sum(Y)); print(Y[0:3, 0:5]); print(sum(bin(X, 3, 1.0, 7.0)));"
+    "print(sum(bin(X[[X[, 0] > 7.0, ]], 5)));",
+    "bins without some cells": X + "Y = (X > 8.0) ? nan : ((X < 1.0) ? inf : X); Z = bin(Y, 3); "
+    "print(sum(Z == 2.0)); print(sum(Z == 0.0)); print(Z[0:2, 0:8]);",
+    "recoded": X + "c, d = recode(X[, 3] * -1.0, true); print(d); print(sum(c)); print(c[0:9, ]); "
+    "e, f = recode(X[, 4], false); print(f); print(sum(e)); print(sum(X)); "
+    "g, h = recode(X[[X[, 0] > 7.0, ]][, 1], false); print(h); print(sum(g));",
     "zeros": "X = rand(4000, 50, 1.0, 2.0, 0.3, 7); print(sum(X != 0.0)); print(sum(X == 0.0));",
 }
 
@@ -289,8 +296,9 @@ def test_wrong_positions_are_reported_as_ever(wrong: str) -> None:
 
 
 def test_what_can_not_be_cut_is_refused_with_its_name() -> None:
-    text = X + "print(bin(X, 5)[0, 0]);"
-    with pytest.raises(ScriptCompileError, match="of memory at bin, with strips of rows") as caught:
+    text = X + "print((X @ t(X))[0, 0]);"
+    refused = "of memory at matmul, with strips of rows"
+    with pytest.raises(ScriptCompileError, match=refused) as caught:
         compiled(text, memory_bytes=1_000_000)
     assert caught.value.line == 1
 

@@ -2,7 +2,8 @@
 
 Sizes that are not known before the script runs count nothing, nor do CSR of which
 nobody knows how many cells they store. Results inside of pipelines are never
-stored and count nothing either. What an operation converts on its way counts once more.
+stored and count nothing either. What an operation converts on its way counts once more. Rows in
+blocks of a cluster lie in the workers' caches, which go to disk; they count where they are fetched.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from freestone.errors.lang import ScriptCompileError
+from freestone.lang.compile.placing import BLOCKS, FETCHED, PARTS, SOURCES
 from freestone.lang.front.graph.graph import Block, Function, Op, Program, Value, outer_operands
 from freestone.lang.front.parse.source import failure
 from freestone.lang.settings import Settings
@@ -32,20 +34,26 @@ def check(program: Program, settings: Settings) -> None:
     program.peak = peak_of(program)
     nbytes, op = program.peak
     limit = limit_of(settings)
-    # Blocks lie in the workers' caches, which go to disk.
-    if op is None or nbytes <= limit or settings.distributed:
+    if op is None or nbytes <= limit:
         return
-    problem = (
-        f"this needs {format_nbytes(nbytes)} of memory at {op.name}, with strips of rows where "
-        f"those go, and there are {format_nbytes(limit)}; use smaller matrices, "
-        "--select-matrix-repr for sparse ones, or --distributed"
-    )
+    needed = f"this needs {format_nbytes(nbytes)} of memory at {op.name}"
+    there = f"there are {format_nbytes(limit)}"
+    if settings.distributed:
+        problem = (
+            f"{needed}, in the script's process, which fetches the rows of its blocks, and {there} "
+            "(--memory); write the result to a file, or take parts or sums of it"
+        )
+    else:
+        problem = (
+            f"{needed}, with strips of rows where those go, and {there}; use smaller matrices, "
+            "--select-matrix-repr for sparse ones, or --distributed"
+        )
     raise failure(ScriptCompileError, problem, op.place)
 
 
 def peak_of(program: Program) -> Peak:
-    """Return the most bytes that a program needs at once, and where."""
-    return _Measuring().block(program.main)
+    """Return the most bytes that a program needs at once in its process, and where."""
+    return _Measuring(program.on_blocks).block(program.main)
 
 
 def limit_of(settings: Settings) -> int:
@@ -54,7 +62,8 @@ def limit_of(settings: Settings) -> int:
 
 
 class _Measuring:
-    def __init__(self) -> None:
+    def __init__(self, on_blocks: set[Value]) -> None:
+        self._on_blocks = on_blocks
         self._inside: set[Function] = set()
 
     def block(self, block: Block) -> Peak:
@@ -64,13 +73,20 @@ class _Measuring:
             if op.kind in VIEWS:
                 roots[op.results[0]] = roots.get(op.operands[0], op.operands[0])
         dying = _dying(block, roots)
-        mine = set(block.args)
-        live = _total(block.args)
+        mine = {value for value in block.args if value not in self._on_blocks}
+        live = _total(mine)
         peak: Peak = (live, None)
         for op in block.ops:
-            stored = [] if op.kind in VIEWS else op.results
+            results = [] if op.kind in VIEWS else op.results
+            stored = [value for value in results if value not in self._on_blocks]
+            if op.where == FETCHED:
+                # They stay here until nobody needs them any more.
+                fetched = {roots.get(value, value) for value in op.operands}
+                fetched = (fetched & self._on_blocks) - mine
+                mine |= fetched
+                live += _total(fetched)
             inner = self._inner(op)
-            extra = max(inner[0], _total(stored) + _converted(op))
+            extra = max(inner[0], _total(stored) + _converted(op) + _sent(op))
             if op.kind == "strips":
                 # What comes of them is there while they run.
                 extra = inner[0] + _total(stored)
@@ -99,6 +115,12 @@ class _Measuring:
             self._inside.discard(function)
 
 
+def _sent(op: Op) -> int:
+    """Return the bytes of what is made here before it is cut into blocks; files are read there."""
+    is_made = op.where == BLOCKS and op.kind in SOURCES and op.kind not in ("given", "read")
+    return _total(op.results) if is_made else 0
+
+
 def _dying(block: Block, roots: dict[Value, Value]) -> dict[Op, list[Value]]:
     found: dict[Op, list[Value]] = {}
     seen = {roots.get(value, value) for value in block.outs}
@@ -122,7 +144,7 @@ def _nbytes(value: Value) -> int:
 
 def _converted(op: Op) -> int:
     """Return the bytes that an operation makes besides its results."""
-    if op.kind == "pipeline" or op.regions or op.kind in VIEWS:
+    if op.kind == "pipeline" or op.regions or op.kind in VIEWS or op.where in (BLOCKS, PARTS):
         return 0
     made = op.results[0].type if op.results else None
     if made is not None and made.csr and "rand" in (op.kind, op.attrs.get("name")):
@@ -133,6 +155,6 @@ def _converted(op: Op) -> int:
         return _total(op.results)
     matrices = [value for value in op.operands if value.type.data == "matrix"]
     cells = {value.type.cell for value in (*matrices, *op.results)}
-    if op.kind in ("binary", "unary", "cast", "choose") or len(cells) > 1:
+    if op.kind in ("binary", "unary", "cast", "choose", "bin", "finite_end") or len(cells) > 1:
         return _total(matrices) + _total(op.results)
     return 0

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from freestone.lang.compile.expanding import by_rows
 from freestone.lang.compile.roles import ROWS, Roles, Shape, roles_of
 from freestone.lang.front.graph.graph import Block, Function, Op, Program, Value
 from freestone.lang.settings import Settings
 
-__all__ = ["SOURCES", "place"]
+__all__ = ["BLOCKS", "FETCHED", "PARTS", "SOURCES", "place"]
 
 SOURCES = frozenset({"given", "fill", "seq", "rand", "sample", "read", "literal"})
 """Operations that make matrices of nothing: large ones are cut into blocks at once."""
@@ -26,9 +27,16 @@ Places = dict[Value, str]
 
 
 def place(program: Program, settings: Settings) -> None:
-    """Write to every operation where it runs, if matrices are cut into blocks."""
+    """Write to every operation where it runs, if matrices are cut into blocks.
+
+    Operations that would fetch all rows become others that fetch less, where there are such.
+    """
     if settings.distributed:
-        _Placing(settings).block(program.main, {})
+        for block in program.blocks():
+            block.ops[:] = [each for op in block.ops for each in by_rows(op)]
+        places: Places = {}
+        _Placing(settings).block(program.main, places)
+        program.on_blocks = set(places)
 
 
 class _Placing:
@@ -118,6 +126,8 @@ class _Placing:
             op.where, places[result] = BLOCKS, "turned"
         elif kind == "write" and not transposed:
             op.where = BLOCKS
+        elif kind == "index" and op.attrs["kinds"][0] == "list" and not transposed:
+            op.where = PARTS
         elif kind in ("rbind", "index") and not transposed:
             op.where, places[result] = BLOCKS, ROWS
         else:

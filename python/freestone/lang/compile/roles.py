@@ -167,6 +167,15 @@ def _groups(op: Op, shapes: Sequence[Shape], rows: int | None) -> Roles | None:
     return None if merged is None else Roles((ROWS, ROWS, WHOLE), merged, 1)
 
 
+def _binned(op: Op, shapes: Sequence[Shape], rows: int | None) -> Roles | None:
+    """Sort rows into bins whose ends are given."""
+    return _first(op, shapes, rows) if len(shapes) == 4 else None
+
+
+def _finite_end(op: Op, shapes: Sequence[Shape], rows: int | None) -> Roles:
+    return Roles((ROWS,), op.attrs["name"], 1)
+
+
 _RULES: dict[str, Rule] = {
     **dict.fromkeys(("unary", "cast", "quantize", "replace", "softmax", "bias_add"), _first),
     **dict.fromkeys(("agg_row", "index_row"), _column),
@@ -174,6 +183,9 @@ _RULES: dict[str, Rule] = {
     **dict.fromkeys(("matmul", "outer"), _right),
     **dict.fromkeys(("agg_all", "agg_col"), _aggregate),
     **dict.fromkeys(("syrk", "gemv", "sum_product", "cross"), _summed),
+    "encode": _first,
+    "bin": _binned,
+    "finite_end": _finite_end,
     "ctable": _table,
     "agg_group": _groups,
     "filter_rows": _filtered,

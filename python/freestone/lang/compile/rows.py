@@ -4,7 +4,8 @@ Its operands are taken by ``"rows"``, the rows of the strip, or ``"whole"``; wha
 the rows of the strip that is ``"mirrored"``; what is put ``"above"`` or ``"below"`` something else,
 by those rows of the strip that come of it. A result is rows as well, or a part of a ``"sum"``, a
 ``"min"`` or a ``"max"``; rows that a filter ``"kept"``, however many there are in a strip; rows
-that are ``"placed"`` among those that an index chooses; or the ``"first"`` places of extremes.
+that are ``"placed"`` among those that an index chooses; the ``"first"`` places of extremes; or the
+``"distinct"`` cells of a column.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from freestone.lang.front.graph.graph import Op, Value
 __all__ = ["BY_ROWS", "ENDS", "KEPT", "PLACED", "Member", "bases_of", "members_of", "shape_of"]
 
 MIRRORED, ABOVE, BELOW = "mirrored", "above", "below"
-KEPT, PLACED, FIRST = "kept", "placed", "first"
+KEPT, PLACED, FIRST, DISTINCT = "kept", "placed", "first", "distinct"
 BY_ROWS = (ROWS, KEPT)
 """Results of which a strip has its rows."""
 ENDS = frozenset({"append_rows", "print_rows", "chosen_rows", "first_places"})
@@ -30,6 +31,7 @@ FILES = frozenset({".csv", ".dbdf", ".npy"})
 _OF_KEPT = frozenset({"unary", "binary", "cast", "choose", "cbind", "matmul", "index", "cumulate"})
 _OF_KEPT |= {"agg_all", "agg_row", "agg_col", "syrk", "gemv", "cross", "sum_product"}
 _OF_KEPT |= {"filter_rows", "shape", "print", "index_row", "index_col", "reverse"}
+_OF_KEPT |= {"bin", "finite_end", "distinct", "encode"}
 """Operations that take the rows that a filter kept, though a strip may have none."""
 SMALL = 16
 """What has so many times fewer rows than what it is put above, or below, is not cut."""
@@ -59,8 +61,8 @@ class Member:
     roles : tuple of str
         For each operand, ``"rows"``, ``"whole"``, ``"mirrored"``, ``"above"`` or ``"below"``.
     ways : tuple of str
-        For each result, ``"rows"``, ``"sum"``, ``"min"``, ``"max"``, ``"kept"``, ``"placed"`` or
-        ``"first"``.
+        For each result, ``"rows"``, ``"sum"``, ``"min"``, ``"max"``, ``"kept"``, ``"placed"``,
+        ``"first"`` or ``"distinct"``.
     kind : str
         What is done in a strip: the operation's own kind, or one of the strips' kernels, such as
         ``"rows"`` for what makes matrices of nothing.
@@ -224,7 +226,8 @@ def _of_kept(op: Op, kept: Mapping[Value, Kept]) -> Member | None:
         return None
     way = KEPT if found.result == ROWS else found.result
     # A strip of which nothing is left has no least cell.
-    kind = "extremes_of_kept" if way in ("min", "max") else op.kind
+    is_extreme = way in ("min", "max") and op.kind != "finite_end"
+    kind = "extremes_of_kept" if is_extreme else op.kind
     return Member(op, tuple(op.operands), found.operands, (way,), kind, base)
 
 
@@ -267,6 +270,7 @@ _FORMS = {
     "print": ("print_rows", ROWS, WHOLE),
     "index": ("chosen_rows", ROWS, PLACED),
     "index_col": ("first_places", ROWS, FIRST),
+    "distinct": ("distinct_in_strip", ROWS, DISTINCT),
     "cumulate": ("cumulate_rows", ROWS, ROWS),
     "reshape": ("reshape_rows", ROWS, ROWS),
     "reverse": ("reverse", MIRRORED, ROWS),
@@ -277,6 +281,7 @@ _FORMS_OF_KEPT = {
     "cumulate": ("cumulate_rows", ROWS, KEPT),
     "shape": ("shape", ROWS, "sum"),
     "index_col": ("first_places", ROWS, FIRST),
+    "distinct": ("distinct_in_strip", ROWS, DISTINCT),
     "reverse": ("reverse", MIRRORED, KEPT),
 }
 

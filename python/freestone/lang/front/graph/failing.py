@@ -9,6 +9,7 @@ __all__ = ["may_fail"]
 
 SAFE = frozenset({"given", "literal", "shape", "type_of", "sparsity", "to_matrix", "unary"})
 SAFE |= {"transpose", "reverse", "cumulate", "create_list", "length", "append"}
+SAFE |= {"finite_end", "distinct", "encode"}
 """Operations that take whatever they are given."""
 OF_SHAPES = frozenset(
     {"choose", "cbind", "rbind", "reshape", "to_scalar", "matmul", "syrk", "gemv"}

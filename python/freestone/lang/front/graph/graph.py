@@ -127,12 +127,14 @@ class Function:
 class Program:
     """A whole script.
 
-    `peak` are the most bytes that it needs at once, and where; `parse_seconds` is how long its text
-    and those that it imports took to parse.
+    `on_blocks` are the matrices and frames whose rows lie in blocks of a cluster; `peak` are the
+    most bytes that it needs at once, and where; `parse_seconds` is how long its text and those that
+    it imports took to parse.
     """
 
     main: Block
     functions: list[Function] = field(default_factory=list)
+    on_blocks: set[Value] = field(default_factory=set)
     peak: tuple[int, Op | None] | None = None
     parse_seconds: float = 0.0
 

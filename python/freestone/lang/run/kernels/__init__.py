@@ -29,11 +29,12 @@ for _module, _kinds in {
     "sql": "register_view sql",
     "files": "read write read_csv_file open_file open_device open_on_device close",
     "lending": "receive save_result",
-    "other": "now quantize one_hot recode bin create_list length append remove",
+    "other": "now quantize one_hot recode distinct encode bin finite_end create_list length append "
+    "remove",
     "pipeline": "pipeline",
     "applied": "apply",
     "strips": "rows part mirrored append_rows print_rows chosen_rows cumulate_rows reshape_rows "
-    "first_places extremes_of_kept",
+    "first_places extremes_of_kept distinct_in_strip",
     "profiling": "start_profiling stop_profiling",
 }.items():
     HOMES.update(dict.fromkeys(_kinds.split(), _module))

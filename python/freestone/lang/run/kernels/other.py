@@ -6,8 +6,10 @@ import time
 from typing import Any
 
 from freestone.lang.front.graph.graph import Op
-from freestone.lang.front.types.types import DTYPES
 from freestone.lang.run.kernels.elementwise import converted
+
+NO_ENDS = float("inf"), float("-inf")
+"""The ends of no cells."""
 
 
 def now(run: Any, op: Op) -> int:
@@ -66,41 +68,70 @@ def _numbers(column: Any) -> Any:
 
 def recode(run: Any, op: Op, value: Any, ordered: Any) -> tuple[Any, Any]:
     """Replace values by codes."""
-    import numpy as np
-
     if value.shape[1] != 1:
         raise ValueError(f"recode takes one column, not {value.shape[1]}")
-    found, first, codes = np.unique(value[:, 0], return_index=True, return_inverse=True)
-    if not ordered:
-        places = np.argsort(first, kind="stable")
-        ranks = np.empty_like(places)
-        ranks[places] = np.arange(len(places))
-        found, codes = found[places], ranks[codes]
-    dtype = DTYPES[op.results[1].type.cell]
-    return codes.astype("i8").reshape(-1, 1), found.astype(dtype).reshape(-1, 1)
+    found = distinct_of(value, ordered)
+    return encode(run, op, value, found), found
+
+
+def distinct_of(column: Any, ordered: Any) -> Any:
+    """Return a column of the distinct cells of one, sorted or in the order in which they come."""
+    import numpy as np
+
+    found, first = np.unique(column[:, 0], return_index=True)
+    return (found if ordered else found[np.argsort(first)]).reshape(-1, 1)
+
+
+def distinct(run: Any, op: Op, value: Any, ordered: Any) -> Any:
+    """Return a column of the distinct cells of one."""
+    return distinct_of(value, ordered)
+
+
+def encode(run: Any, op: Op, value: Any, distinct: Any) -> Any:
+    """Replace the cells of a column by their places in another one that has each of them once."""
+    import numpy as np
+
+    order = np.argsort(distinct[:, 0], kind="stable")
+    places = np.searchsorted(distinct[:, 0], value[:, 0], sorter=order)
+    return order[places].astype("i8").reshape(-1, 1)
 
 
 def bin_(run: Any, op: Op, value: Any, count: Any, *ends: Any) -> Any:
     """Replace values by the numbers of equally wide bins; what is outside goes to the last ones."""
     import numpy as np
 
-    cells = value.astype("f8")
-    known = cells[np.isfinite(cells)]
-    if not ends and not known.size:
+    cells = value.astype("f8", copy=False)
+    low, high = (float(end) for end in ends or map(_finite_end, ("min", "max"), (cells, cells)))
+    if (low, high) == NO_ENDS:
         raise ValueError("bin: no finite values; give min and max")
-    low, high = (float(end) for end in ends or (known.min(), known.max()))
     if low > high:
         raise ValueError(f"bin: min {low} is above max {high}")
     if int(count) < 1:
         raise ValueError("bin needs at least one bin")
     width = (high - low) / int(count)
+    places = np.subtract(cells, low)
     with np.errstate(all="ignore"):
-        # A bin has its upper end, not its lower one; the first has both.
-        places = np.ceil((cells - low) / width) - 1 if width else np.zeros_like(cells)
-    places = np.clip(places, 0, int(count) - 1)
-    places[np.isnan(cells)] = np.nan
-    with np.errstate(all="ignore"):
-        return places.astype(value.dtype)
+        if width:
+            # A bin has its upper end, not its lower one; the first has both.
+            places /= width
+            np.ceil(places, out=places)
+            places -= 1
+            np.clip(places, 0, int(count) - 1, out=places)
+        else:
+            places[:] = 0
+        places[np.isnan(cells)] = np.nan
+        return places.astype(value.dtype, copy=False)
+
+
+def finite_end(run: Any, op: Op, value: Any) -> float:
+    """Return the least or the greatest finite cell; an infinity that any cell replaces if none."""
+    return _finite_end(op.attrs["name"], value.astype("f8", copy=False))
+
+
+def _finite_end(name: str, cells: Any) -> float:
+    import numpy as np
+
+    return float(getattr(cells, name)(initial=NO_ENDS[name == "max"], where=np.isfinite(cells)))
 
 
 def create_list(run: Any, op: Op, *items: Any) -> list[Any]:

@@ -14,6 +14,7 @@ from freestone.lang.run.kernels import generation
 from freestone.lang.run.kernels.aggregates import accumulated, check_cells, places_of, reduced
 from freestone.lang.run.kernels.draws import Draws
 from freestone.lang.run.kernels.memory import empty
+from freestone.lang.run.kernels.other import distinct_of
 from freestone.lang.run.kernels.output import stream_of
 from freestone.lang.run.kernels.products import sum_of
 from freestone.lang.run.kernels.shapes import sides_of
@@ -80,6 +81,19 @@ class First:
         )
 
 
+@dataclass(frozen=True)
+class Distinct:
+    """The distinct cells of a column's rows, sorted or in the order in which they come."""
+
+    cells: Array
+    ordered: bool
+
+    def or_of(self, later: Distinct) -> Distinct:
+        """Add those of later rows."""
+        both = np.concatenate([self.cells, later.cells])
+        return Distinct(distinct_of(both, self.ordered), self.ordered)
+
+
 def strip_by_strip(run: Any, op: Op, values: dict[Any, Any]) -> list[Any]:
     """Run a block for each strip, and combine what it gives."""
     body, total, size = op.regions[0], op.attrs["rows"], op.attrs["size"]
@@ -119,7 +133,7 @@ class _Join:
         if part is None:
             # Of no rows at all.
             return
-        if self._way == "first":
+        if self._way in ("first", "distinct"):
             self._whole = part if self._whole is None else self._whole.or_of(part)
             return
         if self._way == "sum" and isinstance(part, Csr):
@@ -151,6 +165,8 @@ class _Join:
             return _joined(self._whole)
         if self._way == "first":
             return self._whole.places.reshape(1, -1)
+        if self._way == "distinct":
+            return self._whole.cells.astype(DTYPES[self._type.cell])
         return self._whole.item() if self._type.data == "scalar" else self._whole
 
 
@@ -238,6 +254,11 @@ def first_places(run: Any, op: Op, strip: Strip, value: Array) -> First | None:
         return None
     places = places_of(name, value, 0)
     return First(name, places + np.uint64(before), value[places, np.arange(value.shape[1])])
+
+
+def distinct_in_strip(run: Any, op: Op, value: Array, ordered: Any) -> Distinct:
+    """Return the distinct cells of a strip."""
+    return Distinct(distinct_of(value, ordered), bool(ordered))
 
 
 def extremes_of_kept(run: Any, op: Op, strip: Strip, value: Array) -> Any:
