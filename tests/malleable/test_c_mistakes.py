@@ -1,6 +1,7 @@
 """Programs in C that are wrong: an error on all ranks, which names rank, array and step."""
 
 import os
+import re
 from pathlib import Path
 
 import pytest
@@ -88,7 +89,7 @@ def test_a_resize_that_does_not_come_about_leaves_the_job_as_it_was(
 
 
 @pytest.mark.parametrize("overlap", ["0", "1"])
-@pytest.mark.parametrize(("mistake", "missing"), [("hangs", 0), ("one hangs", 1), ("exits", 0)])
+@pytest.mark.parametrize(("mistake", "missing"), [("hangs", 0), ("one hangs", 1)])
 def test_a_job_goes_on_and_ends_without_joining_ranks_that_do_not_come(
     wrong: str, mistake: str, missing: int, overlap: str
 ) -> None:
@@ -99,6 +100,19 @@ def test_a_job_goes_on_and_ends_without_joining_ranks_that_do_not_come(
     if overlap == "0":
         text = f"joining rank {missing} has not come to its first checkpoint in 7 s"
         assert text in ended.stdout, ended.stdout + ended.stderr
+
+
+@pytest.mark.parametrize("overlap", ["0", "1"])
+@pytest.mark.parametrize("mistake", ["exits", "ends"])
+def test_a_job_hears_at_once_of_joining_ranks_whose_program_ends(
+    wrong: str, mistake: str, overlap: str
+) -> None:
+    # Longer than mpiexec itself may take here.
+    ended = ran(wrong, 2, mistake, targets="3:4", overlap=overlap, spawn_timeout_s="3000")
+    assert ended.returncode == 0, ended.stdout + ended.stderr
+    if overlap == "0":
+        text = "joining rank [01]: its program ended before its first checkpoint"
+        assert re.search(text, ended.stdout), ended.stdout + ended.stderr
 
 
 @pytest.mark.parametrize(("slots", "size"), [("", 100_000), ("3", 4)])

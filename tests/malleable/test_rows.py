@@ -101,6 +101,25 @@ def test_rows_lie_as_a_function_says(tmp_path: Path) -> None:
     assert counts == [[19, 1], [17, 1, 1, 1], [20]]
 
 
+@pytest.mark.parametrize(
+    "methods",
+    [
+        ["merge-p2p-sync", "baseline-collective-sync", "merge-onesided-sync"],
+        ["merge-collective-sync", "merge-p2p-nonblocking", "baseline-onesided-sync"],
+    ],
+)
+def test_data_may_have_no_rows_for_a_while(methods: list[str], tmp_path: Path) -> None:
+    state = tmp_path / "state"
+    first = run("empty_rows.py", json.dumps(methods), str(state))
+    assert first.status == 0, first.err
+    size, seen = first.data
+    assert (size, seen[0], seen[26]) == (3, [0, 0, 7], [0, 0, 0])
+    (tmp_path / "state.kept").rename(state)
+    second = run("empty_rows.py", "[]", str(state))
+    assert second.status == 0, second.err
+    assert (second.data[1][:27], len(second.data[1])) == (seen[:27], 30)
+
+
 def test_a_saved_state_has_the_rows_that_there_are(tmp_path: Path) -> None:
     program = tmp_path / "saving.py"
     program.write_text(
@@ -137,7 +156,6 @@ def test_wrong_rows_are_refused_on_all_ranks_and_change_nothing() -> None:
         "shape": r"rank 0: 'x' has rows of \(1,\) \(float64\), dense; it was .*rows of \(\)",
         "lengths": r"rank 1: arrays .* as many rows as one another; 'x' has 3, 'w' has 4",
         "others": r"rank 0 replaces rows of 'w' at step 0, and rank 1 replaces rows of 'x'",
-        "none": r"no rank has a row of \['x'\] left",
         "dense": r"rank 0: 'm' has rows of \(10,\) \(float64\), dense; it was .*, csr",
         "masked": r"rank 0: 'x' is a masked array",
         "scalar": r"rank 0: 'x' has no axis of rows",

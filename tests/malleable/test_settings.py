@@ -29,7 +29,7 @@ from freestone.malleable.choosing import Chooser
 @pytest.mark.parametrize(
     ("settings", "problem"),
     [
-        ({"rows": 0}, "rows is 0 and must be a whole number of at least 1"),
+        ({"rows": 0.5}, "rows is 0.5 and must be a whole number of at least 0"),
         ({"rows": -5}, "rows is -5"),
         ({"colums": 3}, "unknown setting 'colums'"),
         ({"slots": 2, "targets": {5: 4}}, "targets is 4 and must be at most the 2 slots"),

@@ -94,6 +94,7 @@ def test_fewer_rows_than_processes() -> None:
         ("gone", "/no/such/python can't be run"),
         ("nowhere", "nowhere.invalid"),
         ("hanging", "ResizeTimeoutError: spawning was not done after 60 s"),
+        ("otherwise", "a joining rank has relabel = False, where the others have True; give"),
     ],
 )
 def test_joining_ranks_that_can_not_join_leave_the_job_as_it_was(

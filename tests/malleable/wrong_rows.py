@@ -46,7 +46,6 @@ def main() -> None:
                 "shape": {x: np.zeros((3, rank + 1))},
                 "lengths": {x: np.zeros(3), w: np.zeros(3 + rank)},
                 "others": {x: np.zeros(3)} if rank else {w: np.zeros(3)},
-                "none": {x: np.zeros(0)},
                 "dense": {m: np.zeros((3, ROWS))},
                 "masked": {x: np.ma.masked_array([1.0], [True])},
                 "scalar": {x: 1.0},

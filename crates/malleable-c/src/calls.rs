@@ -83,6 +83,14 @@ extern "C" fn outlive_connecting() {
     }
 }
 
+/// A joining rank that ends before its first checkpoint says so: the others wait for it.
+extern "C" fn end_early() {
+    // A function that the library calls may end the process: the job has begun to move then.
+    if let Ok(mut job) = JOB.try_lock() {
+        job.iter_mut().for_each(|job| job.0.end_early());
+    }
+}
+
 fn begun(comm: usize, settings: freestone_malleable::Settings) -> Result<c_int, Refused> {
     let mut job = JOB.try_lock().map_err(|_| Refused::bad_call("fsm_init is running already"))?;
     if job.is_some() {
@@ -95,7 +103,13 @@ fn begun(comm: usize, settings: freestone_malleable::Settings) -> Result<c_int, 
         return Err(Refused::bad_call("the communicator is MPI_COMM_NULL: give one of all ranks"));
     }
     HAS_BEGUN.store(true, Ordering::Relaxed);
-    *job = Some(Shared(Job::new(Box::new(library), comm, settings)?));
+    let begun = Job::new(Box::new(library), comm, settings)?;
+    if begun.is_joining() {
+        library.before_end(end_early)?;
+        // SAFETY: a function without arguments; without it the others wait for the set time.
+        unsafe { atexit(end_early) };
+    }
+    *job = Some(Shared(begun));
     Ok(0)
 }
 

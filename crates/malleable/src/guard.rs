@@ -67,13 +67,18 @@ pub fn join() {
 /// Ends this process at once, if it has a guard: others that were started with it may be lost, and
 /// `MPI_Finalize` would wait for them.
 pub fn leave() {
-    if report(DISMISSED) {
+    if dismiss() {
         // SAFETY: flushes all of C's streams; then the process ends.
         unsafe {
             libc::fflush(std::ptr::null_mut());
             libc::_exit(0);
         }
     }
+}
+
+/// From now on this rank's end is that of nobody else; whether it has a guard that takes leave.
+pub fn dismiss() -> bool {
+    report(DISMISSED)
 }
 
 fn report(word: u8) -> bool {

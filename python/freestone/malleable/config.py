@@ -18,7 +18,7 @@ from freestone.errors.keywords import suggest_keywords
 from freestone.malleable.method import Method
 from freestone.malleable.targets import Request, Schedule, Source, is_whole
 
-__all__ = ["Balance", "Config"]
+__all__ = ["Balance", "Config", "require_same"]
 
 Balance = Literal["rows", "nonzeros"]
 
@@ -36,7 +36,7 @@ class Config:
     Parameters
     ----------
     rows : int, optional
-        Of data that is registered without its own number of rows.
+        Of data that is registered without its own number of rows; 0 if they come later.
     targets : mapping of int to int, Source, or sequence of Source
         ``{500: 4}``: be 4 processes from the head of step 500 on; the value may be a
         ``Request`` with a method. Or who else decides: see ``freestone.malleable.targets``.
@@ -112,10 +112,10 @@ class Config:
     trace: str | os.PathLike[str] | None = None
 
     def __post_init__(self) -> None:
-        for key in ("rows", "check_every", "save_every"):
+        for key, least in (("rows", 0), ("check_every", 1), ("save_every", 1)):
             value = getattr(self, key)
-            if value is not None and not is_whole(value, 1):
-                raise _wrong(key, value, "a whole number of at least 1")
+            if value is not None and not is_whole(value, least):
+                raise _wrong(key, value, f"a whole number of at least {least}")
             object.__setattr__(self, key, None if value is None else int(value))
         for key, largest in (("timeout_s", math.inf), ("spawn_timeout_s", threading.TIMEOUT_MAX)):
             value = getattr(self, key)
@@ -249,6 +249,30 @@ class Config:
         """Return this one with other values for some keys."""
         own = {field.name: getattr(self, field.name) for field in fields(self)}
         return self.from_mapping({**own, **settings}) if settings else self
+
+
+def require_same(own: Mapping[str, str], others: Mapping[str, str], who: str, has: str) -> None:
+    """Require that a rank has the settings that, for example, "rank 0 has".
+
+    Parameters
+    ----------
+    own, others : mapping of str to str
+        What `Config.agreed` returns on both.
+    who, has : str
+        Whose they are, for the error.
+
+    Raises
+    ------
+    ConfigurationError
+        If they differ.
+    """
+    for key, value in others.items():
+        if own[key] != value:
+            problem = (
+                f"{who} has {key} = {own[key]}, where {has} {value}; give all ranks the same "
+                "settings"
+            )
+            raise ConfigurationError(problem, key=key, origin="config")
 
 
 def _anything(value: Any) -> Any:

@@ -6,6 +6,7 @@ from typing import Any
 
 from freestone.errors import JoiningError
 from freestone.malleable import spawning, together
+from freestone.malleable.config import Config
 from freestone.malleable.entering import Entering
 from freestone.malleable.joining_rank import JoiningRank
 from freestone.malleable.path import Path
@@ -20,10 +21,10 @@ class Joining(Entering):
 
     Parameters
     ----------
-    joining rank : Joining rank
+    joining_rank : JoiningRank
         The process.
-    timeout_s : float
-        How long a wait may take for what others do at once.
+    config : Config
+        The settings, which have to be those of the others.
 
     Attributes
     ----------
@@ -42,10 +43,10 @@ class Joining(Entering):
     blueprint: Blueprint
     groups: list[int]
 
-    def __init__(self, joining_rank: JoiningRank, timeout_s: float) -> None:
-        super().__init__(*joining_rank.prepare())
+    def __init__(self, joining_rank: JoiningRank, config: Config) -> None:
+        super().__init__(*joining_rank.prepare(config.agreed()))
         self.host = joining_rank.host
-        self._joining_rank, self._timeout_s = joining_rank, timeout_s
+        self._joining_rank, self._timeout_s = joining_rank, config.timeout_s
         self.bridge: Any = None
 
     def is_due_at(self, loop: int) -> bool:

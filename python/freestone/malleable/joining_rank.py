@@ -9,7 +9,7 @@ import math
 import os
 import signal
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, NoReturn
 
@@ -18,6 +18,7 @@ import numpy as np
 from freestone.malleable import guard, spawning, together
 from freestone.malleable.arrays import Array
 from freestone.malleable.collective_spawn import free_all, meet_sources
+from freestone.malleable.config import require_same
 from freestone.malleable.path import Path
 from freestone.malleable.storage import reserve
 from freestone.malleable.transfer import Transfer, warmed
@@ -64,13 +65,19 @@ class JoiningRank:
     reported: Any = None
     transfer: Transfer | None = None
 
-    def prepare(self) -> tuple[dict[str, Array], Path]:
+    def prepare(self, settings: Mapping[str, str]) -> tuple[dict[str, Array], Path]:
         """Return the arrays there are, and the way to the loop that the others are in.
 
         Those that this process will have for itself get warm pages, while others compute.
+
+        Raises
+        ------
+        ConfigurationError
+            If the others have other settings.
         """
-        (blueprint, descriptions, path), number = spawning.receive_plan(self.peer, _START_S)
+        (blueprint, descriptions, path, agreed), number = spawning.receive_plan(self.peer, _START_S)
         self.has_heard = True
+        require_same(settings, agreed, "a joining rank", "the others have")
         granted = [each.granted_host for each in blueprint.joining_ranks for _ in range(each.count)]
         self.host = granted[number]
         own = warmed(descriptions, blueprint, blueprint.before + number)

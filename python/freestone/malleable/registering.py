@@ -16,6 +16,7 @@ from freestone.malleable.membership import Membership
 from freestone.malleable.parts import Form, form_of
 from freestone.malleable.plans import Rows
 from freestone.malleable.storage import Storage, reserve
+from freestone.malleable.targets import is_whole
 from freestone.malleable.transfer import make_arrays
 
 __all__ = ["Load", "expected", "register", "replace", "twice", "unmovable"]
@@ -51,9 +52,10 @@ def register(
     RegistrationError
         On all ranks, if one has something else.
     """
-    layout = layouts.get(rows or 0)
+    count = rows if rows is not None and is_whole(rows, 0) else 0
+    layout = layouts.get(count)
     if layout is None:
-        layout = deal(membership.data, [], rows or 0, membership.size, config)
+        layout = deal(membership.data, [], count, membership.size, config)
     start, stop = layout.of(membership.rank)
     local, problem = _load(name, load, start, stop, rows)
     description = _agree(membership, config, name, kind, local, rows, problem)
@@ -136,15 +138,11 @@ def replace(
 
 
 def _agreed_counts(names: list[str], all_of_them: list[tuple[str, int]]) -> list[int]:
-    """Return how many rows each rank gives, if all can give them, and some rows."""
+    """Return how many rows each rank gives, if all can give them."""
     for rank, (problem, _) in enumerate(all_of_them):
         if problem:
             raise RegistrationError(f"rank {rank}: {problem}", name=names[0] if names else "")
-    counts = [count for _, count in all_of_them]
-    if not any(counts):
-        problem = f"no rank has a row of {names} left; keep one, or end the loop"
-        raise RegistrationError(problem, name=names[0])
-    return counts
+    return [count for _, count in all_of_them]
 
 
 def _unfit(arrays: list[Array], local: list[Any]) -> str:
@@ -198,8 +196,9 @@ def unmovable(membership: Membership, config: Config, arrays: Iterable[Array]) -
 
 def _load(name: str, load: Load, start: int, stop: int, rows: int | None) -> tuple[Any, str]:
     """Return this rank's rows, and what is wrong with them."""
-    if rows is None or rows < 1:
-        return None, f"{name!r} has {rows!r} rows in all; give rows=, or set it in the Config"
+    if not is_whole(rows, 0):
+        problem = f"{name!r} has {rows!r} rows in all; give a whole number of at least 0 as rows="
+        return None, f"{problem}, or set it in the Config"
     local = load(start, stop)
     problem = _problem_of(local)
     if problem:

@@ -113,7 +113,7 @@ class Resize:
             self._spawned = Spawned(
                 self.blueprint.joining_ranks,
                 config.spawn_timeout_s,
-                (self.blueprint, described, path),
+                (self.blueprint, described, path, config.agreed()),
             )
 
     @property

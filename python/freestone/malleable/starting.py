@@ -7,7 +7,7 @@ from typing import Any
 
 from freestone.errors import ConfigurationError, EngineMissingError, NoThreadsError
 from freestone.hosts.printed import await_launcher
-from freestone.malleable.config import Config
+from freestone.malleable.config import Config, require_same
 from freestone.malleable.membership import Membership
 from freestone.malleable.method import Method
 from freestone.malleable.resize import has_threads
@@ -52,14 +52,8 @@ def first_membership(comm: Any, config: Config, host: str) -> Membership:
 
 def _require_same(comm: Any, config: Config) -> None:
     found = gather_all(comm, config.agreed(), config.timeout_s, "the settings of all ranks")
-    for rank, other in enumerate(found):
-        for key, value in found[0].items():
-            if other[key] != value:
-                problem = (
-                    f"rank {rank} has {key} = {other[key]}, where rank 0 has {value}; give all "
-                    "ranks the same settings"
-                )
-                raise ConfigurationError(problem, key=key, origin="config")
+    for rank, own in enumerate(found):
+        require_same(own, found[0], f"rank {rank}", "rank 0 has")
 
 
 def keep_what_is_printed() -> None:

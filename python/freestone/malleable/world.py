@@ -122,7 +122,7 @@ class World(Checkpoints):
             if self._joining is None:
                 self._take_part(membership, is_primed=False)
         else:
-            self._joining = Joining(joining_rank, self._config.timeout_s)
+            self._joining = Joining(joining_rank, self._config)
         if self._joining is not None:
             self._arrays = self._joining.arrays
         for source in self._config.sources:
@@ -205,14 +205,13 @@ class World(Checkpoints):
         Parameters
         ----------
         rows : mapping of Array to array of shape (k, ...) or CSR matrix of k rows
-            The rows of this rank from now on, which are copied. `k` may be any number, 0 too, the
-            same for all arrays of the mapping: those lie alike, also after a resize.
+            The rows of this rank from now on, which are copied. `k` may be any number, 0 on all
+            ranks too, the same for all arrays of the mapping: those lie alike, also after a resize.
 
         Raises
         ------
         RegistrationError
-            On all ranks, for constant data, other types or shapes, or if no rank has a row; then
-            nothing has changed.
+            On all ranks, for constant data, and other types or shapes; then nothing has changed.
 
         Notes
         -----

@@ -106,6 +106,10 @@ int main(int argc, char **argv) {
     sleep(1000);
   if (fsm_is_joining() && strcmp(wrong, "exits") == 0)
     exit(3);
+  if (fsm_is_joining() && strcmp(wrong, "ends") == 0) {
+    MPI_Finalize();
+    return 3;
+  }
   int status = 0;
   for (; step < 10; step++) {
     if (step == 4 && is_odd && strcmp(wrong, "skip") == 0)

@@ -15,6 +15,7 @@ mod transfer;
 use crate::blueprint::{Blueprint, Layouts};
 use crate::data::{Array, Content, Description, Form, Kind, UserRows, difference, fingerprint};
 use crate::error::{Fault, MalleableError, Problem, Result};
+use crate::guard;
 use crate::mpi::{Handle, Mpi};
 use crate::resize::{Machine, Outcome, State};
 use freestone_base::layout::RowBlocks;
@@ -318,6 +319,19 @@ impl Job {
         let facts = self.facts()?;
         let action = self.machine.on_end(facts);
         self.act(action)
+    }
+
+    /// The process ends, or ends MPI. The others wait for a rank that they have started and that
+    /// has not come to its first checkpoint: they are sent word, and it stays until they have it.
+    pub fn end_early(&mut self) {
+        if self.machine.state() != State::Joining || self.mpi.is_over() {
+            return;
+        }
+        let text = "its program ended before its first checkpoint".to_owned();
+        self.problem.get_or_insert(Problem { fault: Fault::Disagreement, text });
+        // Nobody is there any more who would look at an error.
+        let _ = self.end();
+        guard::dismiss();
     }
 
     /// Asks for a size; that of all ranks that is largest counts.
