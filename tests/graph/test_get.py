@@ -197,3 +197,18 @@ def test_settings_with_the_scheduler_can_be_copied(cluster: fs.Cluster) -> None:
     with dask.config.set(scheduler=cluster.get):
         copied = copy.deepcopy(dask.config.config)
     assert copied["scheduler"]({"x": 4, "y": (abs, "x")}, "y") == 4
+
+
+def test_a_graph_asks_the_cluster_for_its_workers_once(
+    cluster: fs.Cluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[str] = []
+    client = type(cluster.client)
+
+    def workers(self: Any, workers: Callable[[Any], Any] = client.workers) -> Any:
+        asked.append("workers")
+        return workers(self)
+
+    monkeypatch.setattr(client, "workers", workers)
+    assert cluster.get({"one": (operator.add, 1, 2), "two": (operator.neg, "one")}, "two") == -3
+    assert asked == ["workers"]

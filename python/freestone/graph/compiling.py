@@ -15,6 +15,7 @@ from freestone.collections.pieces import future_of
 from freestone.graph.durations import Kinds
 from freestone.graph.program import Step
 from freestone.graph.reading import Graph
+from freestone.graph.specs import task_spec
 from freestone.graph.tools import Tools
 
 __all__ = ["Compiler", "Program"]
@@ -228,16 +229,14 @@ class _Scope:
 
     def value(self, node: Any) -> int:
         """Write what gives the value of a node; its slot."""
-        from dask._task_spec import Alias, DataNode, TaskRef, _execute_subgraph
-
-        kind = type(node)
-        if kind is Alias:
+        kind, spec = type(node), task_spec()
+        if kind is spec.Alias:
             return self.lookup(node.target)
-        if kind is TaskRef:
+        if kind is spec.TaskRef:
             return self.lookup(node.key)
-        if kind is DataNode:
+        if kind is spec.DataNode:
             return self._constant(node.value)
-        if node.func is _execute_subgraph:
+        if node.func is spec._execute_subgraph:
             return self._fused(node)
         piece = held_in(node)
         if piece is not None and self._compiler.is_at_home(piece):
@@ -258,9 +257,8 @@ class _Scope:
 
     def value_of(self, thing: Any) -> int:
         """Write what gives the value of a node, or of anything else as it is."""
-        from dask._task_spec import GraphNode, TaskRef
-
-        if isinstance(thing, GraphNode | TaskRef):
+        spec = task_spec()
+        if isinstance(thing, (spec.TaskRef, spec.GraphNode)):
             return self.value(thing)
         return self._constant(thing)
 
@@ -292,12 +290,11 @@ class _Scope:
     def _argument(
         self, argument: Any, values: list[Any], references: list[tuple[int, int]]
     ) -> None:
-        from dask._task_spec import GraphNode, TaskRef
-
         if type(argument) in _PLAIN:
             values.append(argument)
             return
-        if isinstance(argument, GraphNode | TaskRef):
+        spec = task_spec()
+        if isinstance(argument, (spec.TaskRef, spec.GraphNode)):
             slot = self.value(argument)
         elif _is_large(argument):
             slot = self._program.constant(self._compiler.block_of(argument))

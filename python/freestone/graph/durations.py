@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-__all__ = ["UNKNOWN_S", "Durations", "Kinds", "key_label", "size_of"]
+__all__ = ["UNKNOWN_S", "Durations", "Kinds", "is_fused", "key_label", "size_of"]
 
 UNKNOWN_S = 100e-6
 """What a task is taken for whose like never ran, in seconds."""

@@ -13,6 +13,7 @@ from freestone.collections.held import held_in
 from freestone.errors import CycleError, MissingKeyError
 from freestone.graph.rewriting import rewrite
 from freestone.graph.shuffling import route_shuffles
+from freestone.graph.specs import task_spec
 from freestone.graph.views import views_of
 
 __all__ = ["Graph", "constant_of", "read", "specs_of"]
@@ -161,21 +162,21 @@ def is_block_of(client: Client | None, piece: Any) -> bool:
 
 def constant_of(node: Any) -> list[Any]:
     """Give the value of a node that is one already, in a list; an empty list for others."""
-    from dask._task_spec import DataNode
+    spec = task_spec()
 
-    return [node.value] if type(node) is DataNode else []
+    return [node.value] if type(node) is spec.DataNode else []
 
 
 def specs_of(graph: Any) -> dict[Any, Any]:
     """Give a graph's keys and their `GraphNode`, in a dict that may be changed."""
-    from dask._task_spec import GraphNode, convert_legacy_graph
+    spec = task_spec()
 
     if hasattr(graph, "__dask_graph__"):
         graph = graph.__dask_graph__()
     specs = dict(graph)
-    if all(isinstance(node, GraphNode) for node in specs.values()):
+    if all(isinstance(node, spec.GraphNode) for node in specs.values()):
         return specs
-    converted: dict[Any, Any] = convert_legacy_graph(
+    converted: dict[Any, Any] = spec.convert_legacy_graph(
         {key: _with_whole_dicts(task) for key, task in specs.items()}
     )
     return converted
@@ -186,7 +187,7 @@ def _with_whole_dicts(task: Any) -> Any:
 
     Dask would make a list of items of each, and the same dict in many tasks would be many.
     """
-    from dask._task_spec import DataNode, GraphNode
+    spec = task_spec()
 
     if type(task) is not tuple or not task or not callable(task[0]):
         return task
@@ -194,16 +195,16 @@ def _with_whole_dicts(task: Any) -> Any:
     def whole(argument: Any) -> Any:
         if type(argument) is not dict:
             return _with_whole_dicts(argument)
-        if any(isinstance(value, GraphNode) for value in argument.values()):
+        if any(isinstance(value, spec.GraphNode) for value in argument.values()):
             return argument
-        return DataNode(None, argument)
+        return spec.DataNode(None, argument)
 
     return (task[0], *map(whole, task[1:]))
 
 
 def _target(specs: Mapping[Any, Any], key: Any, aliases: dict[Any, Any], user: Any) -> Any:
     """Give the key that a key stands for in the end, which is itself if it is no alias."""
-    from dask._task_spec import Alias
+    spec = task_spec()
 
     passed: list[Any] = []
     found = key
@@ -211,7 +212,7 @@ def _target(specs: Mapping[Any, Any], key: Any, aliases: dict[Any, Any], user: A
         node = specs.get(found)
         if node is None:
             raise MissingKeyError(key=found, needed_by=passed[-1] if passed else user)
-        if type(node) is not Alias:
+        if type(node) is not spec.Alias:
             break
         if found in passed:
             raise CycleError(passed[passed.index(found) :])
@@ -261,14 +262,14 @@ def _needs(
     views: Mapping[Any, Any],
 ) -> list[Any]:
     """Give the keys that a task needs, as the graph has them in order."""
-    from dask._task_spec import Alias
+    spec = task_spec()
 
     found = []
     for need in views.get(key, specs[key]).dependencies:
         node = specs.get(need)
         if node is None:
             raise MissingKeyError(key=need, needed_by=key)
-        target = _target(specs, need, aliases, key) if type(node) is Alias else need
+        target = _target(specs, need, aliases, key) if type(node) is spec.Alias else need
         if target in views:
             found += _needs(specs, target, aliases, place, views)
         else:

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from freestone.graph.reducers import Recipe, recipe_of, spread_recipe
+from freestone.graph.specs import task_spec
 
 __all__ = ["WIDE", "Reduction", "key_of", "rewrite", "unfused"]
 
@@ -59,13 +60,13 @@ def _is_wide(node: Any) -> bool:
 
 def unfused(node: Any, specs: dict[Any, Any], is_apart: Callable[[Any], bool]) -> Iterator[Any]:
     """Take a fused task apart if one inside it is to be apart; the keys of the parts."""
-    from dask._task_spec import Alias, GraphNode, _execute_subgraph
+    spec = task_spec()
 
-    if getattr(node, "func", None) is not _execute_subgraph:
+    if getattr(node, "func", None) is not spec._execute_subgraph:
         yield node.key
         return
     inner, out, inside, *outside = node.args
-    is_plain = all(isinstance(one, GraphNode) for one in inner.values())
+    is_plain = all(isinstance(one, spec.GraphNode) for one in inner.values())
     if not any(map(is_apart, inner.values())) or not is_plain:
         yield node.key
         return
@@ -78,22 +79,22 @@ def unfused(node: Any, specs: dict[Any, Any], is_apart: Callable[[Any], bool]) -
             specs[names[key]] = _as_node(given, names[key])
     for key, one in inner.items():
         if key not in inside:
-            if isinstance(one, Alias):
-                specs[names[key]] = Alias(names[key], names.get(one.target, one.target))
+            if isinstance(one, spec.Alias):
+                specs[names[key]] = spec.Alias(names[key], names.get(one.target, one.target))
             else:
                 specs[names[key]] = one.substitute(names, key=names[key])
             yield names[key]
 
 
 def _as_node(given: Any, key: Any) -> Any:
-    from dask._task_spec import DataNode, GraphNode
+    spec = task_spec()
 
-    is_node = isinstance(given, GraphNode)
-    return given.substitute({}, key=key) if is_node else DataNode(key, given)
+    is_node = isinstance(given, spec.GraphNode)
+    return given.substitute({}, key=key) if is_node else spec.DataNode(key, given)
 
 
 def _rewrite(specs: dict[Any, Any], key: Any) -> None:
-    from dask._task_spec import Task, TaskRef
+    spec = task_spec()
 
     task = specs[key]
     found = _arguments(task)
@@ -108,7 +109,7 @@ def _rewrite(specs: dict[Any, Any], key: Any) -> None:
         return
     whole = ("freestone-reduction", key)
     specs[whole] = Reduction(whole, parts, recipe)
-    specs[key] = Task(key, recipe.finish, TaskRef(whole))
+    specs[key] = spec.Task(key, recipe.finish, spec.TaskRef(whole))
 
 
 def _arguments(task: Any) -> tuple[list[Any] | None, tuple[Any, ...], list[Any]] | None:
@@ -116,7 +117,7 @@ def _arguments(task: Any) -> tuple[list[Any] | None, tuple[Any, ...], list[Any]]
 
     No list before means that the values are the arguments.
     """
-    from dask._task_spec import GraphNode
+    spec = task_spec()
 
     if getattr(task, "func", None) is None or task.kwargs:
         return None
@@ -132,35 +133,36 @@ def _arguments(task: Any) -> tuple[list[Any] | None, tuple[Any, ...], list[Any]]
         return None
     before = [_plain(one) for one in task.args[:place]]
     after = [_plain(one) for one in task.args[place + 1 :]]
-    if any(isinstance(one, GraphNode) for one in [*before, *after]):
+    if any(isinstance(one, spec.GraphNode) for one in [*before, *after]):
         return None
     return before, tuple(parts), after
 
 
 def _plain(argument: Any) -> Any:
     """Give the value of a node that needs nothing."""
-    from dask._task_spec import GraphNode
+    spec = task_spec()
 
-    if isinstance(argument, GraphNode) and not argument.dependencies:
+    if isinstance(argument, spec.GraphNode) and not argument.dependencies:
         return argument({})
     return argument
 
 
 def key_of(argument: Any) -> Any:
     """Give the key of a reference; None for anything else."""
-    from dask._task_spec import Alias, TaskRef
+    spec = task_spec()
 
-    if isinstance(argument, TaskRef):
+    if isinstance(argument, spec.TaskRef):
         return argument.key
-    return argument.target if isinstance(argument, Alias) else None
+    return argument.target if isinstance(argument, spec.Alias) else None
 
 
 def _keys_in(argument: Any) -> list[Any] | None:
     """Give the keys in a list, or list of lists, of references; None if there is anything else."""
-    from dask._task_spec import List, _identity_cast
+    spec = task_spec()
 
-    is_list = isinstance(argument, List) or (
-        getattr(argument, "func", None) is _identity_cast and argument.kwargs.get("typ") is list
+    is_list = isinstance(argument, spec.List) or (
+        getattr(argument, "func", None) is spec._identity_cast
+        and argument.kwargs.get("typ") is list
     )
     if not is_list:
         return None

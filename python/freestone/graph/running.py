@@ -73,8 +73,9 @@ def get(
     stack = (stack or Stack()).with_options(options)
     flat = list(dict.fromkeys(_flat(keys)))
     with callbacks_of(graph) as callbacks:
-        specs = specs_of(callbacks.graph)
-        here = tasks_here(specs)
+        with no_collection():
+            specs = specs_of(callbacks.graph)
+            here = tasks_here(specs)
         if not here:
             found = _results(client, specs, flat, stack, callbacks, stay)
         else:
@@ -91,19 +92,21 @@ def _results(
 ) -> dict[Any, Any]:
     """Compute keys of a graph on the cluster: values, or futures of those that are to stay."""
     has_views = stack.retain and stack.keep == "task" and not callbacks
+    # To ask is a message to the manager's thread and back.
+    slots = [worker["slots"] for worker in client.workers()]
     with no_collection():
         graph = read(
             specs,
             keys,
             is_tree=stack.tree and stack.retain,
             client=client,
-            has_views=has_views and stack.fuse and len(client.workers()) == 1,
+            has_views=has_views and stack.fuse and len(slots) == 1,
         )
     callbacks.begin(graph)
     if not graph.wanted:
         results = {}
     elif stack.retain:
-        results = run_graph(client, graph, stack, callbacks, stay)
+        results = run_graph(client, graph, stack, callbacks, stay, slots)
     else:
         results = run_by_program(client, graph, stack, callbacks)
     constants = graph.constants
@@ -113,11 +116,19 @@ def _results(
 
 
 def run_graph(
-    client: Client, graph: Graph, stack: Stack, callbacks: Callbacks, stay: bool
+    client: Client,
+    graph: Graph,
+    stack: Stack,
+    callbacks: Callbacks,
+    stay: bool,
+    slots: Sequence[int],
 ) -> dict[int, Any]:
-    """Run a graph and return the values of the nodes that are wanted, or their futures."""
-    this_run = _Run(client, graph, stack)
+    """Run a graph and return the values of the nodes that are wanted, or their futures.
+
+    `slots` says how many calls each worker runs at once.
+    """
     with no_collection():
+        this_run = _Run(client, graph, stack, slots)
         this_run.submit_all()
     return this_run.results(callbacks, stay)
 
@@ -171,7 +182,7 @@ class _Written:
 class _Run:
     """One run of one graph."""
 
-    def __init__(self, client: Client, graph: Graph, stack: Stack) -> None:
+    def __init__(self, client: Client, graph: Graph, stack: Stack, slots: Sequence[int]) -> None:
         self.client, self.graph, self.stack = client, graph, stack
         self.durations = _durations.setdefault(client, Durations())
         kinds = Kinds()
@@ -186,7 +197,7 @@ class _Run:
         self.labels: dict[Any, str] = {}
         # What is retained must be named by the graph alone, not by how long something took.
         self.is_measured = stack.keep == "task" and stack.fuse
-        self.is_one_worker = len(client.workers()) == 1
+        self.slots, self.is_one_worker = max(sum(slots), 1), len(slots) == 1
         self.reductions = {
             number: node for number, node in enumerate(graph.nodes) if isinstance(node, Reduction)
         }
@@ -203,7 +214,7 @@ class _Run:
 
     def submit_all(self) -> None:
         """Submit the whole graph."""
-        slots = max(self.client.slots, 1)
+        slots = self.slots
         first = len(self.graph.held)
         piloted = self._pilot(slots) if self.is_measured else first
         known = {kinds: self._expected(kinds) for kinds in set(self.kinds)}

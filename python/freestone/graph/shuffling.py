@@ -16,6 +16,7 @@ from typing import Any
 
 from freestone.graph.durations import key_label
 from freestone.graph.partd_store import MemoryStore, merge, part_name, piece_of, written
+from freestone.graph.specs import task_spec
 
 __all__ = ["route_shuffles"]
 
@@ -76,13 +77,13 @@ class _Shuffle:
     """One folder, and the tasks that use it."""
 
     def __init__(self, specs: dict[Any, Any], folder: Any, encoder: Callable[[Any], Any]) -> None:
-        from dask._task_spec import Alias
+        spec = task_spec()
 
         self._specs, self._folder, self._encoder = specs, folder, encoder
         self._users = {
             key: place
             for place, (key, node) in enumerate(specs.items())
-            if folder in node.dependencies and type(node) is not Alias
+            if folder in node.dependencies and type(node) is not spec.Alias
         }
         self._before = self._users_before()
         self._merged: dict[tuple[frozenset[Any], int], Any] = {}
@@ -106,31 +107,31 @@ class _Shuffle:
 
     def _opened(self, key: Any, node: Any, given: Sequence[Any]) -> list[Any]:
         """Give a task with a folder of its own, in which is what was `given`."""
-        from dask._task_spec import Task, TaskRef
+        spec = task_spec()
 
         store, folder, inside = (_inner(part, key) for part in ("store", "folder", "inside"))
         return [
-            Task(store, MemoryStore, *map(TaskRef, given)),
-            Task(folder, self._encoder, TaskRef(store)),
+            spec.Task(store, MemoryStore, *map(spec.TaskRef, given)),
+            spec.Task(folder, self._encoder, spec.TaskRef(store)),
             node.substitute({self._folder: folder}, key=inside),
         ]
 
     def _write(self, key: Any, node: Any, given: Sequence[Any]) -> None:
         """Make a task's value a pair with what it appended."""
-        from dask._task_spec import DataNode, Task, TaskRef
+        spec = task_spec()
 
         pair, store, inside = (_inner(part, key) for part in ("written", "store", "inside"))
-        places = DataNode(None, self._places)
-        end = Task(pair, written, TaskRef(inside), TaskRef(store), places)
+        places = spec.DataNode(None, self._places)
+        end = spec.Task(pair, written, spec.TaskRef(inside), spec.TaskRef(store), places)
         self._specs[pair] = _fused(*self._opened(key, node, given), end, key=pair)
-        self._specs[key] = Task(key, operator.itemgetter(0), TaskRef(pair))
+        self._specs[key] = spec.Task(key, operator.itemgetter(0), spec.TaskRef(pair))
         for place in set(self._places.values()) or {0}:
             piece = _inner(f"piece-{place}", key)
-            self._specs[piece] = Task(piece, piece_of, TaskRef(pair), place)
+            self._specs[piece] = spec.Task(piece, piece_of, spec.TaskRef(pair), place)
 
     def _given(self, writers: frozenset[Any], part: Any) -> list[Any]:
         """Give the keys of the pieces in which is what a task may read."""
-        from dask._task_spec import Task, TaskRef
+        spec = task_spec()
 
         in_order = sorted(writers, key=self._users.__getitem__)
         if part is None or not self._places:
@@ -144,7 +145,7 @@ class _Shuffle:
         if merged is None:
             merged = _inner(f"merged-{place}", in_order[0])
             self._merged[writers, place] = merged
-            self._specs[merged] = Task(merged, merge, *map(TaskRef, pieces))
+            self._specs[merged] = spec.Task(merged, merge, *map(spec.TaskRef, pieces))
         return [merged]
 
     def _users_before(self) -> dict[Any, frozenset[Any]]:
@@ -185,9 +186,9 @@ def _inner(part: str, key: Any) -> tuple[str, Any]:
 
 
 def _fused(*nodes: Any, key: Any) -> Any:
-    from dask._task_spec import GraphNode
+    spec = task_spec()
 
-    return GraphNode.fuse(*nodes, key=key)
+    return spec.GraphNode.fuse(*nodes, key=key)
 
 
 def _part_read(node: Any, folder: Any) -> str | None:
@@ -202,9 +203,9 @@ def _part_read(node: Any, folder: Any) -> str | None:
 
 def _users_inside(node: Any, folder: Any) -> list[Any]:
     """Give the tasks that use a folder among those that were fused to one, or that one."""
-    from dask._task_spec import _execute_subgraph
+    spec = task_spec()
 
-    if node.func is not _execute_subgraph:
+    if node.func is not spec._execute_subgraph:
         return [node]
     inner, _, inside, *outside = node.args
     names = {

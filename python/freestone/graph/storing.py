@@ -9,7 +9,9 @@ import sys
 from collections.abc import Collection, Iterable, Iterator
 from typing import Any
 
+from freestone.graph.durations import is_fused
 from freestone.graph.rewriting import unfused
+from freestone.graph.specs import task_spec
 
 __all__ = ["run_here", "tasks_here"]
 
@@ -32,7 +34,10 @@ def tasks_here(specs: dict[Any, Any]) -> list[Any]:
     """
     if "dask.array.core" not in sys.modules:
         return []
-    fused = [node for node in specs.values() if _inner(node) and _stores(node)]
+    storing = [node for node in specs.values() if _stores(node)]
+    if not storing:
+        return []
+    fused = [node for node in storing if _inner(node)]
     while fused:
         node = fused.pop()
         parts = [specs[key] for key in unfused(node, specs, _stores)]
@@ -48,9 +53,10 @@ def run_here(
 ) -> dict[Any, Any]:
     """Run tasks in this process, given the values that they need of others."""
     import dask
-    from dask._task_spec import DataNode
 
-    graph = {key: DataNode(key, value) for key, value in values.items()}
+    spec = task_spec()
+
+    graph = {key: spec.DataNode(key, value) for key, value in values.items()}
     graph |= {key: specs[key] for key in here}
     keys = [key for key in wanted if key in here]
     return dict(zip(keys, dask.get(graph, keys), strict=True))
@@ -58,9 +64,7 @@ def run_here(
 
 def _inner(node: Any) -> list[Any]:
     """Give the tasks that were fused to one."""
-    from dask._task_spec import _execute_subgraph
-
-    return [*node.args[0].values()] if getattr(node, "func", None) is _execute_subgraph else []
+    return [*node.args[0].values()] if is_fused(node) else []
 
 
 def _stores(node: Any) -> bool:

@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 
 from freestone.graph.rewriting import Reduction, key_of, unfused
+from freestone.graph.specs import task_spec
 
 __all__ = ["part_of_whole", "views_of"]
 
@@ -106,12 +107,12 @@ def _is_near(key: Any, sources: Mapping[Any, Any]) -> bool:
 
 def _without_aliases(node: Any) -> Any:
     """Give the only task of a fused one, if the others stand for it or for what it needs."""
-    from dask._task_spec import Task, _execute_subgraph
+    spec = task_spec()
 
-    if getattr(node, "func", None) is not _execute_subgraph:
+    if getattr(node, "func", None) is not spec._execute_subgraph:
         return node
     inner, out, inside, *outside = node.args
-    tasks = [one for one in inner.values() if type(one) is Task]
+    tasks = [one for one in inner.values() if type(one) is spec.Task]
     if len(tasks) != 1 or len(tasks) + sum(map(_is_alias, inner.values())) < len(inner):
         return node
     while _is_alias(inner[out]):
@@ -124,9 +125,9 @@ def _without_aliases(node: Any) -> Any:
 
 
 def _is_small_constant(node: Any) -> bool:
-    from dask._task_spec import DataNode
+    spec = task_spec()
 
-    return type(node) is DataNode and _is_small(node.value)
+    return type(node) is spec.DataNode and _is_small(node.value)
 
 
 def _is_small(value: Any) -> bool:
@@ -200,15 +201,15 @@ def _of_slices_only(
 
 
 def _is_alias(node: Any) -> bool:
-    from dask._task_spec import Alias
+    spec = task_spec()
 
-    return type(node) is Alias
+    return type(node) is spec.Alias
 
 
 def _of_whole(key: Any, whole: Any, index: tuple[slice, ...]) -> Any:
-    from dask._task_spec import Task
+    spec = task_spec()
 
-    return Task(key, part_of_whole, *whole.args, index)
+    return spec.Task(key, part_of_whole, *whole.args, index)
 
 
 def part_of_whole(arrays: list[Any], shape: tuple[int, ...], index: tuple[slice, ...]) -> Any:
