@@ -213,7 +213,7 @@ def test_netcdf_has_the_sign_that_it_says(
     found = fs.read(tmp_path / "u.nc", variable="u").compute()
     with xarray.open_dataset(tmp_path / "u.nc") as expected:
         np.testing.assert_array_equal(found, expected["u"].to_numpy())
-    assert found.dtype == (np.uint8 if not packing else np.float64)
+    assert found.dtype == expected["u"].dtype
 
 
 @pytest.mark.parametrize("form", ["NETCDF4", "NETCDF3_64BIT"])

@@ -2,6 +2,7 @@
 
 Options of a read: `dataset`, the path of a dataset or a group in the file, where it has several
 datasets. A group whose datasets have one dimension and one length is a frame of these columns.
+Texts of any length become an array that is as wide as the longest, for which all of them are read.
 Chunks are not cut along the first axis.
 """
 
@@ -16,6 +17,7 @@ from freestone.errors import UsageError
 from freestone.io.dataset import Dataset
 from freestone.io.formats.format import Format
 from freestone.io.formats.tables import SHOWN, file_of, foreign, needs, not_chosen
+from freestone.io.formats.vlen import texts_of, widest_text
 from freestone.io.raw import dtype_reported
 from freestone.io.stores import FileLocation
 
@@ -32,7 +34,7 @@ class Values(Dataset):
         """Read some rows."""
         h5py = needs("h5py", "hdf5", "HDF5")
         with foreign(self.location), file_of(self.location) as raw, h5py.File(raw, "r") as file:
-            return file[self.dataset][start:stop]
+            return texts_of(file[self.dataset][start:stop], self.dtype)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -100,7 +102,8 @@ def open_dataset(location: FileLocation, *, dataset: str | None = None) -> Datas
                 )
             _check_fields(location, found.dtype)
             return Fields(kind="frame", columns=found.dtype.names, is_group=False, **common)
-        dtype = dtype_reported(location.url, found.dtype)
+        dtype = dtype_reported(location.url, widest_text(found))
+        common["row_nbytes"] = dtype.itemsize * float(np.prod(found.shape[1:]))
         return Values(kind="array", columns=tuple(found.shape[1:]), dtype=dtype.str, **common)
 
 

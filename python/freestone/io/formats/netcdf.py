@@ -1,10 +1,10 @@
 """NetCDF 4, by h5netcdf, and NetCDF 3: a variable as an array of any dimensions.
 
-Options of a read: `variable`, its name, where the file has several that are no coordinates. Values
-are unpacked as the CF conventions say: `scale_factor` and `add_offset` are applied, `_FillValue`
-and `missing_value` become NaN; integers have the sign that `_Unsigned` says, and bytes are booleans
-where the attribute `dtype`, which xarray writes, is "bool". Times stay numbers. Chunks are not cut
-along the first axis.
+Options of a read: `variable`, its name, where the file has several that are no coordinates; that of
+a group is `group/name`. Values are decoded as the CF conventions say, by the rules of xarray's
+`open_dataset`: `scale_factor` and `add_offset` are applied, `_FillValue` and `missing_value` become
+NaN, or NaT, times are `datetime64[ns]`, and characters texts. `decode_cf=False` gives the values as
+they are stored. Chunks are not cut along the first axis.
 """
 
 from __future__ import annotations
@@ -17,10 +17,12 @@ import numpy as np
 
 from freestone.errors import FormatError, UsageError
 from freestone.io.dataset import Dataset
+from freestone.io.formats.cf import Decoding, decoding_of, word_of
 from freestone.io.formats.format import Format
 from freestone.io.formats.mtx import read_some
 from freestone.io.formats.netcdf3 import CLASSIC, read_head
 from freestone.io.formats.tables import file_of, foreign, needs, not_chosen
+from freestone.io.formats.vlen import texts_of, widest_text
 from freestone.io.raw import dtype_reported, read_values
 from freestone.io.stores import FileLocation
 
@@ -28,7 +30,6 @@ __all__ = ["FORMAT", "open_dataset"]
 
 # Rows of so many bytes are read one by one where those of other variables are in between.
 MIN_ROW_NBYTES = 16 << 10
-PACKED = ("scale_factor", "add_offset", "_FillValue", "missing_value")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -36,93 +37,98 @@ class Variable(Dataset):
     """Rows of a variable."""
 
     variable: str
-    is_packed: bool
+    decoding: Decoding | None
 
     def read_rows(self, start: int, stop: int, threads: int) -> Any:
         """Read some rows."""
         h5netcdf = needs("h5netcdf", "hdf5", "NetCDF")
         with foreign(self.location), file_of(self.location) as raw, h5netcdf.File(raw, "r") as file:
-            found = file.variables[self.variable]
-            values = np.asarray(found[start:stop])
-            attributes = dict(found.attrs)
-            if self.is_packed:
-                return unpacked(values, attributes, str(self.dtype))
-            return typed(values, signed(values.dtype, attributes))
+            values = np.asarray(file[self.variable][start:stop])
+        return _decoded(texts_of(values, self.dtype), self.decoding)
 
 
-def typed(values: Any, dtype: np.dtype[Any]) -> Any:
-    """Return integers as those of another sign, or as booleans."""
-    return values != 0 if dtype.kind == "b" else values.view(dtype)
+def _decoded(values: Any, decoding: Decoding | None) -> Any:
+    return values if decoding is None else decoding.decode(values)
 
 
-def signed(stored: np.dtype[Any], attributes: Any) -> np.dtype[Any]:
-    """Return the dtype of integers whose attributes say another than they are stored with.
-
-    NetCDF 3 has no unsigned ones but bytes, and the NetCDF user guide has `_Unsigned` for them.
-    Neither version has booleans: xarray writes bytes, and says so in `dtype`.
-    """
-    if stored.kind == "i" and stored.itemsize == 1 and _word(attributes.get("dtype", "")) == "bool":
-        return np.dtype(bool)
-    word = _word(attributes.get("_Unsigned", "")).lower()
-    kind = {("i", "true"): "u", ("u", "false"): "i"}.get((stored.kind, word), stored.kind)
-    return np.dtype(f"{stored.byteorder}{kind}{stored.itemsize}") if kind != stored.kind else stored
-
-
-def _word(attribute: Any) -> str:
-    found = np.asarray(attribute).reshape(-1)[0] if np.size(attribute) else ""
-    return found.decode(errors="replace") if isinstance(found, bytes) else str(found)
-
-
-def unpacked(values: Any, attributes: dict[str, Any], dtype: str) -> Any:
-    """Return values as the CF conventions say that they are stored."""
-    missing = np.zeros(values.shape, bool)
-    for name in ("_FillValue", "missing_value"):
-        if name in attributes:
-            missing |= np.isin(values, np.asarray(attributes[name]).reshape(-1))
-    out = values.view(signed(values.dtype, attributes)).astype(dtype)
-    if "scale_factor" in attributes:
-        out *= np.asarray(attributes["scale_factor"]).reshape(-1)[0]
-    if "add_offset" in attributes:
-        out += np.asarray(attributes["add_offset"]).reshape(-1)[0]
-    out[missing] = np.nan
-    return out
-
-
-def open_dataset(location: FileLocation, *, variable: str | None = None) -> Dataset:
+def open_dataset(
+    location: FileLocation, *, variable: str | None = None, decode_cf: bool = True
+) -> Dataset:
     """Look at the variables of a NetCDF file."""
     stamp = location.stamp()
     if read_some(location, stamp, len(CLASSIC[0])) in CLASSIC:
-        return _open_classic(location, stamp, variable)
+        return _open_classic(location, stamp, variable, decode_cf)
     h5netcdf = needs("h5netcdf", "hdf5", "NetCDF")
     with foreign(location), file_of(location) as raw, h5netcdf.File(raw, "r") as file:
-        name = _chosen(location, list(file.variables), file.dimensions, variable)
-        found = file.variables[name]
+        found, group = _variable_of(location, file, variable)
+        name = found.name.strip("/")
         if not found.shape:
             raise UsageError(
                 f"{location.url}: {name!r} is one value, and no rows; read it by h5netcdf"
             )
-        stored = dtype_reported(location.url, found.dtype)
-        dtype, is_packed = _dtype_of(stored, found.attrs)
+        stored, shape = dtype_reported(location.url, widest_text(found)), tuple(found.shape)
+        decoding = None
+        if decode_cf:
+            attributes = {each: dict(one.attrs) for each, one in group.variables.items()}
+            decoding = _decoding(location, name, stored, shape, attributes)
+        dtype, columns = _decoded_form(stored, shape, decoding)
         return Variable(
             location=location,
             kind="array",
             stamp=stamp,
-            rows=int(found.shape[0]),
-            columns=tuple(map(int, found.shape[1:])),
+            rows=int(shape[0]),
+            columns=columns,
             dtype=dtype.str,
             unit_rows=int(found.chunks[0]) if found.chunks else 1,
-            row_nbytes=dtype.itemsize * float(np.prod(found.shape[1:])),
+            row_nbytes=dtype.itemsize * float(math.prod(columns)),
             variable=name,
-            is_packed=is_packed,
+            decoding=decoding,
         )
 
 
-def _dtype_of(stored: np.dtype[Any], attributes: Any) -> tuple[np.dtype[Any], bool]:
-    """Return the dtype of unpacked values, and whether they are packed."""
-    stored = signed(stored, attributes)
-    is_packed = stored.kind in "iuf" and any(one in attributes for one in PACKED)
-    # 32-bit floats hold what they hold; 16 bits and a scale need more than 24 seldom, but may.
-    return stored if not is_packed or stored == np.float32 else np.dtype("f8"), is_packed
+def _variable_of(location: FileLocation, file: Any, variable: str | None) -> tuple[Any, Any]:
+    """Return a variable, and the group that has it."""
+    names = _names_below(file, "")
+    data = [name for name, is_coordinate in names.items() if not is_coordinate]
+    name = _chosen(location, list(names), data, variable)
+    group, _, own = name.rpartition("/")
+    holder = file[group] if group else file
+    return holder.variables[own], holder
+
+
+def _names_below(group: Any, prefix: str) -> dict[str, bool]:
+    """Return the names of variables in a group and in those below it, and which are coordinates."""
+    found = {f"{prefix}{name}": name in group.dimensions for name in group.variables}
+    for name, below in group.groups.items():
+        found |= _names_below(below, f"{prefix}{name}/")
+    return found
+
+
+def _decoding(
+    location: FileLocation,
+    name: str,
+    stored: np.dtype[Any],
+    shape: tuple[int, ...],
+    attributes: dict[str, dict[str, Any]],
+) -> Decoding:
+    """Return how a variable is decoded, by its attributes beside those of the others."""
+    own = name.rpartition("/")[2]
+    mine = dict(attributes[own])
+    for other in attributes.values():
+        # The bounds of times need not repeat what the times say.
+        if word_of(other.get("bounds")) == own and " since " in word_of(other.get("units")):
+            mine = {key: other[key] for key in ("units", "calendar") if key in other} | mine
+    return decoding_of(location.url, name, stored, shape, mine)
+
+
+def _decoded_form(
+    stored: np.dtype[Any], shape: tuple[int, ...], decoding: Decoding | None
+) -> tuple[np.dtype[Any], tuple[int, ...]]:
+    """Return the dtype of decoded values, and the shape of a row of them."""
+    if decoding is None:
+        return stored, tuple(map(int, shape[1:]))
+    columns = shape[1:-1] if decoding.characters else shape[1:]
+    return np.dtype(decoding.dtype), tuple(map(int, columns))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -130,15 +136,16 @@ class Records(Dataset):
     """Rows of a variable of NetCDF 3, which are as many bytes apart."""
 
     stored: str
+    stored_columns: tuple[int, ...]
     offset: int
     stride: int
-    attributes: dict[str, Any]
+    decoding: Decoding | None
 
     def read_rows(self, start: int, stop: int, threads: int) -> Any:
         """Read some rows."""
         stored, source = np.dtype(self.stored), self.location.source(self.stamp)
-        nbytes, count = stored.itemsize * math.prod(self.columns), stop - start
-        offset, shape = self.offset + start * self.stride, (count, *self.columns)
+        nbytes, count = stored.itemsize * math.prod(self.stored_columns), stop - start
+        offset, shape = self.offset + start * self.stride, (count, *self.stored_columns)
         if self.stride == nbytes or count < 2:
             values = read_values(source, offset, shape, stored, threads)
         elif nbytes >= MIN_ROW_NBYTES:
@@ -150,46 +157,53 @@ class Records(Dataset):
             raw = read_values(source, offset, ((count - 1) * self.stride + nbytes,), "u1", threads)
             rows = np.lib.stride_tricks.as_strided(raw, (count, nbytes), (self.stride, 1))
             values = np.ascontiguousarray(rows).view(stored).reshape(shape)
-        values = values.astype(stored.newbyteorder("="), copy=False)
-        if not any(one in self.attributes for one in PACKED):
-            return typed(values, np.dtype(self.dtype))
-        return unpacked(values, self.attributes, str(self.dtype))
+        return _decoded(values.astype(stored.newbyteorder("="), copy=False), self.decoding)
 
 
-def _open_classic(location: FileLocation, stamp: tuple[Any, ...], variable: str | None) -> Dataset:
+def _open_classic(
+    location: FileLocation, stamp: tuple[Any, ...], variable: str | None, decode_cf: bool
+) -> Dataset:
     head = read_head(location, stamp)
-    name = _chosen(location, list(head.variables), head.dimensions, variable)
+    names = list(head.variables)
+    data = [name for name in names if name not in head.dimensions]
+    name = _chosen(location, names, data, variable)
     found = head.variables[name]
     if not found.shape:
         raise UsageError(f"{location.url}: {name!r} is one value, and no rows; read it by SciPy")
     stored = np.dtype(found.dtype).newbyteorder("=")
-    dtype, is_packed = _dtype_of(stored, found.attributes)
     row_nbytes = stored.itemsize * math.prod(found.shape[1:])
     end = found.offset + max(found.shape[0] - 1, 0) * found.stride + row_nbytes
     if found.shape[0] and end > int(stamp[0]):
         reason = f"{name!r} ends at byte {end:,}, and it has {stamp[0]:,} (truncated)"
         raise FormatError(location.url, reason)
+    decoding = None
+    if decode_cf:
+        attributes = {each: one.attributes for each, one in head.variables.items()}
+        decoding = _decoding(location, name, stored, found.shape, attributes)
+    dtype, columns = _decoded_form(stored, found.shape, decoding)
     return Records(
         location=location,
         kind="array",
         stamp=stamp,
         rows=found.shape[0],
-        columns=found.shape[1:],
+        columns=columns,
         dtype=dtype.str,
-        row_nbytes=dtype.itemsize * float(math.prod(found.shape[1:])),
+        row_nbytes=dtype.itemsize * float(math.prod(columns)),
         stored=found.dtype,
+        stored_columns=found.shape[1:],
         offset=found.offset,
         stride=found.stride,
-        attributes=found.attributes if is_packed else {},
+        decoding=decoding,
     )
 
 
-def _chosen(location: FileLocation, names: list[str], dimensions: Any, variable: str | None) -> str:
-    if variable in names:
-        return str(variable)
-    data = [name for name in names if name not in dimensions]
+def _chosen(location: FileLocation, names: list[str], data: list[str], variable: str | None) -> str:
+    """Return the name of a variable: the one that is asked for, or the only one with data."""
+    wanted = variable.strip("/") if isinstance(variable, str) else variable
+    if wanted in names:
+        return str(wanted)
     if variable is None and len(data) == 1:
-        return str(data[0])
+        return data[0]
     raise UsageError(not_chosen(location.url, "variable", names, "variable", variable))
 
 

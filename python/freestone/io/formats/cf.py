@@ -1,0 +1,367 @@
+"""The CF conventions: which values a variable's stored numbers and characters stand for.
+
+The rules, types and rounding are those of xarray's `open_dataset`. It differs where xarray would
+lose digits (numbers of 32 bits and more stay float64) or miss what is missing (a `_FillValue` of
+another float type, a `missing_value` of `_Unsigned` integers). `valid_range` is left to the reader.
+References: NetCDF Climate and Forecast Metadata Conventions 1.11, sections 2.2, 2.5, 4.4 and 8.1.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from freestone.errors import FormatError, UsageError
+
+__all__ = ["Decoding", "decoding_of", "word_of"]
+
+FILLS = ("_FillValue", "missing_value")
+PACKING = ("scale_factor", "add_offset")
+STANDARD = ("standard", "gregorian")
+CALENDARS = (*STANDARD, "proleptic_gregorian")
+DAY_NS = 86_400_000_000_000
+UNITS_NS = {
+    "days": DAY_NS,
+    "hours": 3_600_000_000_000,
+    "minutes": 60_000_000_000,
+    "seconds": 1_000_000_000,
+    "milliseconds": 1_000_000,
+    "microseconds": 1_000,
+    "nanoseconds": 1,
+}
+SHORT = {
+    "d": "days",
+    "h": "hours",
+    "hr": "hours",
+    "min": "minutes",
+    "s": "seconds",
+    "sec": "seconds",
+    "ms": "milliseconds",
+    "msec": "milliseconds",
+    "us": "microseconds",
+    "ns": "nanoseconds",
+}
+REFERENCE = re.compile(
+    r"(?P<year>\d{1,4})-(?P<month>\d{1,2})-(?P<day>\d{1,2})"
+    r"(?:[T ]\s*(?P<hour>\d{1,2})(?::(?P<minute>\d{1,2})(?::(?P<second>\d{1,2})"
+    r"(?:\.(?P<fraction>\d*))?)?)?)?"
+    r"\s*(?:Z|UTC|GMT|(?P<sign>[+-])(?P<hours>\d{1,2}):?(?P<minutes>\d{2})?)?"
+)
+# The Julian day number of 1970-01-01; dates before this day are Julian in the standard calendar.
+EPOCH_DAY, GREGORIAN = 2_440_588, (1582, 10, 15)
+NAT = np.iinfo(np.int64).min
+MAX_NS = np.iinfo(np.int64).max
+
+
+@dataclass(frozen=True, kw_only=True)
+class Decoding:
+    """How blocks of a variable's stored values become those that are meant.
+
+    Attributes
+    ----------
+    url, variable : str
+        What errors name.
+    dtype : str
+        That of the decoded values.
+    characters : int
+        How many of the last axis make a text; 0 if it is an axis as any other.
+    encoding : str
+        That of texts which are stored as bytes.
+    integers : str
+        The dtype of stored integers with the sign that they have; empty for other values.
+    fills : tuple of float or int
+        Values that stand for missing ones.
+    scale, offset : number or None
+        What values are multiplied by, and what is added then.
+    units : str
+        Those of times, as the file says them.
+    unit_ns, reference_ns : int
+        Nanoseconds of one unit of time, and of the reference date since 1970; a unit of 0 is of
+        values that are no times.
+    """
+
+    url: str
+    variable: str
+    dtype: str
+    characters: int = 0
+    encoding: str = ""
+    integers: str = ""
+    fills: tuple[Any, ...] = ()
+    scale: Any = None
+    offset: Any = None
+    units: str = ""
+    unit_ns: int = 0
+    reference_ns: int = 0
+
+    def decode(self, values: NDArray[Any]) -> NDArray[Any]:
+        """Return what stored values stand for."""
+        dtype = np.dtype(self.dtype)
+        if values.dtype.kind not in "iuf":
+            return self._text(values, dtype)
+        if self.integers:
+            values = values.view(self.integers)
+        if self.unit_ns:
+            return self._times(values, dtype)
+        return self._numbers(values, dtype)
+
+    def _text(self, values: NDArray[Any], dtype: np.dtype[Any]) -> NDArray[Any]:
+        if self.characters:
+            shape = values.shape[:-1]
+            values = np.ascontiguousarray(values).view(f"S{self.characters}").reshape(shape)
+        if self.encoding:
+            try:
+                return np.char.decode(values, self.encoding).astype(dtype)
+            except (UnicodeDecodeError, LookupError) as error:
+                raise FormatError(self.url, f"the texts of {self.variable!r}: {error}") from None
+        return values.astype(dtype, copy=False)
+
+    def _numbers(self, values: NDArray[Any], dtype: np.dtype[Any]) -> NDArray[Any]:
+        missing = self._missing(values)
+        out = values.astype(dtype, copy=missing is not None or self._is_packed)
+        if self.scale is not None:
+            out *= self.scale
+        if self.offset is not None:
+            out += self.offset
+        if missing is not None:
+            out[missing] = np.nan
+        return out
+
+    @property
+    def _is_packed(self) -> bool:
+        return self.scale is not None or self.offset is not None
+
+    def _missing(self, values: NDArray[Any]) -> NDArray[Any] | None:
+        return np.isin(values, np.array(self.fills, values.dtype)) if self.fills else None
+
+    def _times(self, values: NDArray[Any], dtype: np.dtype[Any]) -> NDArray[Any]:
+        missing = self._missing(values)
+        if self._is_packed:
+            values = self._numbers(values, _float_dtype(values.dtype, self.scale, self.offset))
+        nothing = np.isnan(values) if values.dtype.kind == "f" else values == NAT
+        missing = nothing if missing is None else missing | nothing
+        wide = np.where(missing, 0, values).astype("f8" if values.dtype.kind == "f" else "i8")
+        shift, rest = self._reference_in_units(wide.dtype)
+        present = wide[~missing]
+        if present.size:
+            self._check_range(shift, rest, present.min(), present.max())
+        # Floats are multiplied and cut as xarray does it: a time is the same here and there.
+        out = ((wide + shift) * np.int64(self.unit_ns)).astype("i8") + rest
+        out[missing] = NAT
+        return out.view(dtype)
+
+    def _reference_in_units(self, dtype: np.dtype[Any]) -> tuple[int, int]:
+        """Return the reference as units and nanoseconds, neither of more than 64 bits."""
+        if dtype.kind == "f" and abs(self.reference_ns) <= MAX_NS:
+            return 0, self.reference_ns
+        return divmod(self.reference_ns, self.unit_ns)
+
+    def _check_range(self, shift: int, rest: int, *ends: Any) -> None:
+        """Raise `FormatError` for times that 64 bits of nanoseconds or the calendar do not have."""
+        for one in ends:
+            # Floats are multiplied as floats, integers as Python's, which have any size.
+            since = (one.item() + shift) * self.unit_ns
+            is_time = abs(since) <= MAX_NS and -MAX_NS <= since + rest <= MAX_NS
+            if not is_time:
+                raise FormatError(
+                    self.url,
+                    f"{self.variable!r} has {one} {self.units!r}, which is no time of its calendar "
+                    "that datetime64[ns] has (1677-09-21 to 2262-04-11); decode_cf=False reads the "
+                    "numbers",
+                )
+
+
+def decoding_of(
+    url: str,
+    variable: str,
+    stored: np.dtype[Any],
+    shape: tuple[int, ...],
+    attributes: dict[str, Any],
+) -> Decoding:
+    """Return how the values of a variable are decoded.
+
+    Parameters
+    ----------
+    url, variable
+        What errors name.
+    stored, shape
+        Those of the variable in the file.
+    attributes
+        Those of the variable; for the bounds of times, with the units of the times.
+
+    Raises
+    ------
+    UsageError
+        When its times have a calendar or a unit that datetime64 does not have.
+    """
+    common: dict[str, Any] = {"url": url, "variable": variable}
+    if stored.kind not in "iuf":
+        return _of_text(common, stored, shape, attributes)
+    integers = _signed(stored, attributes)
+    scale, offset = (_number(attributes.get(name)) for name in PACKING)
+    fills = tuple(_fills(stored, integers, attributes))
+    common |= {"fills": fills, "scale": scale, "offset": offset}
+    if integers != stored:
+        common["integers"] = integers.newbyteorder("=").str
+    times = _times_of(url, variable, attributes)
+    if times is not None:
+        return Decoding(**common, **times)
+    is_packed = scale is not None or offset is not None
+    if is_packed or fills:
+        dtype = _float_dtype(integers, scale, offset) if is_packed else _with_nan(integers)
+    elif stored.kind in "iu" and word_of(attributes.get("dtype")) == "bool":
+        # NetCDF has no booleans: xarray writes bytes, and this attribute.
+        dtype = np.dtype(bool)
+    else:
+        dtype = integers
+    return Decoding(dtype=dtype.newbyteorder("=").str, **common)
+
+
+def word_of(attribute: Any) -> str:
+    """Return the text of an attribute; of a list of them, the first."""
+    found = np.asarray("" if attribute is None else attribute).reshape(-1)
+    first = found[0] if found.size else ""
+    return first.decode(errors="replace") if isinstance(first, bytes) else str(first)
+
+
+def _of_text(
+    common: dict[str, Any],
+    stored: np.dtype[Any],
+    shape: tuple[int, ...],
+    attributes: dict[str, Any],
+) -> Decoding:
+    characters = shape[-1] if stored == "S1" and len(shape) > 1 else 0
+    dtype = np.dtype(f"S{characters}") if characters else stored
+    encoding = word_of(attributes.get("_Encoding")) if stored.kind == "S" else ""
+    if encoding:
+        # No text has more characters than bytes.
+        dtype = np.dtype(f"U{dtype.itemsize}")
+    return Decoding(dtype=dtype.str, characters=characters, encoding=encoding, **common)
+
+
+def _signed(stored: np.dtype[Any], attributes: dict[str, Any]) -> np.dtype[Any]:
+    """Return the dtype of integers whose attributes say another sign than they are stored with.
+
+    NetCDF 3 has no unsigned ones but bytes, and the NetCDF user guide has `_Unsigned` for them.
+    """
+    word = word_of(attributes.get("_Unsigned")).lower()
+    kind = {("i", "true"): "u", ("u", "false"): "i"}.get((stored.kind, word), stored.kind)
+    return np.dtype(f"{stored.byteorder}{kind}{stored.itemsize}")
+
+
+def _number(attribute: Any) -> Any:
+    """Return a number of an attribute, of its own type; None if it has none."""
+    found = np.asarray(attribute).reshape(-1)
+    if attribute is None or found.dtype.kind not in "iuf" or not found.size:
+        return None
+    return found.astype(found.dtype.newbyteorder("="))[0]
+
+
+def _fills(stored: np.dtype[Any], integers: np.dtype[Any], attributes: dict[str, Any]) -> list[Any]:
+    """Return the values that stand for missing ones, as values of the dtype that is decoded."""
+    found: list[Any] = []
+    for name in FILLS:
+        given = np.asarray(attributes.get(name, ())).reshape(-1)
+        if given.dtype.kind in "iuf":
+            found += [one for one in map(_plain, given) if one == one]
+    if integers.kind == "f":
+        with np.errstate(over="ignore"):
+            return [one for one in found if np.isfinite(integers.type(one)) or np.isinf(one)]
+    whole = [int(one) for one in found if np.isfinite(one) and one == int(one)]
+    # A fill value of `_Unsigned` integers is written with either sign.
+    ends = [np.iinfo(each) for each in (stored, integers)]
+    wrapped = 1 << 8 * integers.itemsize
+    kept = [one for one in whole if any(end.min <= one <= end.max for end in ends)]
+    own = np.iinfo(integers)
+    return [(one - own.min) % wrapped + own.min for one in kept]
+
+
+def _plain(value: Any) -> Any:
+    return value.item()
+
+
+def _with_nan(dtype: np.dtype[Any]) -> np.dtype[Any]:
+    """Return the smallest dtype of floats that holds the values, and NaN."""
+    if dtype.kind == "f":
+        return dtype
+    return np.dtype("f4" if dtype.itemsize <= 2 else "f8")
+
+
+def _float_dtype(stored: np.dtype[Any], scale: Any, offset: Any) -> np.dtype[Any]:
+    """Return the dtype of unpacked values: float32 if stored values and packing fit into it.
+
+    With an offset alone, of whatever type, digits may get lost: that is float64.
+    """
+    is_small = stored.itemsize <= (4 if stored.kind == "f" else 2)
+    fits = is_small and scale is not None and scale.dtype == np.float32
+    fits = fits and (offset is None or offset.dtype == np.float32)
+    return np.dtype("f4" if fits else "f8")
+
+
+# -- times ----------------------------------------------------------------------------------------
+
+
+def _times_of(url: str, variable: str, attributes: dict[str, Any]) -> dict[str, Any] | None:
+    """Return the fields of a decoding of times or durations; None of other values."""
+    units = word_of(attributes.get("units")).strip()
+    if units in UNITS_NS and word_of(attributes.get("dtype")).startswith("timedelta64"):
+        return {"dtype": "<m8[ns]", "units": units, "unit_ns": UNITS_NS[units]}
+    unit, since, reference = units.partition(" since ")
+    if not since:
+        return None
+    calendar = (word_of(attributes.get("calendar")) or "standard").lower()
+    unit = unit.strip().lower()
+    unit = SHORT.get(unit.removesuffix("s"), SHORT.get(unit, unit))
+    unit_ns = UNITS_NS.get(unit) or UNITS_NS.get(f"{unit}s")
+    start = _reference_ns(reference.strip(), calendar)
+    if calendar not in CALENDARS or unit_ns is None or start is None:
+        raise UsageError(
+            f"{url}: {variable!r} has times in {units!r} of the calendar {calendar!r}, which "
+            "datetime64 does not have; decode_cf=False reads the numbers"
+        )
+    return {
+        "dtype": "<M8[ns]",
+        "units": units,
+        "unit_ns": unit_ns,
+        "reference_ns": start,
+    }
+
+
+def _reference_ns(text: str, calendar: str) -> int | None:
+    """Return nanoseconds from 1970 to a reference date in UTC; None if it is no date."""
+    found = REFERENCE.fullmatch(text)
+    if found is None:
+        return None
+    part = {
+        name: int(word or 0)
+        for name, word in found.groupdict().items()
+        if name not in ("sign", "fraction")
+    }
+    day = _day(part["year"], part["month"], part["day"], calendar)
+    if day is None:
+        return None
+    zone = (part["hours"] * 60 + part["minutes"]) * (-1 if found["sign"] == "-" else 1)
+    seconds = (part["hour"] * 60 + part["minute"] - zone) * 60 + part["second"]
+    fraction = int((found["fraction"] or "0")[:9].ljust(9, "0"))
+    return (day - EPOCH_DAY) * DAY_NS + seconds * 1_000_000_000 + fraction
+
+
+def _day(year: int, month: int, day: int, calendar: str) -> int | None:
+    """Return the Julian day number of a date; None if there is none such."""
+    if not 1 <= month <= 12:
+        return None
+    is_julian = calendar in STANDARD and (year, month, day) < GREGORIAN
+    found = _first_day(year, month, is_julian) + day - 1
+    next_month = _first_day(year + month // 12, month % 12 + 1, is_julian)
+    return found if day and found < next_month else None
+
+
+def _first_day(year: int, month: int, is_julian: bool) -> int:
+    """Return the Julian day number of the first day of a month."""
+    shift = (14 - month) // 12
+    years, months = year + 4800 - shift, month + 12 * shift - 3
+    julian = 1 + (153 * months + 2) // 5 + 365 * years + years // 4 - 32083
+    return julian if is_julian else julian - years // 100 + years // 400 + 38
