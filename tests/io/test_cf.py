@@ -91,7 +91,7 @@ def variables(draw: st.DrawFn) -> tuple[str, Any]:
     return form, (("x",), values, attributes)
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150, deadline=None, derandomize=True, database=None)
 @given(variables())
 def test_numbers_as_xarray_decodes_them(drawn: tuple[str, Any]) -> None:
     form, variable = drawn
@@ -131,7 +131,7 @@ def times(draw: st.DrawFn) -> tuple[str, Any]:
     return form, (("x",), values, attributes)
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150, deadline=None, derandomize=True, database=None)
 @given(times())
 def test_times_as_xarray_decodes_them(drawn: tuple[str, Any]) -> None:
     form, variable = drawn

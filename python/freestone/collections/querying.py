@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import sys
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from freestone.collections.frame import Frame
@@ -13,13 +14,18 @@ from freestone.errors import QueryError
 __all__ = ["sql"]
 
 
-def sql(query: str, **frames: Any) -> Frame:
+def sql(
+    query: str, parameters: Sequence[Any] | Mapping[str, Any] | None = None, **frames: Any
+) -> Frame:
     """Ask a query of frames, in DuckDB's SQL, lazily.
 
     Parameters
     ----------
     query
         One ``SELECT``.
+    parameters
+        Values for its ``?`` and ``$1`` as a list, for its ``$name`` as a dict: numbers, texts,
+        times, None, and lists of these, bound to the types that DuckDB binds them to.
     **frames
         The tables by their names in the query: frames, or tables of Arrow, polars (lazy or not)
         and pandas, which are copied to the open cluster. Without any they are the frames among the
@@ -33,11 +39,12 @@ def sql(query: str, **frames: Any) -> Frame:
     Raises
     ------
     QueryError
-        When the query is wrong, or names what is no frame.
+        When the query is wrong, or names what is no frame; when there are fewer or more values
+        than parameters.
     ExplodingJoinError
         When its rows are asked for, and a join would make far too many.
     TypeError
-        When what is given is no table.
+        When what is given is no table, or a value of a type that SQL does not have.
     ImportError
         Without DuckDB: ``pip install 'freestone[sql,tables]'``.
 
@@ -63,11 +70,17 @@ def sql(query: str, **frames: Any) -> Frame:
     >>> rain = fs.Frame.from_table({"station": [1, 1, 2], "mm": [2.0, 3.0, 7.0]}, 2)
     >>> fs.sql("select station, sum(mm) mm from rain group by 1 order by 1").to_arrow().to_pydict()
     {'station': [1, 2], 'mm': [5.0, 7.0]}
+    >>> fs.sql("select sum(mm) mm from rain where station = ?", [1]).to_arrow().to_pydict()
+    {'mm': [5.0]}
     """
     if not isinstance(query, str):
         raise TypeError(
             f"sql() takes a query as text, as in sql('select a from t', t=frame), not {query!r:.80}"
         )
+    if parameters is not None:
+        from freestone.collections.tables.sql_parameters import with_values
+
+        query = with_values(query, parameters)
     code = _without_texts(query)
     if not frames:
         caller = sys._getframe(1)

@@ -94,7 +94,7 @@ def test_wrong_queries_are_refused_at_once(query: str) -> None:
         ("select t.nmae from t", "did you mean 'name'"),
         ("select name from tt", 'Closest: "t"'),
         ("select sume(station) from t", 'Closest: "sum"'),
-        ("select name from t where station = ?", "write the values into the query"),
+        ("select name from t where station = ?", r"give them, as in sql\(query, \[3\]\)"),
     ],
 )
 def test_wrong_names_are_answered_with_the_closest(query: str, suggested: str) -> None:

@@ -76,7 +76,7 @@ def _reason(error: str, tables: Mapping[str, pl.DataFrame]) -> str:
         columns = [column for table in tables.values() for column in table.columns]
         return wrong + did_you_mean(misspelt[1], columns)
     if "Values were not provided" in wrong:
-        return f"{wrong}; write the values into the query"
+        return f"{wrong}; give them, as in sql(query, [3]), or sql(query, {{'name': 3}})"
     return wrong
 
 

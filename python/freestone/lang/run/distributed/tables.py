@@ -100,7 +100,11 @@ def _sql(run: DistributedRun, op: Op, operands: list[Any]) -> Found:
     schema = op.results[0].type.schema or ()
     try:
         frames = {name: _framed(run, view) for name, view in views.items()}
-        found = None if divides(op.attrs["query"]) else sql(translated(op.attrs["query"]), **frames)
+        found = (
+            None
+            if divides(op.attrs["query"])
+            else sql(translated(op.attrs["query"]), None, **frames)
+        )
     except FreestoneError:
         # Of two columns DuckDB may make one name; with all rows here their places are enough.
         found = None
