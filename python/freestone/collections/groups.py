@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import operator
+from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar
 
 from freestone.collections.hints import missing_of_groups
 
@@ -18,33 +19,14 @@ __all__ = ["DynamicGroupBy", "GroupBy", "count_of", "items_of", "whole_number"]
 F = TypeVar("F", bound="Relational")
 
 
-class GroupBy(Generic[F]):
-    """Rows in groups, for ``agg``."""
+class Groups(ABC, Generic[F]):
+    """Rows in groups of some sort, of which aggregates make a row each."""
 
-    def __init__(
-        self, frame: F, by: Sequence[Any], named_by: Mapping[str, Any], maintain_order: bool
-    ) -> None:
-        self._frame = frame
-        self._by = (by, named_by)
-        self._maintain_order = maintain_order
+    _made_by: ClassVar[str]
 
+    @abstractmethod
     def agg(self, *aggregates: Any, **named: Any) -> F:
-        """Make a row of each group, as ``LazyGroupBy.agg``.
-
-        Parameters
-        ----------
-        *aggregates, **named
-            Expressions, which are computed of the rows of a group.
-        """
-        from freestone.collections.tables import each_expr
-
-        by, named_by = self._by
-        return self._frame._then(
-            "group_by",
-            list(each_expr(by, named_by)),
-            list(each_expr(aggregates, named)),
-            maintain_order=self._maintain_order,
-        )
+        """Make a row of each group of expressions of its rows."""
 
     def len(self, name: str = "len") -> F:
         """Count the rows of each group."""
@@ -57,6 +39,12 @@ class GroupBy(Generic[F]):
         import polars as pl
 
         return self.agg(getattr(pl.all(), method)(*args))
+
+    def all(self) -> F:
+        """Make a list of the values of each column in each group, as ``LazyGroupBy.all``."""
+        import polars as pl
+
+        return self.agg(pl.all())
 
     def first(self) -> F:
         """Take the first value of each column in each group, as ``LazyGroupBy.first``."""
@@ -94,6 +82,42 @@ class GroupBy(Generic[F]):
         """Add up each column in each group, as ``LazyGroupBy.sum``."""
         return self._of_each("sum")
 
+    if not TYPE_CHECKING:  # else a checker would find no mistake in names
+
+        def __getattr__(self, name: str) -> Any:
+            raise AttributeError(missing_of_groups(name, self._made_by), name=name, obj=self)
+
+
+class GroupBy(Groups[F]):
+    """Rows in groups, for ``agg``."""
+
+    _made_by = "group_by"
+
+    def __init__(
+        self, frame: F, by: Sequence[Any], named_by: Mapping[str, Any], maintain_order: bool
+    ) -> None:
+        self._frame = frame
+        self._by = (by, named_by)
+        self._maintain_order = maintain_order
+
+    def agg(self, *aggregates: Any, **named: Any) -> F:
+        """Make a row of each group, as ``LazyGroupBy.agg``.
+
+        Parameters
+        ----------
+        *aggregates, **named
+            Expressions, which are computed of the rows of a group.
+        """
+        from freestone.collections.tables import each_expr
+
+        by, named_by = self._by
+        return self._frame._then(
+            "group_by",
+            list(each_expr(by, named_by)),
+            list(each_expr(aggregates, named)),
+            maintain_order=self._maintain_order,
+        )
+
     def head(self, n: int = 5) -> F:
         """Take the first rows of each group, as ``LazyGroupBy.head``."""
         return self._some_of_each("head", n)
@@ -110,14 +134,11 @@ class GroupBy(Generic[F]):
         # Of no rows polars makes one of nulls for each group.
         return lists._then("explode", names, empty_as_null=True)
 
-    if not TYPE_CHECKING:  # else a checker would find no mistake in names
 
-        def __getattr__(self, name: str) -> Any:
-            raise AttributeError(missing_of_groups(name), name=name, obj=self)
-
-
-class DynamicGroupBy(Generic[F]):
+class DynamicGroupBy(Groups[F]):
     """Rows in windows, for ``agg``."""
+
+    _made_by = "group_by_dynamic"
 
     def __init__(self, frame: F, index: pl.Expr, options: Mapping[str, Any]) -> None:
         self._frame = frame

@@ -79,8 +79,12 @@ def missing(name: str, known: Iterable[str] = ()) -> str:
     )
 
 
-def missing_of_groups(name: str) -> str:
+def missing_of_groups(name: str, made_by: str) -> str:
     """Return what is said of a name that groups of rows do not have."""
     if name in OF_GROUPS:
-        return f"group_by() has no {name!r}; write agg(pl.col('b').{name}()) after it, say"
-    return f"group_by() has no {name!r}; agg() takes expressions, and len() counts rows"
+        return f"{made_by}() has no {name!r}; write agg(pl.col('b').{name}()) after it, say"
+    if name in ("head", "tail"):
+        return f"{made_by}() has no {name!r}; write agg(pl.col('b').{name}(5)), which makes lists"
+    if name == "having":
+        return f"{made_by}() has no {name!r}; filter what agg() makes"
+    return f"{made_by}() has no {name!r}; agg() takes expressions, and len() counts rows"

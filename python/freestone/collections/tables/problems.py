@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import functools
+import re
 from collections.abc import Callable, Iterable, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import polars as pl
 from polars import exceptions
@@ -51,7 +52,7 @@ def explained(
     try:
         lazy.collect(engine="in-memory", optimizations=_NO_OPTIMIZATION)
     except (exceptions.SchemaError, exceptions.InvalidOperationError) as error:
-        raise ColumnTypeError(method, reason=_reason(error)) from None
+        raise _misfit(error, method, inputs) from None
     except exceptions.ShapeError as error:
         # Of other steps it may be one of rows, of which there are none here.
         if method == "concat":
@@ -77,7 +78,26 @@ def refuse_names(names: Iterable[str]) -> None:
 
 def _misfit(error: Exception, method: str, inputs: Sequence[Node]) -> ColumnTypeError:
     differs = _difference([node.schema for node in inputs]) if method == "concat" else None
-    return ColumnTypeError(method, reason=differs or _reason(error))
+    return ColumnTypeError(method, reason=differs or _reason(error) + _unfit(error, inputs))
+
+
+def _unfit(error: Exception, inputs: Sequence[Node]) -> str:
+    """Return which columns an aggregate is not for: polars names the type alone."""
+    reason = _reason(error)
+    found = re.match(r"`(\w+)` operation not supported for dtype", reason)
+    method = getattr(pl.Expr, found[1], None) if found else None
+    columns = [(node.empty.lazy(), name) for node in inputs for name in node.schema if method]
+    names = [name for table, name in columns if _refusal(table, name, method) == reason]
+    plural = "s" if len(names) > 1 else ""
+    return f", that of column{plural} {', '.join(map(repr, names))}" if names else ""
+
+
+def _refusal(table: pl.LazyFrame, name: str, method: Any) -> str | None:
+    try:
+        table.select(method(pl.col(name))).collect()
+    except (TypeError, exceptions.PolarsError) as error:
+        return _reason(error)
+    return None
 
 
 def _difference(schemas: Sequence[pl.Schema]) -> str | None:
