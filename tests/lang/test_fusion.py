@@ -11,6 +11,8 @@ from freestone.lang.compile import fusion
 from freestone.lang.daphnelib import DaphneContext, small
 from freestone.lang.front.graph.graph import Program, Value, outer_operands
 from freestone.lang.front.parse.source import Source
+from freestone.lang.front.types.scalars import wrapped
+from freestone.lang.front.types.types import DTYPES
 from freestone.lang.run.kernels import elementwise
 from freestone.lang.script import compile_source
 from freestone.lang.settings import Settings
@@ -117,15 +119,20 @@ def test_numbers_that_are_no_integers_become_the_same_in_every_mode(
     assert outcome(text, vec=True, num_threads=1) == plain
 
 
-def test_conversions_are_in_pieces(monkeypatch: pytest.MonkeyPatch) -> None:
-    cells = np.random.default_rng(3).normal(size=(40, 30)) * 1e19
-    with np.errstate(invalid="ignore"):
-        nearest = [int(min(max(each, -(2**63)), 2**63 - 1)) for each in cells.ravel().tolist()]
-    expected = np.array(nearest, "i8").reshape(cells.shape)
-    monkeypatch.setattr(elementwise, "PIECE", 7)
-    for view in (np.s_[:], np.s_[::2, ::-3], np.s_[5:9, :1]):
-        assert np.array_equal(elementwise.converted(cells[view], "si64"), expected[view])
-        assert np.array_equal(elementwise.converted(cells[view].T, "si64"), expected[view].T)
+@pytest.mark.parametrize("cell", ["si64", "ui64", "si32", "ui32", "si8", "ui8"])
+@pytest.mark.parametrize("dtype", ["f8", "f4"])
+def test_floats_of_any_size_and_layout_become_integers(cell: str, dtype: str) -> None:
+    cells = np.random.default_rng(3).normal(size=(40, 30)) * 10.0 ** np.arange(-4, 26)
+    cells[0, :5] = np.nan, np.inf, -np.inf, -0.0, 2.0**63
+    cells = cells.astype(dtype)
+    whole = [[wrapped(cell, each) for each in row] for row in cells.tolist()]
+    expected = np.array(whole, DTYPES[cell])
+    for view in (np.s_[:], np.s_[::2, ::-3], np.s_[5:9, :1], np.s_[:0]):
+        for found, wanted in (
+            (elementwise.converted(cells[view], cell), expected[view]),
+            (elementwise.converted(cells[view].T, cell), expected[view].T),
+        ):
+            np.testing.assert_array_equal(found, wanted, strict=True)
 
 
 def test_a_pipeline_that_is_kept_takes_other_operands(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -149,3 +156,28 @@ def test_a_pipeline_that_is_kept_takes_other_operands(monkeypatch: pytest.Monkey
                 ((x + y) * number, (left + right) * right.sum()),
             ):
                 np.testing.assert_allclose(lazy.compute(settings), wanted, rtol=1e-12)
+
+
+@pytest.mark.parametrize("shape", [(1, 7), (3, 7), (7, 3), (40, 130), (300, 31), (301, 33), (6, 6)])
+@pytest.mark.parametrize("dtype", ["f8", "f4", "i8"])
+def test_matrices_of_any_shape_are_multiplied_within_a_pipeline(
+    shape: tuple[int, int], dtype: str, capfd: pytest.CaptureFixture[str]
+) -> None:
+    random, context = np.random.default_rng(3), DaphneContext()
+    x, v = random.integers(-9, 9, shape).astype(dtype), random.integers(-9, 9, (shape[1], 1))
+    lazy, vector = context.from_numpy(x), context.from_numpy(v.astype(dtype))
+    found = (lazy @ vector * 2).compute(Settings(vec=True, tell_pipelines=True))
+    assert "fused in" in capfd.readouterr().err
+    np.testing.assert_array_equal(found, (x @ v * 2).astype(dtype))
+
+
+def test_a_vector_that_is_a_side_of_its_product_has_to_fit() -> None:
+    context = DaphneContext()
+    x, v = np.arange(12.0).reshape(3, 4), np.arange(4.0).reshape(4, 1)
+    lazy, vector = context.from_numpy(x), context.from_numpy(v)
+    with pytest.raises(Exception, match="shape"):
+        (lazy @ vector + vector).compute(Settings(vec=True, tell_pipelines=True))
+    square = context.from_numpy(x[:, :3].copy())
+    column = context.from_numpy(v[:3].copy())
+    found = (square @ column + column).compute(Settings(vec=True, tell_pipelines=True))
+    np.testing.assert_array_equal(found, x[:, :3] @ v[:3] + v[:3])

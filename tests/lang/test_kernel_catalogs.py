@@ -39,6 +39,9 @@ CPP = {
     "storedSum": ("sumAll", ["double"], [CSR]),
     "doubled": ("ewAbs", [CSR], [CSR]),
     "pairs": ("cartesian", ["Frame"], ["Frame", "Frame"]),
+    "numbered": ("cartesian", ["Frame"], ["Frame", "Frame"]),
+    "chosen": ("cartesian", ["Frame"], ["Frame", "Frame"]),
+    "tooFar": ("cartesian", ["Frame"], ["Frame", "Frame"]),
     "beyond": ("ewAdd", [DOUBLES], [DOUBLES, DOUBLES]),
     "changing": ("ewAdd", [DOUBLES], [DOUBLES, DOUBLES]),
     "manyParameters": (
@@ -104,6 +107,16 @@ SQUARE = "X = [1.0, 2.0, 3.0, 4.0, 5.0, 6.0](3, 2); "
             "Frame(1x2, [one:int64_t, two:double])\n2 0.5\n",
         ),
         (
+            'F = createFrame([1, 2], "a"); G = createFrame([0.5], "b"); '
+            "print(cartesian::numbered(F, G));",
+            "Frame(2x3, [at:int64_t, half:double, none:uint8_t])\n1 0 0\n2 0.5 0\n",
+        ),
+        (
+            'F = createFrame([1, 2, 3], [0.5, 1.5, 2.5], "a", "b"); G = createFrame([1], "c"); '
+            "print(cartesian::chosen(F, G));",
+            "Frame(2x2, [one:double, two:int64_t])\n1.5 2\n2.5 3\n",
+        ),
+        (
             "print(rand::manyParameters(5, 1, 0.5, 1.5, 1.0, 9));",
             "DenseMatrix(5x1, double)\n0.5\n1.5\n1\n9\n2\n",
         ),
@@ -159,6 +172,10 @@ def test_a_kernel_that_nobody_has(catalog: str) -> None:
         ("print(abs::halved(fill(1.0, 2, 3)));", "'halved' failed: at most two columns"),
         ("print(abs::nothing([1.0]));", "'nothing' has made no result"),
         ("print(sum::missing([1.0]));", "has no function 'missing'"),
+        (
+            'print(cartesian::tooFar(createFrame([1], "a"), createFrame([2], "b")));',
+            "'tooFar' failed: a view of a frame goes beyond its columns",
+        ),
     ],
 )
 def test_a_kernel_that_fails_is_named(text: str, problem: str, isolate: bool, catalog: str) -> None:

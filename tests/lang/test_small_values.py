@@ -1,8 +1,11 @@
 """Small lazy values are computed without a plan, to the same digits."""
 
 import math
+import pickle
 import warnings
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -62,6 +65,17 @@ def test_the_digits_are_those_of_a_plan(
     np.testing.assert_allclose(found, planned((x + y).sum(0), monkeypatch), rtol=1e-4)
 
 
+def test_equations_are_solved_as_in_a_plan(monkeypatch: pytest.MonkeyPatch) -> None:
+    square = drawn("f8", 150, 150)
+    x = CONTEXT.from_numpy(square)
+    value = x.solve(x[:, 3:5] * 2.0)
+    assert small.computed(value._value, FUSED) is not None
+    np.testing.assert_array_equal(value.compute(FUSED), planned(value, monkeypatch))
+    single = CONTEXT.from_numpy(np.zeros((3, 3)))
+    with pytest.raises(ScriptRunError, match="ingular"):
+        single.solve(single).compute(FUSED)
+
+
 def test_small_values_have_no_program(monkeypatch: pytest.MonkeyPatch) -> None:
     def planning(self: Any, *given: Any) -> Any:
         raise AssertionError("a small value was planned")
@@ -102,6 +116,8 @@ def test_exact_operations_of_larger_matrices_have_the_digits_of_a_plan(
         x.cbind(y),
         x.rbind(y),
         x[:, :300].t().diagVector(),
+        x.order([2, 0], [False, True], False),
+        y.order(1, True, True),
     ]
     if dtype[0] == "f":
         values += [x / y, x.sqrt(), x.floor(), x.round(), x.isNan(), x * 2.5, 1.0 - x]
@@ -273,3 +289,16 @@ def test_a_result_is_not_the_block_that_it_is_made_of() -> None:
 def test_blocks_that_are_not_as_announced_are_found() -> None:
     x = fs.Array.from_numpy(drawn("f8"), 7).map_blocks(lambda block: block[:, :2])
     np.testing.assert_array_equal((x + 1).compute(), drawn("f8")[:, :2] + 1)
+
+
+def test_settings_are_hashed_once_and_anew_in_another_process() -> None:
+    one, other = Settings(vec=True), Settings(vec=True)
+    assert hash(one) == hash(other)
+    assert one == other
+    assert hash(Settings(libraries={"a": Path("a")})) == hash(Settings())
+    assert hash(replace(one, grain_size=2)) != hash(one)
+    again = pickle.loads(pickle.dumps(one))
+    assert "_hash" in one.__dict__
+    assert "_hash" not in again.__dict__
+    assert again == one
+    assert {one: 1}[again] == 1

@@ -169,3 +169,27 @@ def test_scripts_print_what_is_stored() -> None:
     assert found[:3] == ["CSRMatrix(20x1000, double)", "20", "200"]
     assert found[3] == "DenseMatrix(1x3, double)"
     assert printed(text, vec=True, select_matrix_repr=True).splitlines() == found[:1]
+
+
+def test_pipelines_are_put_together_once_for_csr_of_one_shape(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    from freestone.lang.run.kernels import pipeline
+
+    made = []
+    prepared = pipeline._prepared
+    monkeypatch.setattr(
+        pipeline, "_prepared", lambda *given: made.append(given) or prepared(*given)
+    )
+    random = np.random.default_rng(5)
+    vector = random.random((70, 1))
+    column, row = CONTEXT.from_numpy(vector), CONTEXT.from_numpy(vector.T.copy())
+    for density, products, others in ((0.1, 1, 1), (0.1, 1, 2), (0.3, 2, 3)):
+        matrix = sparse.random_array((60, 70), density=density, rng=random, format="csr")
+        lazy, dense = CONTEXT.from_scipy(matrix), matrix.toarray()
+        found = (lazy @ column * 2.0).compute(WAYS[2])
+        np.testing.assert_allclose(found, dense @ vector * 2)
+        # Whether what is not stored stays 0 depends on the row.
+        scaled = (lazy * row).compute(WAYS[2])
+        np.testing.assert_allclose(scaled.toarray(), dense * vector[:, 0])
+        assert len(made) == products + others

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -124,6 +124,19 @@ class Settings:
     folders: tuple[Path, ...] = ()
     # A dict has no hash; settings that differ in it alone are told apart by comparison.
     libraries: dict[str, Path] = field(default_factory=dict, hash=False)
+
+    def __hash__(self) -> int:
+        # They are a part of the key of each program that is kept.
+        return self._hash
+
+    @cached_property
+    def _hash(self) -> int:
+        known = (getattr(self, item.name) for item in fields(self) if item.hash is not False)
+        return hash(tuple(known))
+
+    def __getstate__(self) -> dict[str, Any]:
+        # Hashes of strings are other ones in another process.
+        return {name: value for name, value in self.__dict__.items() if name != "_hash"}
 
     @cached_property
     def has_to_be_planned(self) -> bool:

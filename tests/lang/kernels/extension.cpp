@@ -81,6 +81,31 @@ void pairs(Frame *&res, const Frame *lhs, const Frame *rhs, DaphneContext *) {
     res = DataObjectFactory::create<Frame>(std::vector<Structure *>{left, right}, labels);
 }
 
+// New columns of other types, filled by their labels.
+void numbered(Frame *&res, const Frame *lhs, const Frame *rhs, DaphneContext *) {
+    const ValueTypeCode schema[] = {ValueTypeCode::SI64, ValueTypeCode::F64, ValueTypeCode::UI8};
+    const std::string labels[] = {"at", "half", "none"};
+    res = DataObjectFactory::create<Frame>(lhs->getNumRows(), 3, schema, labels, true);
+    for (std::size_t row = 0; row < res->getNumRows(); row++) {
+        res->getColumn<int64_t>("at")->set(row, 0, static_cast<int64_t>(row + rhs->getNumRows()));
+        static_cast<double *>(res->getColumnRaw(1))[row] = 0.5 * static_cast<double>(row);
+    }
+}
+
+// A view of chosen columns, of which a view of some rows has other labels.
+void chosen(Frame *&res, const Frame *lhs, const Frame *, DaphneContext *) {
+    const std::size_t columns[] = {1, 0};
+    auto *turned = DataObjectFactory::create<Frame>(lhs, 0, lhs->getNumRows(), 2, columns);
+    res = turned->sliceRow(1, lhs->getNumRows());
+    DataObjectFactory::destroy(turned);
+    const std::string labels[] = {"one", "two"};
+    res->setLabels(labels);
+}
+
+void tooFar(Frame *&res, const Frame *lhs, const Frame *, DaphneContext *) {
+    res = lhs->slice(0, 1, 1, 9);
+}
+
 void beyond(
     DenseMatrix<double> *&res, const DenseMatrix<double> *lhs, const DenseMatrix<double> *,
     DaphneContext *

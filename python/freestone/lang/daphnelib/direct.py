@@ -6,7 +6,7 @@ be written over. Types say all of it beforehand.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -15,7 +15,7 @@ from freestone.lang.front.graph.graph import Op
 from freestone.lang.front.types.types import DTYPES, Type, is_float
 from freestone.lang.run.kernels.elementwise import BINARY, UNARY, in_one_pass
 
-__all__ = ["function_of"]
+__all__ = ["function_of", "is_quiet"]
 
 Array = np.ndarray[Any, Any]
 Function = Callable[..., Any]
@@ -30,6 +30,8 @@ COMPARISONS: dict[str, np.ufunc] = {
     "ge": np.greater_equal,
 }
 REDUCTIONS: dict[str, np.ufunc] = {"sum": np.add, "min": np.minimum, "max": np.maximum}
+QUIET = frozenset({"minus", "abs", "round", "isNan"})
+IN_ONE_PASS = frozenset({*COMPARISONS, "min", "max"})
 AXES = {"agg_all": None, "agg_row": 1, "agg_col": 0}
 
 
@@ -49,6 +51,16 @@ def function_of(op: Op) -> Function | None:
     """
     find = _FINDERS.get(op.kind)
     return None if find is None else find(op, op.results[0].type, *(v.type for v in op.operands))
+
+
+def is_quiet(op: Op, types: Sequence[Type]) -> bool:
+    """Tell whether NumPy has nothing to warn of in an operation's function, for any elements."""
+    name = op.attrs.get("name")
+    if op.kind == "binary" and name in IN_ONE_PASS:
+        # By the engine, if no side is repeated.
+        one, other = types
+        return one.data == other.data and (one.rows, one.columns) == (other.rows, other.columns)
+    return name in QUIET or not any(is_float(type.cell) for type in (op.results[0].type, *types))
 
 
 def _binary(op: Op, result: Type, left: Type, right: Type) -> Function | None:

@@ -33,11 +33,12 @@ MAX_STEPS = 4096
 _KINDS = frozenset({"binary", "unary", "cast", "choose", "agg_all", "agg_row", "agg_col", "matmul"})
 _KINDS |= {"transpose", "to_scalar", "to_matrix", "index_row", "index_col", "outer", "reshape"}
 _KINDS |= {"index", "reverse", "diag_vector", "cbind", "rbind", "replace", "fill", "cumulate"}
+_KINDS |= {"order", "solve"}
 """Operations on dense matrices that no pass stores, or has run, in another way."""
 
 _EXACT = frozenset({"cast", "choose", "transpose", "index_row", "index_col", "reshape", "index"})
 _EXACT |= {"reverse", "diag_vector", "cbind", "rbind", "replace", "fill", "cumulate"}
-_EXACT |= {"to_scalar", "to_matrix"}
+_EXACT |= {"to_scalar", "to_matrix", "order", "solve"}
 _VIEWS = frozenset({"transpose", "reverse", "reshape", "index", "diag_vector"})
 """Operations that copy nothing, or as little as can be, in a plan as well."""
 
@@ -60,12 +61,15 @@ class Step(NamedTuple):
         How much it reads and writes, more for what takes longer.
     is_apart : bool
         Whether its result never shares memory with an operand.
+    is_quiet : bool
+        Whether NumPy has nothing to warn of.
     """
 
     run: Callable[..., Any]
     is_kernel: bool
     nbytes: int
     is_apart: bool
+    is_quiet: bool
 
 
 def computed(out: Value, settings: Settings) -> tuple[Any, list[Any]] | None:
@@ -90,12 +94,36 @@ def computed(out: Value, settings: Settings) -> tuple[Any, list[Any]] | None:
     if op.kind == "given":
         data = op.attrs["data"]
         return (data, [data]) if _is_dense(out.type) else None
-    steps: dict[Op, Step] = {}
-    nbytes = _add(op, steps, MAX_OPERATIONS)
-    if nbytes is None or nbytes > MAX_BYTES:
+    operands, types = _operands(op)
+    if operands is None:
+        steps: dict[Op, Step] = {}
+        nbytes = _add(op, steps, MAX_OPERATIONS)
+        if nbytes is None or nbytes > MAX_BYTES:
+            return None
+        found = quietly(_run, steps, settings)
+        return found, [] if steps[op].is_apart else list(_given(steps))
+    step = _step_of(op, types)
+    if step is None or step.nbytes > MAX_BYTES:
         return None
-    found = quietly(_run, steps, settings)
-    return found, [] if steps[op].is_apart else list(_given(steps))
+    run = Run(settings) if step.is_kernel else None
+    call = (op, step, operands, run, settings)
+    found = _done(*call) if step.is_quiet else quietly(_done, *call)
+    return found, [] if step.is_apart else list(_given([op]))
+
+
+def _operands(op: Op) -> tuple[list[Any] | None, list[Type]]:
+    """Return what an operation is given, if that is known, and its types."""
+    operands, types = [], []
+    for value in op.operands:
+        types.append(value.type)
+        maker = value.op
+        if maker is None and value.const is not None:
+            operands.append(value.const)
+        elif maker is not None and maker.kind == "given":
+            operands.append(maker.attrs["data"])
+        else:
+            return None, types
+    return operands, types
 
 
 def _add(op: Op, steps: dict[Op, Step], room: int) -> int | None:
@@ -134,17 +162,20 @@ def _run(steps: dict[Op, Step], settings: Settings) -> Any:
                 operands.append(value.const)
             else:
                 operands.append(maker.attrs["data"] if maker.kind == "given" else values[maker])
-        try:
-            if step.is_kernel:
-                run = run or Run(settings)
-                found = step.run(run, op, *operands)
-            else:
-                found = step.run(*operands)
-        except Exception:
-            # Again, by the way that says what failed, and where.
-            (found,) = Run(settings).checked(op, operands)
+        if step.is_kernel and run is None:
+            run = Run(settings)
+        found = _done(op, step, operands, run, settings)
         values[op] = found
     return found
+
+
+def _done(op: Op, step: Step, operands: list[Any], run: Run | None, settings: Settings) -> Any:
+    """Run an operation; its kernel has a run."""
+    try:
+        return step.run(run, op, *operands) if step.is_kernel else step.run(*operands)
+    except Exception:
+        # Again, by the way that says what failed, and where.
+        return Run(settings).checked(op, operands)[0]
 
 
 def _given(ops: Iterable[Op]) -> Iterator[Any]:
@@ -191,8 +222,8 @@ def _made(op: Op, types: list[Type]) -> Step | None:
         nbytes = 1
     function = direct.function_of(op)
     if function is not None:
-        return Step(function, False, nbytes, True)
-    return Step(kernel_of(op.kind), True, nbytes, False)
+        return Step(function, False, nbytes, True, direct.is_quiet(op, types))
+    return Step(kernel_of(op.kind), True, nbytes, False, op.kind in _VIEWS)
 
 
 def _size(type: Type) -> int | None:

@@ -138,6 +138,8 @@ class Run:
             values.pop(value, None)
 
     def _kernel(self, op: Op, values: Environment, dying: Sequence[Value]) -> Iterable[Any]:
+        if op.kind == "given" and not self._measures:
+            return (self.given[op.attrs["slot"]],)
         operands = self.operands(op.operands, values)
         for value in dying:
             values.pop(value, None)

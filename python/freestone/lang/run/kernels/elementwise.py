@@ -8,17 +8,17 @@ from typing import Any
 
 import numpy as np
 
-from freestone._native.vector import map_one, map_two
+from freestone._native.vector import map_one, map_two, run_pipeline
 from freestone.lang.front.graph.graph import Op
 from freestone.lang.front.types import scalars
 from freestone.lang.front.types.types import CODES, DTYPES, is_float
 from freestone.lang.run.kernels.memory import empty, plain
+from freestone.lang.settings import Settings
 
 Array = np.ndarray[Any, Any]
 ALONE = 3
 """References to an operand that nobody else holds: a name, the arguments, getrefcount's own."""
-PIECE = 1 << 15
-"""Cells that are converted at a time."""
+IN_THIS_THREAD = Settings(num_threads=1)
 COMPARED = {"eq", "neq", "lt", "le", "gt", "ge"}
 _CODES = {np.dtype(DTYPES[cell]): code for cell, code in CODES.items()}
 
@@ -126,22 +126,16 @@ def converted(value: Any, cell: str) -> Any:
     with np.errstate(all="ignore"):
         if cell == "bool" or not (value.dtype.kind == "f" and dtype[:3] in ("int", "uin")):
             return value.astype(dtype)
-        # By way of the largest integers: a negative float to an unsigned type wraps around.
-        return _truncated(value).astype(dtype, copy=False)
+        return _truncated(value, np.dtype(dtype))
 
 
-def _truncated(value: Array) -> Array:
-    """Convert floats to the nearest ``si64``, and NaN to 0."""
-    out = np.empty_like(value, "i8")
-    whole, real = out.ravel(order="K"), value.ravel(order="K")
-    # In pieces, so that a cache still holds what is searched for numbers that are no si64.
-    for begin in range(0, len(whole), PIECE):
-        cells, numbers = whole[begin : begin + PIECE], real[begin : begin + PIECE]
-        np.copyto(cells, numbers, casting="unsafe")
-        if cells.min() == scalars.MIN_SI64:
-            # What processors make of any other number, and of NaN.
-            cells[numbers >= 2.0**63] = scalars.MAX_SI64
-            cells[np.isnan(numbers)] = 0
+def _truncated(value: Array, dtype: np.dtype[Any]) -> Array:
+    """Convert floats to integers, in one pass: by way of the nearest ``si64``, and NaN to 0."""
+    out = np.empty(value.shape, dtype)
+    if value.size:
+        given = (_CODES[value.dtype], "full", plain(value), 0.0, 0)
+        cast, kept = ("cast", "", _CODES[dtype], [0]), ("store", "", 1, out)
+        run_pipeline((value.size, 1), [given], None, [cast], [kept], IN_THIS_THREAD)
     return out
 
 

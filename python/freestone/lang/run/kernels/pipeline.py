@@ -101,7 +101,7 @@ MAX_PREPARED = 8
 def _engine(run: Any, op: Op, values: dict[Value, Any]) -> tuple[Any, ...]:
     body = op.regions[0]
     known = body.prepared
-    key = _signature(values)
+    key = _signature(body, values)
     if key in known:
         prepared = known[key]
     else:
@@ -117,10 +117,11 @@ def _engine(run: Any, op: Op, values: dict[Value, Any]) -> tuple[Any, ...]:
     return results
 
 
-def _signature(values: dict[Value, Any]) -> tuple[Any, ...] | None:
+def _signature(body: Block, values: dict[Value, Any]) -> tuple[Any, ...] | None:
     """Return what decides how a pipeline is put together; None if elements do, too.
 
-    Of two operands that are one matrix, the second one is the first one's register.
+    Of two operands that are one matrix, the second one is the first one's register; CSR of the same
+    places may be beside each other.
     """
     parts: list[Any] = []
     numbers: dict[int, int] = {}
@@ -129,9 +130,21 @@ def _signature(values: dict[Value, Any]) -> tuple[Any, ...] | None:
             parts += (numbers.setdefault(id(value), len(numbers)), value.shape, value.dtype)
         elif isinstance(value, NUMBERS):
             parts.append(None)
+        elif isinstance(value, Csr):
+            if any(op.kind == "binary" and _is_sparse(op, values) for op in body.ops):
+                # Whether what is not stored stays 0 depends on the other side's elements.
+                return None
+            same = [
+                numbers.setdefault(id(part), len(numbers)) for part in (value, *value.structure)
+            ]
+            parts += (*same, value.shape, value.cells.shape, value.dtype)
         else:
             return None
     return tuple(parts)
+
+
+def _is_sparse(op: Op, values: dict[Value, Any]) -> bool:
+    return any(side.type.csr or isinstance(values.get(side), Csr) for side in op.operands)
 
 
 def _prepared(body: Block, values: dict[Value, Any]) -> Prepared:
@@ -189,6 +202,9 @@ def _shape(value: Any) -> tuple[int, int]:
 def _domain(ops: list[Op], values: dict[Value, Any]) -> tuple[int, int]:
     """Find the shape that all operations work on: that of the widest side."""
     shapes: dict[Value, tuple[int, int]] = {v: _shape(value) for v, value in values.items()}
+    # A vector has as many rows as the matrix on its left has columns.
+    vectors = {op.operands[1] for op in ops if op.kind == "matmul"}
+    vectors.difference_update(side for op in ops for side in _rowwise(op))
     domain = (0, 0)
     for op in ops:
         sides = [shapes.get(side, (1, 1)) for side in op.operands]
@@ -216,10 +232,15 @@ def _domain(ops: list[Op], values: dict[Value, Any]) -> tuple[int, int]:
         for operand, side in zip(op.operands, sides, strict=False):
             if operand.type.data == "matrix" and side[0] >= domain[0]:
                 domain = side[0], max(side[1], domain[1])
-    for shape in shapes.values():
-        if shape[0] not in (1, domain[0]):
+    for value, shape in shapes.items():
+        if value not in vectors and shape[0] not in (1, domain[0]):
             raise UnsuitableError
     return domain
+
+
+def _rowwise(op: Op) -> Sequence[Value]:
+    """Return the operands that an operation reads row by row."""
+    return op.operands[:1] if op.kind == "matmul" else op.operands
 
 
 def _check(left: tuple[int, int], right: tuple[int, int]) -> None:

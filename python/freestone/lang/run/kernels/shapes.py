@@ -12,7 +12,7 @@ from freestone.lang.front.graph.graph import Op
 from freestone.lang.front.types.types import PRINTED
 from freestone.lang.run.kernels.frames import Frame
 from freestone.lang.run.kernels.generation import count
-from freestone.lang.run.kernels.memory import copy, empty
+from freestone.lang.run.kernels.memory import FROM, copy, empty
 from freestone.lang.run.kernels.output import header
 
 Array = np.ndarray[Any, Any]
@@ -59,7 +59,7 @@ def cbind(run: Any, op: Op, left: Any, right: Any) -> Any:
 
 def _joined(run: Any, left: Array, right: Array, axis: int) -> Array:
     """Put two matrices next to each other; large ones into memory that was used before."""
-    if left.dtype != right.dtype:
+    if left.dtype != right.dtype or left.nbytes + right.nbytes < FROM:
         return np.concatenate([left, right], axis)
     rows, columns = left.shape
     more = right.shape[axis]
@@ -88,11 +88,12 @@ def reverse(run: Any, op: Op, value: Array) -> Array:
 def order(run: Any, op: Op, value: Any, *rest: Any) -> Any:
     """Sort rows by columns; equal rows keep their order."""
     half = len(rest) // 2
-    places = np.arange(value.shape[0])
+    places: Any = slice(None)
     for column, ascending in reversed(list(zip(rest[:half], rest[half:], strict=True))):
         at = position(column, value.shape[1], "column")
         cells = value.columns[at] if isinstance(value, Frame) else value[:, at]
-        places = places[_sorted(cells[places], bool(ascending))]
+        found = _sorted(cells[places], bool(ascending))
+        places = found if isinstance(places, slice) else places[found]
     if op.attrs["indexes"]:
         return places.astype("u8").reshape(-1, 1)
     return value.taken(places) if isinstance(value, Frame) else value[places]
