@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+from typing import Any
+
 import numpy as np
 import pytest
 
@@ -48,3 +51,61 @@ def test_zarr_there_and_back(cluster: fs.Cluster, tmp_path: object, blocks: obje
     assert read.shape == (20, 3)
     np.testing.assert_array_equal(read.compute(), WHOLE)
     np.testing.assert_array_equal(fs.Array.from_zarr(url, block_rows=7).compute(), WHOLE)
+
+
+@pytest.mark.parametrize("kind", ["parquet", "arrow"])
+def test_what_arrow_would_change_is_kept(tmp_path: Path, kind: str) -> None:
+    """Texts with a NUL inside, other byte orders, and times in hours."""
+    for cells in (
+        np.array([b"a\0b", b"c"], "S5"),
+        np.array(["a\0b", "c"], "U5"),
+        np.arange(3, dtype=">i4"),
+        np.arange(3).astype("M8[h]"),
+        np.arange(3).astype("m8[D]"),
+    ):
+        path = tmp_path / f"x.{kind}"
+        fs.write(fs.Array.from_numpy(cells, 2), path)
+        np.testing.assert_array_equal(np.ravel(fs.read(path).compute()), cells)
+        held = fs.Frame.from_blocks([{"a": cells}]).compute().column("a")
+        np.testing.assert_array_equal(np.asarray(held.to_pylist(), cells.dtype), cells)
+
+
+def test_complex_numbers_are_refused_by_tables(tmp_path: Path) -> None:
+    with pytest.raises(fs.errors.UsageError, match=r"write x\.real and x\.imag"):
+        fs.write(np.arange(3) * 1j, tmp_path / "x.parquet")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_periods_are_read_by_workers_without_pandas(
+    tmp_path: Path, two_workers: fs.Cluster
+) -> None:
+    pd = pytest.importorskip("pandas")
+    index = pd.period_range("2024", periods=9, freq="M", name="month")
+    table = pd.DataFrame({"a": range(9), "between": pd.interval_range(0, 9)}, index=index)
+    fs.write(table, tmp_path / "x.parquet")
+    pd.testing.assert_frame_equal(fs.read(tmp_path / "x.parquet", block_rows=4).to_pandas(), table)
+
+
+@pytest.mark.parametrize(
+    ("column", "reason"),
+    [
+        (lambda pd: pd.cut(np.arange(9.0), 3), r"'c' has categories of pandas\.interval"),
+        (lambda pd: np.arange(9) * 1j, r"column 'c'.* complex128"),
+        (lambda pd: [2**70] * 9, "column 'c': Python int too large"),
+        (lambda pd: pd.arrays.SparseArray([0, 0, 1] * 3), "column c.* not supported"),
+    ],
+)
+def test_columns_that_arrow_does_not_take_are_named(column: Any, reason: str) -> None:
+    pd = pytest.importorskip("pandas")
+    with pytest.raises(fs.errors.BlockTypeError, match=f"(?s){reason}.*convert that column"):
+        fs.Frame.from_pandas(pd.DataFrame({"a": range(9), "c": column(pd)}), 4)
+
+
+def test_a_file_that_went_away_is_named(tmp_path: Path, two_workers: fs.Cluster) -> None:
+    pl = pytest.importorskip("polars")
+    for at in range(3):
+        pl.DataFrame({"a": range(9)}).write_parquet(tmp_path / f"{at}.parquet")
+    frame = fs.read(tmp_path)
+    (tmp_path / "1.parquet").unlink()
+    with pytest.raises(fs.errors.FileMissingError, match=r"1\.parquet does not exist"):
+        frame.select(pl.col("a").sum()).to_polars()

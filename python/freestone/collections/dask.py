@@ -13,6 +13,7 @@ from freestone.client.future import Future
 from freestone.collections.held import Held, held_in, node_of
 from freestone.collections.making import Spec, map_block
 from freestone.collections.pieces import future_of
+from freestone.collections.rows import as_pandas
 
 if TYPE_CHECKING:
     from freestone.collections.array import Array
@@ -233,4 +234,4 @@ def _graph(kind: str, blocks: Sequence[Any], rest: tuple[int, ...] = ()) -> tupl
 
 
 def _to_pandas(table: Any) -> Any:
-    return table.to_pandas()
+    return as_pandas(table)

@@ -16,7 +16,7 @@ from freestone.collections.hints import missing
 from freestone.collections.making import Meta, Spec
 from freestone.collections.pieces import value_of
 from freestone.collections.relational import Relational
-from freestone.collections.rows import arrow, describe_type, one_schema, take_rows
+from freestone.collections.rows import arrow, as_pandas, describe_type, one_schema, take_rows
 from freestone.collections.sources import put_all
 from freestone.errors import EmptyCollectionError, UsageError
 from freestone.errors.keywords import suggest_keywords
@@ -262,7 +262,7 @@ class Frame(Collection, Relational):
 
     def to_pandas(self) -> Any:
         """Return all rows as one pandas frame, here."""
-        return self.compute().to_pandas()
+        return as_pandas(self.compute())
 
     def to_polars(self) -> pl.DataFrame:
         """Return all rows as one frame of polars, here."""

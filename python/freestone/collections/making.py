@@ -22,7 +22,7 @@ from freestone.collections.rows import (
     same_dtype,
     sendable_dtype,
 )
-from freestone.errors import BlockShapeError, BlockTypeError
+from freestone.errors import BlockShapeError, BlockTypeError, FreestoneError
 
 __all__ = [
     "Meta",
@@ -133,14 +133,51 @@ def _table(spec: Spec, block: Any, index: int) -> Any:
 
             return to_arrow(block.lazy().collect())
         if library == "pandas" and block.ndim == 2:
-            return pa.Table.from_pandas(block, preserve_index=_has_labels(block.index))
-    except (pa.ArrowInvalid, pa.ArrowTypeError) as error:
-        wanted, reason = "of columns that Arrow has a type for", "; ".join(map(str, error.args))
-        raise BlockTypeError(
-            spec.collection, index, wanted=wanted, found=f"{describe_type(block)}: {reason}"
-        ) from error
+            return _of_pandas(spec, block, index)
+    except FreestoneError:
+        raise
+    except (pa.ArrowException, OverflowError, TypeError, ValueError) as error:
+        reason = "; ".join(map(str, error.args))
+        raise _no_type(spec, block, index, f"{_column_at_fault(block)}{reason}") from error
     wanted = "an Arrow table, a frame of pandas or polars, or a dict of columns"
     raise BlockTypeError(spec.collection, index, wanted=wanted, found=describe_type(block))
+
+
+def _of_pandas(spec: Spec, block: Any, index: int) -> Any:
+    import pyarrow as pa
+
+    table = pa.Table.from_pandas(block, preserve_index=_has_labels(block.index))
+    for field in table.schema:
+        kind = field.type
+        if pa.types.is_dictionary(kind) and isinstance(kind.value_type, pa.BaseExtensionType):
+            # Arrow writes these, and can't read them.
+            reason = f"column {field.name!r} has categories of {kind.value_type.extension_name}"
+            raise _no_type(spec, block, index, f"{reason}, such as pandas.cut makes")
+    return table
+
+
+def _no_type(spec: Spec, block: Any, index: int, reason: str) -> BlockTypeError:
+    wanted = "of columns that Arrow has a type for"
+    return BlockTypeError(
+        spec.collection,
+        index,
+        wanted=wanted,
+        found=f"{describe_type(block)}: {reason}",
+        advice="convert that column, to text by astype(str) for example, or use freestone.Bag, "
+        "which holds any values",
+    )
+
+
+def _column_at_fault(block: Any) -> str:
+    """Name the first column that Arrow does not take alone."""
+    import pyarrow as pa
+
+    for name, values in block.items() if hasattr(block, "items") else ():
+        try:
+            pa.array(values)
+        except Exception:
+            return f"column {name!r}: "
+    return ""
 
 
 def _has_labels(index: Any) -> bool:
@@ -151,13 +188,15 @@ def _has_labels(index: Any) -> bool:
 def _columns(spec: Spec, columns: dict[str, Any], index: int) -> Any:
     import pyarrow as pa
 
+    from freestone.io.formats.tables import arrow_column
+
     lengths = {name: len(values) for name, values in columns.items()}
     if len(set(lengths.values())) > 1:
         shown = ", ".join(f"{name!r} {length:,}" for name, length in lengths.items())
         raise BlockShapeError(
             spec.collection, index, wanted="of columns of one length", found=f"ragged: {shown}"
         )
-    return pa.table(columns)
+    return pa.table({name: arrow_column(values) for name, values in columns.items()})
 
 
 def _bag(spec: Spec, block: Any, index: int) -> Any:
@@ -206,8 +245,9 @@ def map_block(
     try:
         block = function(*blocks)
     except Exception as error:
-        given = ", ".join(describe_type(block) for block in blocks)
-        error.add_note(f"while making block {index} of {spec.collection!r} from {given}")
+        given = ", ".join(describe_type(block) for block in blocks if hasattr(block, "shape"))
+        made = f"while making block {index} of {spec.collection!r}"
+        error.add_note(f"{made} from {given}" if given else made)
         raise
     return _native.blocks.Stored(spec.check(block, index, rows))
 

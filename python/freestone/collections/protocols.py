@@ -44,6 +44,28 @@ def _by_function(name: str) -> Callable[..., Any]:
     return method
 
 
+def _in_place(name: str) -> Callable[..., Any]:
+    """Make the operator that calls a result by the name of its left side.
+
+    As NumPy's, it keeps the shape and the type, and raises `TypeError` where that takes a cast
+    to another kind, and `ValueError` where the result has another shape.
+    """
+
+    def method(self: Any, other: Any) -> Any:
+        made = getattr(self, f"__{name}__")(other)
+        if made is NotImplemented:
+            return made
+        if made.shape != self.shape:
+            raise ValueError(
+                f"an array of shape {self.shape} can't become one of shape {made.shape} in place; "
+                "give the result a name"
+            )
+        return made if made.dtype == self.dtype else made.astype(self.dtype, casting="same_kind")
+
+    method.__name__ = method.__qualname__ = f"__i{name}__"
+    return method
+
+
 class ArrayMethods(NDArrayOperatorsMixin):
     """The methods of NumPy's arrays, by its functions, and its operators, by its ufuncs."""
 
@@ -55,19 +77,20 @@ class ArrayMethods(NDArrayOperatorsMixin):
         """Yield the arrays in blocks that it is made of."""
         raise NotImplementedError
 
-    # Blocks are not written into: `x += 1` makes another array and calls it x, as Dask's does.
-    __iadd__ = NDArrayOperatorsMixin.__add__
-    __isub__ = NDArrayOperatorsMixin.__sub__
-    __imul__ = NDArrayOperatorsMixin.__mul__
-    __imatmul__ = NDArrayOperatorsMixin.__matmul__
-    __itruediv__ = NDArrayOperatorsMixin.__truediv__
-    __ifloordiv__ = NDArrayOperatorsMixin.__floordiv__
-    __imod__ = NDArrayOperatorsMixin.__mod__
-    __ilshift__ = NDArrayOperatorsMixin.__lshift__
-    __irshift__ = NDArrayOperatorsMixin.__rshift__
-    __iand__ = NDArrayOperatorsMixin.__and__
-    __ixor__ = NDArrayOperatorsMixin.__xor__
-    __ior__ = NDArrayOperatorsMixin.__or__
+    # Blocks are not written into: `x += 1` makes another array of the same type and calls it x.
+    __iadd__ = _in_place("add")
+    __isub__ = _in_place("sub")
+    __imul__ = _in_place("mul")
+    __imatmul__ = _in_place("matmul")
+    __itruediv__ = _in_place("truediv")
+    __ifloordiv__ = _in_place("floordiv")
+    __imod__ = _in_place("mod")
+    __ipow__ = _in_place("pow")
+    __ilshift__ = _in_place("lshift")
+    __irshift__ = _in_place("rshift")
+    __iand__ = _in_place("and")
+    __ixor__ = _in_place("xor")
+    __ior__ = _in_place("or")
 
     # Equality is elementwise; arrays are still told apart as objects.
     __hash__ = object.__hash__
@@ -91,8 +114,6 @@ class ArrayMethods(NDArrayOperatorsMixin):
         if (kind == "i" and exponent == 2) or (kind and is_real and exponent in _POWERS):
             return _POWERS[exponent](self)
         return np.power(self, exponent)  # type: ignore[call-overload]
-
-    __ipow__ = __pow__
 
     def sum(self, axis: int | None = None, **options: Any) -> Any:
         """Sum all cells, or along an axis; see `numpy.sum`."""
@@ -167,6 +188,10 @@ class ArrayMethods(NDArrayOperatorsMixin):
         """Permute the axes: a tuple, or numbers one by one; see `numpy.transpose`."""
         given = axes[0] if len(axes) == 1 else axes
         return np.transpose(self, given or None)  # type: ignore[call-overload]
+
+    def copy(self, order: str = "C") -> Any:
+        """Return the array itself, since blocks can't be written into."""
+        return self
 
     def item(self) -> Any:
         """Return the only element as a number of Python's; of several, raise `ValueError`."""

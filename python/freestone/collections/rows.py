@@ -19,6 +19,7 @@ from freestone.errors import BlockShapeError, BlockTypeError
 
 __all__ = [
     "arrow",
+    "as_pandas",
     "concatenate",
     "count_rows",
     "describe_type",
@@ -154,6 +155,29 @@ def arrow() -> Any:
     except ImportError:
         raise ImportError("frames need pyarrow: pip install 'freestone[tables]'") from None
     return pa
+
+
+def as_pandas(table: Any) -> Any:
+    """Return a table as a frame of pandas, with the types that pandas has beyond Arrow's.
+
+    A worker that has not loaded pandas reads periods and intervals as what they are stored as; the
+    schema still says what they are.
+    """
+    import pandas as pd  # noqa: F401 - it registers its types with Arrow
+    import pyarrow as pa
+
+    schema = pa.ipc.read_schema(table.schema.serialize())
+    columns = [_restored(table.column(at), field.type) for at, field in enumerate(schema)]
+    return pa.table(columns, schema=schema).to_pandas()
+
+
+def _restored(column: Any, kind: Any) -> Any:
+    import pyarrow as pa
+
+    if not isinstance(kind, pa.BaseExtensionType) or column.type == kind:
+        return column
+    chunks = [pa.ExtensionArray.from_storage(kind, chunk) for chunk in column.chunks]
+    return pa.chunked_array(chunks, kind)
 
 
 def _one_table(tables: Sequence[Any], collection: str) -> Any:

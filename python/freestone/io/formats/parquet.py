@@ -24,6 +24,7 @@ from freestone.io.formats.tables import foreign, needs, opened, table_of, to_mat
 from freestone.io.kept import Kept
 from freestone.io.raw import dtype_reported
 from freestone.io.stores import FileLocation
+from freestone.io.telling import telling
 from freestone.io.writer import Shape, StreamWriter, needs_columns
 
 __all__ = ["FORMAT", "open_dataset", "open_writer"]
@@ -117,7 +118,7 @@ def _keep_footer(location: FileLocation, stamp: tuple[Any, ...], content: Any) -
 
 
 def _read_footer(location: FileLocation, stamp: tuple[Any, ...]) -> Footer:
-    with foreign(location), _reader(location) as reader:
+    with telling(location.url), foreign(location), _reader(location) as reader:
         return _keep_footer(location, stamp, reader.metadata)
 
 

@@ -13,6 +13,7 @@ from freestone.io.writer import Shape
 
 __all__ = [
     "SHOWN",
+    "arrow_column",
     "by_library",
     "file_of",
     "first_line",
@@ -135,8 +136,38 @@ def table_of(block: Any, shape: Shape) -> Any:
         return block
     if shape.sparse:
         raise UsageError("this format has no sparse arrays; write it as dbdf, mtx or csv")
+    if block.dtype.kind == "c":
+        raise UsageError(
+            f"tables have no complex numbers, such as these of {block.dtype}; write x.real and "
+            "x.imag as columns, or write it as .npy or .zarr"
+        )
     columns = block.reshape(len(block), shape.width).T
-    return pa.table({f"col_{number}": column for number, column in enumerate(columns)})
+    return pa.table({f"col_{number}": arrow_column(each) for number, each in enumerate(columns)})
+
+
+def arrow_column(values: Any) -> Any:
+    """Return a column as one that Arrow takes as it is.
+
+    Arrow ends texts of NumPy's at a NUL, takes no byte order but the machine's, and counts times
+    in days, seconds and parts of seconds.
+    """
+    import numpy as np
+    import pyarrow as pa
+
+    if not isinstance(values, np.ndarray):
+        return values
+    if not values.dtype.isnative:
+        values = values.astype(values.dtype.newbyteorder("="))
+    kind = values.dtype.kind
+    if kind in "SU" and values.size:
+        nul = b"\0" if kind == "S" else "\0"
+        if np.strings.find(values, nul).max() >= 0:
+            return pa.array(values.tolist(), pa.binary() if kind == "S" else pa.string())
+    # Durations of months and years have no number of seconds.
+    units = {"M": ("Y", "M", "W", "h", "m"), "m": ("W", "D", "h", "m")}
+    if kind in units and np.datetime_data(values.dtype)[0] in units[kind]:
+        return values.astype(f"{kind}8[s]")
+    return values
 
 
 def to_matrix(table: Any, dtype: str) -> Any:

@@ -38,6 +38,11 @@ _DIFFERENT = frozenset(
 )
 """Dask's percentiles are approximate, and its others give something else than NumPy's."""
 
+_KEEPING_TYPES = frozenset(
+    {"delete", "fftshift", "ifftshift", "insert", "pad", "repeat", "roll", "tile"}
+)
+"""Functions that give elements of the first array, with their byte order."""
+
 _OF_NUMBERS = frozenset(
     {
         *("argmax", "argmin", "histogram", "mean", "nansum", "prod", "std", "sum", "tensordot"),
@@ -103,6 +108,9 @@ def computed_elsewhere(
         # As NumPy: what is inserted becomes of the array's type, not both of a wider one.
         values = placed[2] if hasattr(placed[2], "astype") else np.asarray(placed[2])
         placed[2] = values.astype(placed[0].dtype)
+    if name in ("cumsum", "cumprod") and options.get("dtype") is not None:
+        # As NumPy: in this type, which Dask only says that it has.
+        placed[0] = placed[0].astype(options["dtype"])
     made = None if _differs(name, args, options) else _by_dask(function, placed, named)
     _warn_once(name, by_dask=made is not None)
     if made is None:
@@ -118,7 +126,7 @@ def _as_numpys_type(name: str, given: Sequence[Any], made: Any) -> Any:
     if name in ("einsum", "tensordot", "vdot") and types:
         # Sums of wider integers, cut off, are those of narrow ones that overflow.
         return made.astype(np.result_type(*types))
-    return made.astype(types[0]) if name in ("insert", "tile") and types else made
+    return made.astype(types[0]) if name in _KEEPING_TYPES and types else made
 
 
 def _flat(given: Any) -> Iterator[Any]:
@@ -135,10 +143,34 @@ def _differs(name: str, args: Sequence[Any], options: dict[str, Any]) -> bool:
     takes_elements = name == "take" and len(args) < 3 and "axis" not in options
     # Of whole numbers NumPy's norms are real.
     is_whole = name == "norm" and any(one.dtype.kind in "biu" for one in _arrays(args))
+    # Dask takes numbers first, which decide where the axis of lists goes.
+    pairs = name == "an index" and _has_numbers_and_lists(args[1])
+    # Of no rows, Dask's norms have no columns.
+    is_whole = is_whole or (name == "norm" and any(0 in one.shape for one in _arrays(args)))
+    # Infinities of half precision, less their mean, are not NaN to Dask.
+    is_half = name in ("nanstd", "nanvar") and any(one.dtype == "f2" for one in _arrays(args))
     # Of NaNs, Dask's inverse is 0.
     has_nans = name == "unique" and any(one.dtype.kind in "fcmM" for one in _arrays(args))
+    # Of narrow integers Dask sums up wide ones.
+    sums = np.dtype(options.get("dtype") or "f8") if name in ("cumsum", "cumprod") else None
+    is_narrow = sums is not None and sums.kind in "biu" and sums.itemsize < np.dtype("l").itemsize
     no_numbers = name in _OF_NUMBERS and any(one.dtype.kind not in "biufc" for one in _arrays(args))
-    return name in _DIFFERENT or takes_elements or is_whole or has_nans or no_numbers
+    return (
+        name in _DIFFERENT
+        or pairs
+        or takes_elements
+        or is_whole
+        or has_nans
+        or no_numbers
+        or is_half
+        or is_narrow
+    )
+
+
+def _has_numbers_and_lists(key: Any) -> bool:
+    parts = [one for one in (key if isinstance(key, tuple) else (key,)) if one is not None]
+    ndims = {np.ndim(one) for one in parts if not isinstance(one, slice | type(Ellipsis))}
+    return 0 in ndims and len(ndims) > 1
 
 
 def _check_positions(function: Callable[..., Any], args: Any, options: Any) -> None:

@@ -26,20 +26,41 @@ def histogram(
     -----
     Edges that depend on the data, because neither they nor a range are given, take one more pass.
     """
-    if weights is not None or isinstance(bins, str):
-        word = "weights" if weights is not None else f"bins={bins!r}"
-        raise refusal("np.histogram", f"takes no {word} here")
+    if isinstance(bins, str):
+        raise refusal("np.histogram", f"takes no bins={bins!r} here")
     if arg.dtype.kind not in "biuf":
         raise refusal("np.histogram", f"takes no {arg.dtype}")
     edges, shown = _edges(arg, bins, range)
     options = {"bins": bins, "range": None if np.ndim(bins) else range}
+    weighed: tuple[Node, ...] = () if weights is None else (_weights_of(arg, weights),)
+    function = functools.partial(_counts, options)
     if arg.rows is None:
-        counts = small(lambda array, edges: np.histogram(array, edges)[0], arg, edges)
+        counts = small(function, arg, edges, *weighed)
     else:
-        attrs = {"name": "sum", "axes": None, "function": functools.partial(_counts, options)}
+        attrs = {"name": "sum", "axes": None, "function": function}
         shape = (int(edges.shape[0] or 0) - 1,)
-        counts = Node("total", (arg, edges), shape, np.dtype(np.intp), None, attrs)
+        dtype = np.dtype(np.intp) if weights is None else weighed[0].dtype
+        counts = Node("total", (arg, edges, *weighed), shape, dtype, None, attrs)
     return (small(_density, counts, edges) if density else counts), shown
+
+
+def _weights_of(arg: Node, weights: Any) -> Node:
+    """Return the node of weights, cut like what they weigh; sums of them are of their type."""
+    node = weights if isinstance(weights, Node) else value(np.asarray(weights))
+    if node.shape != arg.shape:
+        raise ValueError(
+            f"np.histogram: weights should have the same shape as a: {node.shape}, not {arg.shape}"
+        )
+    if node.dtype.kind not in "iufc" or node.kind == "turned" or arg.kind == "turned":
+        raise refusal("np.histogram", f"takes no weights of {node.dtype} here")
+    if arg.rows is None:
+        return node
+    if node.kind == "value":
+        return cut_up(np.asarray(node.attrs["data"]), arg.rows)
+    if node.rows is None:
+        raise refusal("np.histogram", "takes no whole weights that are not computed")
+    same_rows(node, arg.rows, "histogram")
+    return node
 
 
 def _edges(arg: Node, bins: Any, range: Any) -> tuple[Node, Any]:
@@ -57,11 +78,12 @@ def _between(bins: Any, low: Any, high: Any) -> NDArray[Any]:
     return np.histogram_bin_edges(np.array([low, high]), bins)
 
 
-def _counts(options: dict[str, Any], block: NDArray[Any], edges: NDArray[Any]) -> NDArray[Any]:
+def _counts(
+    options: dict[str, Any], block: NDArray[Any], edges: NDArray[Any], weights: Any = None
+) -> NDArray[Any]:
     """Count a block as NumPy counts the whole: by width where bins are of one, or by edges."""
-    if np.ndim(options["bins"]):
-        return np.histogram(block, options["bins"])[0]
-    return np.histogram(block, options["bins"], (edges[0], edges[-1]))[0]
+    ends = None if np.ndim(options["bins"]) else (edges[0], edges[-1])
+    return np.histogram(block, options["bins"], ends, weights=weights)[0]
 
 
 def _density(counts: NDArray[Any], edges: NDArray[Any]) -> Any:

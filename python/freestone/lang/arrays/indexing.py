@@ -33,12 +33,18 @@ def indexed(node: Node, key: Key) -> Node:
         return filtered(node, key[0])
     key = _without_ellipsis(key, node.ndim)
     rows, columns = (key[0], key[1:]) if key else (slice(None), ())
+    for one in key:
+        _check_kind(one)
     # None in front of the rows adds an axis, and takes none.
     if rows is not None and sum(one is not None for one in columns) > node.ndim - 1:
         raise IndexError(f"too many indexes for {node.ndim} dimensions: {key}")
     if _is_mask(rows):
+        if any(map(_is_list_or_mask, columns)):
+            raise refusal("an index by a mask of rows and lists of columns", "would pair them")
         return _columns(filtered(node, rows), columns)
     if isinstance(rows, slice):
+        if _is_apart(columns):
+            raise refusal("an index by lists apart from each other", "would put their axis first")
         return _columns(sliced(node, rows), columns)
     if isinstance(rows, bool | np.bool_):
         raise refusal(f"an index by {rows}", "adds an axis; take a mask of rows")
@@ -50,6 +56,31 @@ def indexed(node: Node, key: Key) -> Node:
     raise IndexNotLazyError(
         f"rows are taken by a number, a slice or a mask, not by {rows!r:.60} ({kind})"
     )
+
+
+def _check_kind(one: Any) -> None:
+    """Raise NumPy's error for what is no index, some of which Dask takes."""
+    if isinstance(one, slice) or one is None:
+        return
+    if not hasattr(one, "dtype"):
+        one = np.asarray(one) if np.size(one) else np.empty(0, int)
+    if one.dtype.kind not in "biu":
+        raise IndexError(
+            "only integers, slices (`:`), ellipsis (`...`), np.newaxis (`None`) and integer or "
+            f"boolean arrays are valid indices, not {one!r:.60}"
+        )
+
+
+def _is_list_or_mask(one: Any) -> bool:
+    return one is not None and not isinstance(one, slice | int | np.integer)
+
+
+def _is_apart(columns: Key) -> bool:
+    """Tell whether slices lie between lists and numbers, so that NumPy puts their axis first."""
+    if not any(map(_is_list_or_mask, columns)):
+        return False
+    places = [at for at, one in enumerate(columns) if not (one is None or isinstance(one, slice))]
+    return places[-1] - places[0] >= len(places)
 
 
 def _without_ellipsis(key: Key, ndim: int) -> Key:
@@ -80,7 +111,13 @@ def _listed(node: Node, rows: Any, columns: Key) -> Node:
 
 
 def _taken(key: Key, array: Any) -> Any:
-    return array[key]
+    # Names of fields are no indexes of axes, which a tuple has.
+    return array[key[0] if len(key) == 1 else key]
+
+
+def _taken_of_row(columns: Key, row: Any) -> Any:
+    # A number beside lists is one of them, which decides where NumPy puts their axis.
+    return row[None][(0, *columns)]
 
 
 def _is_mask(key: Any) -> bool:
@@ -168,7 +205,7 @@ def _row(node: Node, number: int, columns: Key) -> Node:
     # A sum of one row, without a type of its own: any cells will do.
     whole.attrs["function"] = _only
     whole.attrs["counts"] = True
-    return small(functools.partial(_taken, columns), whole) if columns else whole
+    return small(functools.partial(_taken_of_row, columns), whole) if columns else whole
 
 
 def _only(block: NDArray[Any]) -> Any:

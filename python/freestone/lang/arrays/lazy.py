@@ -163,6 +163,12 @@ class LazyArray(ArrayMethods):
     def __index__(self) -> int:
         return operator.index(self._number())
 
+    def __round__(self, digits: int | None = None) -> Any:
+        return round(self._number(), digits)
+
+    def __format__(self, form: str) -> str:
+        return format(self._number(), form) if form and not self.ndim else super().__format__(form)
+
     def _number(self) -> Any:
         if any(side != 1 for side in self.shape):
             raise TypeError(f"an array of shape {self.shape} is no number")

@@ -56,11 +56,11 @@ def _together(pieces: list[Any]) -> list[Any]:
 
 
 def _array_of(node: Node) -> Array:
-    from freestone.lang.arrays.computing import as_array
+    from freestone.lang.arrays.computing import as_array, computed
 
     if node.kind == "turned":
         raise refusal("np.concatenate of the transpose", "has no rows that are in blocks")
-    if node.kind == "value":
-        data = np.asarray(node.attrs["data"])
+    if node.rows is None:
+        data = np.asarray(computed(node))
         return Array.from_numpy(data, max(len(data), 1))
     return as_array(node)

@@ -206,6 +206,10 @@ def _converted(dtype: Any, array: Any) -> Any:
     return np.asarray(array).astype(dtype)
 
 
+def _itemsize(dtype: np.dtype[Any]) -> int:
+    return dtype.itemsize
+
+
 def small(function: Any, *args: Node, dtype: Any = None, shape: Any = None) -> Node:
     """Make the node of a function of what is whole; its shape and type are those of a trial."""
     if any(arg.kind == "turned" for arg in args):
@@ -213,7 +217,11 @@ def small(function: Any, *args: Node, dtype: Any = None, shape: Any = None) -> N
     if dtype is None or shape is None:
         with np.errstate(all="ignore"):
             samples = [np.ones([side or 0 for side in arg.shape], arg.dtype) for arg in args]
-            trial = np.asarray(function(*samples))
+            found = function(*samples)
+        trial = np.asarray(found)
+        if isinstance(found, np.str_ | np.bytes_):
+            # A text alone is as long as it is, and others may be longer.
+            dtype = max((arg.dtype for arg in args if arg.dtype.kind in "SU"), key=_itemsize)
         dtype, shape = dtype or trial.dtype, trial.shape if shape is None else shape
     return Node("small", args, shape, np.dtype(dtype), None, {"function": function})
 

@@ -1,0 +1,170 @@
+"""What arrays in blocks once did otherwise than NumPy: each was found by a program of a user."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+import freestone as fs
+
+pytest.importorskip("dask", reason="the extra 'dask' is not installed")
+pytestmark = pytest.mark.filterwarnings("ignore")
+
+CELLS = np.arange(84).reshape(7, 3, 4)
+FOUR = np.arange(168).reshape(7, 2, 3, 4)
+REALS = CELLS.astype("f8")
+BIG = CELLS.astype(">i4")
+TEXTS = np.array([["ab", "cd"], ["efg", "h"], ["70", "1"]])
+HALF = np.array([[1, np.inf], [2, 3], [4, 5]], "f2")
+MASK = np.arange(7) % 2 == 0
+RECORDS = np.array([(1, "abc"), (2, "d")], [("a", "i4"), ("b", "U3")])
+NONE = np.empty((0, 3))
+
+
+def in_place(change: Callable[[Any], Any]) -> Callable[[Any], Any]:
+    """Return a function that changes a copy of an array."""
+
+    def changed(x: Any) -> Any:
+        return change(x.copy())
+
+    return changed
+
+
+def added(amount: Any) -> Callable[[Any], Any]:
+    def add(x: Any) -> Any:
+        x += amount
+        return x
+
+    return in_place(add)
+
+
+def multiplied(amount: Any) -> Callable[[Any], Any]:
+    def multiply(x: Any) -> Any:
+        x *= amount
+        return x
+
+    return in_place(multiply)
+
+
+def divided(x: Any) -> Any:
+    x /= 2
+    return x
+
+
+def squared(x: Any) -> Any:
+    x **= 2
+    return x
+
+
+Case = tuple[str, Callable[[Any], Any], np.ndarray[Any, Any]]
+INDEXES: list[Case] = [
+    ("a number and a list apart", lambda x: x[1, :, [0, 1]], CELLS),
+    ("a number and a list", lambda x: x[1, [0, 1]], CELLS),
+    ("a number, an axis, a list", lambda x: x[1, None, [0, 1]], CELLS),
+    ("a number and a mask apart", lambda x: x[1, :, np.array([True, False, True, True])], CELLS),
+    ("a number and two lists", lambda x: x[1, [0, 1], [2, 1]], CELLS),
+    ("a mask and a list apart", lambda x: x[MASK, :, [0, 1, 2, 1]], CELLS),
+    ("a mask and a list", lambda x: x[MASK, [0, 1, 2, 1]], CELLS),
+    ("a mask and a number", lambda x: x[MASK, :, 1], CELLS),
+    ("a list and a number", lambda x: x[[1, 2], 1], CELLS),
+    ("rows, a number, a list", lambda x: x[1:3, 1, [0, 1]], CELLS),
+    ("rows, a number, a list apart", lambda x: x[1:3, 1, :, [0, 1]], FOUR),
+    ("rows, lists apart", lambda x: x[:, [0, 1], :, [0, 1]], FOUR),
+    ("rows, numbers apart", lambda x: x[:, 1, :, 2], FOUR),
+    ("a real number", lambda x: x[1.0], CELLS),
+    ("a real number of a column", lambda x: x[1:, 1.0], CELLS),
+    ("a list of real numbers", lambda x: x[[1.0, 2.0]], CELLS),
+    ("an empty list", lambda x: x[[]], CELLS),
+    ("a field of a record", lambda x: x[0]["b"], RECORDS),
+    ("a text", lambda x: x[0, 0], TEXTS),
+    ("a text that is longer", lambda x: x[1, 0], TEXTS),
+    ("bytes", lambda x: x[0, 0], TEXTS.astype("S4")),
+    ("a number in a text", lambda x: int(x[2, 0]), TEXTS),
+]
+TYPES: list[Case] = [
+    ("cumsum of float64 in float32", lambda x: np.cumsum(x, axis=0, dtype="f4"), REALS),
+    ("cumsum of columns", lambda x: np.cumsum(x, axis=1, dtype="f4"), REALS),
+    ("cumsum of all", lambda x: np.cumsum(x, dtype="f4"), REALS),
+    ("cumsum of integers in float64", lambda x: np.cumsum(x, axis=0, dtype="f8"), CELLS),
+    ("cumsum in uint8", lambda x: x.cumsum(axis=0, dtype="u1"), CELLS.astype("u1")),
+    ("cumprod in uint64", lambda x: np.cumprod(x + 1, axis=1, dtype="u8"), CELLS),
+    ("weights of int32", lambda x: weighed(x), CELLS.astype("i4")),
+    ("weights of float32", lambda x: weighed(x), CELLS.astype("f4")),
+    ("weights of uint8", lambda x: weighed(x), CELLS.astype("u1")),
+    ("weights that are here", lambda x: weighed(x, CELLS * 0.5), CELLS),
+    ("weights of a density", lambda x: weighed(x, CELLS, density=True), CELLS),
+    ("weights of another shape", lambda x: weighed(x, CELLS[:3]), CELLS),
+    ("weights, edges of the data", lambda x: np.histogram(x, 3, weights=x * 2), CELLS),
+    *[
+        (f"{name} of another byte order", function, BIG)
+        for name, function in {
+            "roll": lambda x: np.roll(x, 2, axis=0),
+            "repeat": lambda x: np.repeat(x, 2, axis=0),
+            "pad": lambda x: np.pad(x, 1),
+            "delete": lambda x: np.delete(x, [0, 2], axis=0),
+            "fftshift": np.fft.fftshift,
+        }.items()
+    ],
+    ("nanstd of half precision", np.nanstd, HALF),
+    ("nanvar of half precision", lambda x: np.nanvar(x, axis=0), HALF),
+    ("a norm of no rows", lambda x: np.linalg.norm(x, np.inf, axis=0), NONE),
+    (
+        "concatenate with another type",
+        lambda x: np.concatenate([x, np.ones((2, 3, 4), "f4")]),
+        REALS,
+    ),
+    ("concatenate in front", lambda x: np.concatenate([np.ones((2, 3, 4), "i1"), x]), REALS),
+]
+IN_PLACE: list[Case] = [
+    ("reals to integers", added(1.5), CELLS),
+    ("integers divided", in_place(divided), CELLS),
+    ("numbers out of bounds", added(300), CELLS.astype("u1")),
+    ("float64 to float32", added(REALS), CELLS.astype("f4")),
+    ("another shape", added(FOUR), CELLS),
+    ("another byte order", added(1), BIG),
+    ("a power", in_place(squared), CELLS.astype("i2")),
+    ("a product", multiplied(CELLS.astype("i2")), CELLS.astype("i4")),
+]
+NUMBERS: list[Case] = [
+    ("format", lambda x: f"{x.sum():.2f}", REALS),
+    ("format of a mean", lambda x: f"{x.mean():>12.3e}", CELLS),
+    ("round", lambda x: round(x.mean()), REALS),
+    ("round to a digit", lambda x: round(x.mean(), 1), REALS),
+]
+
+
+KINDS = (ValueError, IndexError, TypeError, OverflowError)
+
+
+def weighed(x: Any, weights: Any = None, **options: Any) -> Any:
+    return np.histogram(x, 5, (-50, 50), weights=x if weights is None else weights, **options)
+
+
+def found(function: Callable[[Any], Any], x: Any) -> Any:
+    """Return values with their types and shapes, or the kind of error."""
+    try:
+        made = function(x)
+    except KINDS as error:
+        return next(kind for kind in KINDS if isinstance(error, kind))
+    parts = made if isinstance(made, tuple) else (made,)
+    arrays = [np.asarray(one.compute() if hasattr(one, "compute") else one) for one in parts]
+    return [(one.shape, one.dtype, one.tolist()) for one in arrays]
+
+
+@pytest.mark.parametrize("rows", [2, 100])
+@pytest.mark.parametrize("case", [*INDEXES, *TYPES, *IN_PLACE, *NUMBERS], ids=lambda case: case[0])
+def test_it_is_as_numpys(two_workers: fs.Cluster, case: Case, rows: int) -> None:
+    _, function, data = case
+    expected = found(function, data)
+    assert repr(found(function, fs.Array.from_numpy(data, rows))) == repr(expected)
+
+
+def test_a_change_in_place_leaves_what_others_hold() -> None:
+    x = fs.Array.from_numpy(CELLS, 2)
+    y = x
+    x += 1
+    np.testing.assert_array_equal(y.compute(), CELLS)
+    np.testing.assert_array_equal(x.compute(), CELLS + 1)
