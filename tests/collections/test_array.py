@@ -34,7 +34,7 @@ def test_blocks_are_made_on_workers_and_stay_there(two_workers: fs.Cluster) -> N
     assert all(len(workers) == 1 for workers in x.where())
     assert x.nbytes >= 100 * 3 * 8
     np.testing.assert_array_equal(x.compute(), numbers(0, 100))
-    np.testing.assert_array_equal(np.concatenate(list(x)), numbers(0, 100))
+    np.testing.assert_array_equal(np.concatenate(list(x.iter_blocks())), numbers(0, 100))
 
 
 @QUICK

@@ -311,3 +311,45 @@ def test_values_of_one_column_without_a_common_type_are_named(items: list[Any]) 
         TypeError, match=r"column 'value' has values of int, (str|list) \(.*convert"
     ):
         fs.Bag.from_items(items, 2).to_frame().compute()
+
+
+def appended(items: list[Any], item: Any) -> list[Any]:
+    items.append(item)
+    return items
+
+
+def extended(one: list[Any], other: list[Any]) -> list[Any]:
+    one.extend(other)
+    return one
+
+
+def emptied(block: list[Any], *_: Any) -> list[Any]:
+    block.clear()
+    return block
+
+
+def renamed(item: dict[str, Any]) -> dict[str, Any]:
+    item["name"] = "b"
+    return item
+
+
+@pytest.mark.parametrize("somewhere", [True, False], ids=["on a cluster", "here"])
+def test_functions_may_change_what_they_are_given(
+    request: pytest.FixtureRequest, somewhere: bool
+) -> None:
+    if somewhere:
+        request.getfixturevalue("two_workers")
+    whole = list(range(30))
+    bag = fs.Bag.from_items(whole, 7)
+    assert bag.fold(appended, extended, initial=[]) == whole
+    assert bag.reduce(extended).result() == whole
+    assert bag.map_blocks(emptied).compute() == []
+    counted = bag.map_blocks(lambda block, seen: [len(appended(seen, block))], [])
+    assert counted.compute() == [1] * 5
+    bag.compute().append(99)
+    next(iter(bag)).append(99)
+    assert bag.compute() == whole
+    named = fs.Bag.from_items([{"name": "a"} for _ in range(6)], 2)
+    assert named.map(renamed).compute() == [{"name": "b"}] * 6
+    named.compute()[0]["name"] = "c"
+    assert named.compute() == [{"name": "a"}] * 6

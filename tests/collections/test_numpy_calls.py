@@ -212,7 +212,7 @@ def test_what_writes_is_refused() -> None:
         lambda: np.copyto(x, 0),
         lambda: np.put(x, [0], 5),
         lambda: np.cumsum(x, out=out),
-        lambda: np.add(x, 1, out=out),
+        lambda: np.add(1, 1, out=x),
     ):
         with pytest.raises(TypeError, match="call compute"):
             call()

@@ -78,6 +78,11 @@ INDEXES: list[Case] = [
     ("a real number of a column", lambda x: x[1:, 1.0], CELLS),
     ("a list of real numbers", lambda x: x[[1.0, 2.0]], CELLS),
     ("an empty list", lambda x: x[[]], CELLS),
+    ("a number in an array", lambda x: x[np.array(2), :, [0, 1]], CELLS),
+    ("a mask of what is whole", lambda x: x.sum(axis=0)[x.sum(axis=0) > 40], REALS[:, 0]),
+    ("columns by what is whole", lambda x: x[:, x.sum(axis=0) > 150], REALS[:, 0]),
+    ("the place of an extreme", lambda x: x.sum(axis=0)[x.sum(axis=0).argmax()], REALS[:, 0]),
+    ("an order", lambda x: x.sum(axis=0)[np.argsort(-x.sum(axis=0))], REALS[:, 0]),
     ("a field of a record", lambda x: x[0]["b"], RECORDS),
     ("a text", lambda x: x[0, 0], TEXTS),
     ("a text that is longer", lambda x: x[1, 0], TEXTS),
@@ -88,6 +93,8 @@ TYPES: list[Case] = [
     ("cumsum of float64 in float32", lambda x: np.cumsum(x, axis=0, dtype="f4"), REALS),
     ("cumsum of columns", lambda x: np.cumsum(x, axis=1, dtype="f4"), REALS),
     ("cumsum of all", lambda x: np.cumsum(x, dtype="f4"), REALS),
+    ("cumsum of all, placed", lambda x: np.cumsum(x, None, "f4"), REALS),
+    ("the transpose as integers", lambda x: x.T.astype(int), REALS[:, 0]),
     ("cumsum of integers in float64", lambda x: np.cumsum(x, axis=0, dtype="f8"), CELLS),
     ("cumsum in uint8", lambda x: x.cumsum(axis=0, dtype="u1"), CELLS.astype("u1")),
     ("cumprod in uint64", lambda x: np.cumprod(x + 1, axis=1, dtype="u8"), CELLS),
@@ -160,6 +167,33 @@ def test_it_is_as_numpys(two_workers: fs.Cluster, case: Case, rows: int) -> None
     _, function, data = case
     expected = found(function, data)
     assert repr(found(function, fs.Array.from_numpy(data, rows))) == repr(expected)
+
+
+@pytest.mark.parametrize("dtype", ["f8", "f4", "i8"])
+def test_arrays_here_take_what_is_in_blocks(dtype: str) -> None:
+    """As NumPy's, they keep their type, and take no other kind of it."""
+    here, also = np.ones(CELLS.shape, dtype), np.ones(CELLS.shape, dtype)
+    for more, blocks in ((CELLS, fs.Array.from_numpy(CELLS, 2)), (REALS, None)):
+        if blocks is None:
+            blocks = fs.Array.from_numpy(REALS, 3)
+        if not np.can_cast(more.dtype, dtype, "same_kind"):
+            with pytest.raises(TypeError, match="Cannot cast"):
+                here += blocks
+            continue
+        here += blocks
+        also += more
+    assert here.dtype == dtype
+    np.testing.assert_array_equal(here, also)
+    with pytest.raises(ValueError, match="non-broadcastable output"):
+        here[0] += fs.Array.from_numpy(REALS, 3)
+
+
+def test_rows_are_iterated_over(two_workers: fs.Cluster) -> None:
+    x, y = fs.Array.from_numpy(CELLS, 2), fs.Array.from_numpy(REALS[:, 0, 0], 3)
+    np.testing.assert_array_equal(list(x), list(CELLS))
+    np.testing.assert_array_equal(sum(x), sum(CELLS))
+    assert (sum(y), max(y), list(zip(y, y, strict=True))[2]) == (252.0, 72.0, (24.0, 24.0))
+    assert [len(block) for block in x.iter_blocks()] == [2, 2, 2, 1]
 
 
 def test_a_change_in_place_leaves_what_others_hold() -> None:

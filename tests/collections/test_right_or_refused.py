@@ -90,7 +90,7 @@ def test_csr_matrices_stay_compressed() -> None:
     matrix = sp.random_array((9, 4), density=0.3, format="csr", rng=np.random.default_rng(1))
     blocks = fs.Array.from_numpy(matrix, 4)
     doubled = (np.abs(blocks) * 2.0).to_array()
-    assert all(isinstance(block, sp.csr_array) for block in doubled)
+    assert all(isinstance(block, sp.csr_array) for block in doubled.iter_blocks())
     np.testing.assert_array_equal(doubled.compute().toarray(), np.abs(matrix.toarray()) * 2)
     assert isinstance((fs.Array.from_numpy(sp.csr_matrix(matrix), 4) * 2).compute(), sp.csr_matrix)
 

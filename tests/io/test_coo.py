@@ -40,7 +40,7 @@ def test_blocks_stay_entries(two_workers: fs.Cluster, by_workers: bool) -> None:
     else:
         array = fs.Array([x], None, name="here")
     same(array.compute(), x)
-    assert all(block.format == "coo" for block in array)
+    assert all(block.format == "coo" for block in array.iter_blocks())
     dense = x.toarray()
     for cut in (slice(0, 97), slice(7, 43), slice(20, 20)):
         found = array[cut].compute()
@@ -72,7 +72,7 @@ def test_files_of_entries(
     read = fs.read(path, sparse="coo", block_rows=13)
     assert isinstance(read, fs.Array)
     assert len(read.blocks) == 8
-    assert all(block.format == "coo" for block in read)
+    assert all(block.format == "coo" for block in read.iter_blocks())
     same(read.compute(), x)
     assert fs.read(path, block_rows=13).compute().format == "csr"
     fs.write(scipy.sparse.csr_array(x), other)

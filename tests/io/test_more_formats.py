@@ -44,7 +44,7 @@ def test_hdf5(two_workers: fs.Cluster, deep: Path) -> None:
     found = fs.read(deep, dataset="deep/cube")
     assert (found.compute() == CUBE).all()
     assert open_dataset(deep, dataset="deep/cube", matrix=False).unit_rows == 4
-    assert [len(block) for block in found] == [12, 8]
+    assert [len(block) for block in found.iter_blocks()] == [12, 8]
     table = fs.read(deep, dataset="records", columns=["s", "i"], where=[("i", "==", 2)]).compute()
     assert table.to_pydict() == {"s": [b"bc"] * 4, "i": [2] * 4}
     table = fs.read(deep, dataset="table", where=[("x", ">", 3)]).compute()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import functools
 import hashlib
 from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
@@ -15,6 +16,7 @@ from freestone.collections.blocking import cuts_of
 from freestone.collections.frame import Frame
 from freestone.collections.making import Spec
 from freestone.collections.opaque import is_opaque
+from freestone.collections.pieces import own_value_of
 from freestone.collections.rows import describe_type, is_table
 from freestone.collections.sources import name_of, put_all
 from freestone.errors import EmptyCollectionError
@@ -147,7 +149,7 @@ class Bag(Collection):
         cut = functools.partial(_cut_by_key, key, count)
         client = self.client
         if client is None:
-            columns = [_as_tuple(cut(piece)) for piece in pieces]
+            columns = [_as_tuple(cut(own_value_of(piece))) for piece in pieces]
             made = [_grouped(key, *(column[at] for column in columns)) for at in range(count)]
             return type(self)._from_own(made, name=self.name)
         options = {"name": "group_by", "near": "input"}
@@ -291,7 +293,8 @@ def _folded(function: Callable[[Any, Any], Any], initial: Any, block: Iterable[A
     items = _items(block)
     if initial is _Nothing:
         return [functools.reduce(function, items, first) for first in items][:1]
-    return [functools.reduce(function, items, initial)]
+    # Each block begins with one of its own, which the function may change.
+    return [functools.reduce(function, items, copy.deepcopy(initial))]
 
 
 def _combined(combine: Callable[[Any, Any], Any], *totals: list[Any]) -> list[Any]:

@@ -18,7 +18,7 @@ from freestone.collections.blocking import Offsets, cuts_of, offsets_of
 from freestone.collections.collecting import collect, disperse, naming_lost_blocks
 from freestone.collections.keeping import frozen
 from freestone.collections.making import Meta, Spec, check_blocks, describe, map_block
-from freestone.collections.pieces import cut, future_of, value_of
+from freestone.collections.pieces import cut, future_of, own_value_of
 from freestone.collections.rows import concatenate
 from freestone.collections.sources import Sources, name_of
 from freestone.errors import BlockingError, DroppedError, EmptyCollectionError
@@ -102,10 +102,14 @@ class Collection(Sources):
         """How many rows, or items, there are."""
         return int(self.offsets[-1])
 
-    def __iter__(self) -> Iterator[Any]:
+    def iter_blocks(self) -> Iterator[Any]:
         """Yield the blocks' values, in order."""
         for piece in self._live("iterate over it"):
-            yield value_of(piece)
+            yield own_value_of(piece)
+
+    def __iter__(self) -> Iterator[Any]:
+        """Yield the blocks' values, in order."""
+        return self.iter_blocks()
 
     def _live(self, action: str) -> list[Any]:
         if self._pieces is None:
@@ -189,7 +193,8 @@ class Collection(Sources):
         options = {"name": spec.collection, **near, **options}
         client = self.client
         if client is None:
-            return [call(*values).value for values in zip(*columns, strict=True)]
+            calls = zip(*columns, strict=True)
+            return [call(*map(own_value_of, values)).value for values in calls]
         return client.map(call, zip(*columns, strict=True), options)
 
     def reduce(
@@ -228,7 +233,9 @@ class Collection(Sources):
             raise EmptyCollectionError(self.name, "reduce")
         client = self.client
         if client is None:
-            values = map(function, pieces) if function is not None else pieces
+            values = map(own_value_of, pieces)
+            if function is not None:
+                values = map(function, values)
             return [FinishedFuture(functools.reduce(op, values))]
         made: list[Any] = []
         if function is not None:
@@ -305,7 +312,7 @@ class Collection(Sources):
         if not pieces:
             raise EmptyCollectionError(self.name, "compute")
         with self._waiting(), naming_lost_blocks():
-            blocks = [value_of(piece) for piece in pieces]
+            blocks = [own_value_of(piece) for piece in pieces]
         return self._joined(blocks)
 
     def _joined(self, blocks: Sequence[Any]) -> Any:

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import contextlib
+import copy
+import pickle
 from typing import Any
 
 from freestone.client.future import Future
 from freestone.collections.rows import count_rows, take_rows
 
-__all__ = ["Piece", "future_of", "value_of"]
+__all__ = ["Piece", "future_of", "own_value_of", "value_of"]
 
 
 class Piece:
@@ -51,6 +54,22 @@ def future_of(piece: Any) -> Any:
 def value_of(piece: Any, timeout_s: float | None = None) -> Any:
     """Return the rows of a piece or future; anything else as it is."""
     return piece.result(timeout_s) if isinstance(piece, Piece | Future) else piece
+
+
+def own_value_of(piece: Any) -> Any:
+    """Return the rows of a piece or future, or a copy of what is here, which may be changed.
+
+    Calls on a cluster get copies; calls in this process get the same by this.
+    """
+    if type(piece) not in (list, dict, set, bytearray):
+        return value_of(piece)
+    try:
+        return pickle.loads(pickle.dumps(piece, pickle.HIGHEST_PROTOCOL))
+    except Exception:
+        # Of a class inside of a function, say; or of what can't be copied at all.
+        with contextlib.suppress(Exception):
+            return copy.deepcopy(piece)
+        return copy.copy(piece)
 
 
 def cut(piece: Any, start: int, stop: int) -> Any:

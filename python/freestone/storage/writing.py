@@ -196,7 +196,7 @@ def shape_of(x: Collection) -> Shape:
 def _nonzeros(x: Array) -> int:
     client = x.client
     if client is None:
-        return sum(int(block.nnz) for block in x)
+        return sum(int(block.nnz) for block in x.iter_blocks())
     counts: list[int] = gather(client.map(_nnz, zip(x.blocks), {"near": "input"}))
     return sum(counts)
 
@@ -254,7 +254,7 @@ def _of_one_schema(x: Collection) -> Iterator[Any]:
 
     A column of a block without values has no type of its own.
     """
-    for block in x:
+    for block in x.iter_blocks():
         if not isinstance(x, Frame) or block.schema.equals(x.schema):
             yield block
         else:

@@ -108,16 +108,30 @@ def computed_elsewhere(
         # As NumPy: what is inserted becomes of the array's type, not both of a wider one.
         values = placed[2] if hasattr(placed[2], "astype") else np.asarray(placed[2])
         placed[2] = values.astype(placed[0].dtype)
-    if name in ("cumsum", "cumprod") and options.get("dtype") is not None:
-        # As NumPy: in this type, which Dask only says that it has.
-        placed[0] = placed[0].astype(options["dtype"])
-    made = None if _differs(name, args, options) else _by_dask(function, placed, named)
+    if name in ("cumsum", "cumprod"):
+        placed, named = _of_cumulative(function, placed, named)
+    made = None if _differs(name, args, named) else _by_dask(function, placed, named)
     _warn_once(name, by_dask=made is not None)
     if made is None:
         return _on_one_worker(client, function, placed, named)
     if name in ("delete", "insert"):
         _check_positions(function, placed, named)
     return _as_arrays(_as_numpys_type(name, [*placed, *named.values()], made[0]), client)
+
+
+def _of_cumulative(
+    function: Callable[..., Any], args: Any, options: Any
+) -> tuple[list[Any], dict[str, Any]]:
+    """Return arguments with which Dask sums in NumPy's type, and as fast without an axis."""
+    given = inspect.signature(function).bind(*args, **options).arguments
+    array, axis, dtype = given["a"], given.get("axis"), given.get("dtype")
+    if axis is None:
+        # Dask would cut all elements into a block for each row.
+        array, axis = array.reshape(-1), 0
+    if dtype is None:
+        return [array], {"axis": axis}
+    # Dask only says that sums are of this type.
+    return [array.astype(dtype)], {"axis": axis, "dtype": dtype}
 
 
 def _as_numpys_type(name: str, given: Sequence[Any], made: Any) -> Any:

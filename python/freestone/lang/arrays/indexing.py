@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from freestone.lang.arrays.computing import computed
 from freestone.lang.arrays.nodes import (
     IndexNotLazyError,
     Node,
@@ -27,6 +28,7 @@ def indexed(node: Node, key: Key) -> Node:
     """Make the node of ``x[key]``."""
     if node.kind == "turned":
         raise refusal("an index into the transpose", "has no rows; index x and not x.T")
+    key = tuple(map(_as_known, key))
     if node.rows is None:
         return small(functools.partial(_taken, key), node)
     if len(key) == 1 and _is_mask(key[0]):
@@ -56,6 +58,14 @@ def indexed(node: Node, key: Key) -> Node:
     raise IndexNotLazyError(
         f"rows are taken by a number, a slice or a mask, not by {rows!r:.60} ({kind})"
     )
+
+
+def _as_known(one: Any) -> Any:
+    """Return an index that is whole as it is computed, and an array without axes as its number."""
+    if isinstance(one, Node) and one.rows is None and one.kind != "turned":
+        one = np.asarray(computed(one))
+    is_number = isinstance(one, np.ndarray) and not one.ndim and one.dtype.kind in "iu"
+    return one[()] if is_number else one
 
 
 def _check_kind(one: Any) -> None:

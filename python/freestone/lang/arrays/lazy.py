@@ -249,12 +249,18 @@ def _elsewhere(
     return computed_elsewhere(refused, function, args, options)
 
 
-def _of_ufunc(
-    ufunc: np.ufunc, method: str, args: Sequence[Any], options: dict[str, Any]
-) -> LazyArray:
+def _of_ufunc(ufunc: np.ufunc, method: str, args: Sequence[Any], options: dict[str, Any]) -> Any:
     name = ufunc.__name__
-    if options.pop("out", None) is not None:
-        raise refusal(f"np.{name}", "writes into no other array: out= can't be given")
+    (out,) = options.pop("out", None) or (None,)
+    if type(out) is np.ndarray and method == "__call__":
+        # Also `y += x` of an array of NumPy's, which keeps its type.
+        made = _of_ufunc(ufunc, method, args, options)
+        if made.shape != out.shape:
+            raise ValueError(f"non-broadcastable output operand with shape {out.shape}: {made}")
+        np.copyto(out, made.compute(), casting=options.get("casting", "same_kind"))
+        return out
+    if out is not None:
+        raise refusal(f"np.{name}", "writes into no other array in blocks: out= can't be given")
     if method == "reduce" and name in _REDUCING:
         options.setdefault("axis", 0)
         return LazyArray(FUNCTIONS[_REDUCING[name]](*map(_node, args), **options))

@@ -199,6 +199,8 @@ def cast(arg: Node, dtype: Any) -> Node:
     goal = np.dtype(dtype)
     if goal == arg.dtype and not arg.attrs.get("weak"):
         return arg
+    if arg.kind == "turned":
+        return transposed(cast(arg.args[0], goal))
     return elementwise(functools.partial(_converted, goal), [arg], "astype")
 
 
