@@ -213,3 +213,28 @@ def test_any_other_name_is_taken_for_a_column(tmp_path: Path) -> None:
     with pytest.raises(AttributeError, match=r"x.select\('a'\) takes a column"):
         getattr(frame, "a")  # noqa: B009
     assert not hasattr(frame, "__dataframe_of_others__")
+
+
+@pytest.mark.parametrize(
+    ("attribute", "advice"),
+    [
+        ("meen", "did you mean 'mean'"),
+        ("view", r"x\.compute\(\)\.view\(\)"),
+        ("chunks", "x.offsets"),
+    ],
+)
+def test_attributes_that_arrays_lack_are_answered(attribute: str, advice: str) -> None:
+    x = fs.Array.from_numpy(np.ones(4), 2)
+    for array in (x, x + 1):
+        with pytest.raises(AttributeError, match=advice):
+            getattr(array, attribute)
+    assert not hasattr(x, "__array_interface__")
+
+
+@pytest.mark.parametrize(
+    ("attribute", "advice"),
+    [("mapp", "did you mean 'map'"), ("foldby", "x.group_by"), ("sum", "fold")],
+)
+def test_attributes_that_bags_lack_are_answered(attribute: str, advice: str) -> None:
+    with pytest.raises(AttributeError, match=advice):
+        getattr(fs.Bag.from_items([1, 2], 1), attribute)

@@ -306,3 +306,36 @@ def test_a_file_that_changes_while_it_is_read(
     monkeypatch.setattr(kind_of, "read_rows", changing)
     with pytest.raises((FileChangedError, FormatError), match=f"m.{kind}"):
         dataset.read(0, dataset.rows, threads=2)
+
+
+def test_orc_that_may_not_grow_is_an_error(tmp_path: Path) -> None:
+    """Its library would end the process."""
+    need("orc")
+    program = """
+import resource, signal, sys
+import numpy as np
+import freestone as fs
+
+signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+frame = fs.Frame.from_table({"x": np.random.default_rng(3).normal(size=60_000)}, 20_000)
+fs.write(frame, sys.argv[1])
+resource.setrlimit(resource.RLIMIT_FSIZE, (1 << 17, 1 << 17))
+try:
+    fs.write(frame.rechunk(30_000), sys.argv[1])
+except fs.FreestoneError as error:
+    print(type(error).__name__)
+assert fs.read(sys.argv[1]).compute().equals(frame.compute())
+"""
+    path = tmp_path / "data" / "x.orc"
+    path.parent.mkdir()
+    words = [sys.executable, "-c", program, str(path)]
+    done = subprocess.run(words, capture_output=True, text=True, timeout=100, check=False)
+    assert (done.returncode, done.stdout) == (0, "FileError\n"), done.stderr
+    assert [file.name for file in path.parent.iterdir()] == ["x.orc"]
+
+
+def test_orc_names_the_column_that_it_has_no_type_for(tmp_path: Path) -> None:
+    need("orc")
+    frame = fs.Frame.from_table({"a": [1], "b": np.ones(1, "u8")}, 1)
+    with pytest.raises(fs.errors.UsageError, match=r"column .b. is of uint64.*int64"):
+        fs.write(frame, tmp_path / "x.orc")

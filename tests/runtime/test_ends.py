@@ -176,3 +176,26 @@ def test_ctrl_c_ends_a_run_that_uses_an_executor(start: Callable[[str], Script])
     _, err = script.process.communicate(timeout=DEADLINE_S)
     assert err.rstrip().endswith("KeyboardInterrupt")
     assert until(lambda: script.left_behind() == []), script.left_behind()
+
+
+def test_an_interrupt_while_a_cluster_opens_ends_its_workers() -> None:
+    """At the last step, when its workers run already."""
+    program = """
+import sys
+import psutil
+import freestone as fs
+
+class Interrupting:
+    def find_spec(self, name, path, target=None):
+        if name == "freestone.observe.dashboard":
+            raise KeyboardInterrupt
+
+sys.meta_path.insert(0, Interrupting())
+try:
+    fs.Cluster(workers=2)
+except KeyboardInterrupt:
+    print(len(psutil.Process().children()))
+"""
+    words = [sys.executable, "-c", program]
+    done = subprocess.run(words, capture_output=True, text=True, timeout=100, check=False)
+    assert (done.stdout, done.stderr) == ("0\n", "")

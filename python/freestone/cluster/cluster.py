@@ -93,11 +93,13 @@ class Cluster(Session):
                 trace=trace.check(config.trace),
                 journal=journal,
             )
-        except OSError as error:
+        except BaseException as error:
             # With a journal its folders have blocks of workers that wait for the next process.
             if journal is None:
                 self._site.close()
-            raise ClusterStartError(str(error)) from error
+            if isinstance(error, OSError):
+                raise ClusterStartError(str(error)) from error
+            raise
         super().__init__(client)
         for certificate in self._site.revoked:
             _native.manager.revoke_certificate(client.manager, certificate)
@@ -107,6 +109,8 @@ class Cluster(Session):
         self._journal: Journal | None = None
         self.started: float = time.time()
         self._stop: Callable[[], object] | None = None
+        self._progress: Progress[Future] | None = None
+        self._dashboard: Dashboard | None = None
         try:
             if config.spans:
                 client.spans = Spans(client.recorder)
@@ -115,14 +119,16 @@ class Cluster(Session):
             self._members.start()
             self._site.serve(lambda question: answer(self, question))
             self._members.start_host()
+            offer_joblib()
+            self._progress = self._show_progress() if config.progress else None
+            self._dashboard = self._serve_dashboard() if config.dashboard else None
+            open_clusters.enter(self)
+            atexit.register(self.close)
         except BaseException:
+            open_clusters.leave(self)
+            self._close_shown()
             self._end(in_order=False)
             raise
-        open_clusters.enter(self)
-        atexit.register(self.close)
-        offer_joblib()
-        self._progress = self._show_progress() if config.progress else None
-        self._dashboard = self._serve_dashboard() if config.dashboard else None
 
     # -- engines ------------------------------------------------------------------------------
 
@@ -472,10 +478,7 @@ class Cluster(Session):
         """End the run: workers end, blocks go, pending futures fail with `ClosedError`."""
         open_clusters.leave(self)
         atexit.unregister(self.close)
-        if self._progress is not None:
-            self._progress.stop()
-        if self._dashboard is not None:
-            self._dashboard.close()
+        self._close_shown()
         # Who still watches gets all that happened.
         self.client.recorder.poll()
         journal, self._journal = self._journal, None
@@ -484,6 +487,12 @@ class Cluster(Session):
                 journal.close()
         finally:
             self._end(in_order=True)
+
+    def _close_shown(self) -> None:
+        if self._progress is not None:
+            self._progress.stop()
+        if self._dashboard is not None:
+            self._dashboard.close()
 
     def _end(self, *, in_order: bool) -> None:
         spans, self.client.spans = self.client.spans, None

@@ -6,7 +6,7 @@ import copy
 import functools
 import hashlib
 from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
@@ -20,6 +20,7 @@ from freestone.collections.pieces import own_value_of
 from freestone.collections.rows import describe_type, is_table
 from freestone.collections.sources import name_of, put_all
 from freestone.errors import EmptyCollectionError
+from freestone.errors.habits import OF_BAG, missing_attribute
 from freestone.errors.keywords import suggest_keywords
 
 __all__ = ["Bag"]
@@ -186,6 +187,14 @@ class Bag(Collection):
         if frame.client is None:
             schema = schema.result()
         return frame.map_blocks(_conformed, schema, name=self.name)
+
+    if not TYPE_CHECKING:  # else a checker would find no mistake in names
+
+        def __getattr__(self, name: str) -> Any:
+            if name.startswith("_"):
+                # Libraries ask for names of protocols, often, and read no words.
+                raise AttributeError(f"a Bag has no attribute {name!r}", name=name, obj=self)
+            raise missing_attribute("a Bag", name, self, OF_BAG)
 
     def __contains__(self, item: object) -> bool:
         """Tell whether it is one of the items; blocks are looked at here, one after the other."""

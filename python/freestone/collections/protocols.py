@@ -7,10 +7,12 @@ offers itself to it.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.lib.mixins import NDArrayOperatorsMixin
+
+from freestone.errors.habits import OF_ARRAY, missing_attribute
 
 __all__ = ["ArrayMethods", "Expressions", "offer_expressions"]
 
@@ -68,6 +70,14 @@ def _in_place(name: str) -> Callable[..., Any]:
 
 class ArrayMethods(NDArrayOperatorsMixin):
     """The methods of NumPy's arrays, by its functions, and its operators, by its ufuncs."""
+
+    if not TYPE_CHECKING:  # else a checker would find no mistake in names
+
+        def __getattr__(self, name: str) -> Any:
+            if name.startswith("_"):
+                # Libraries ask for names of protocols, often, and read no words.
+                raise AttributeError(f"an Array has no attribute {name!r}", name=name, obj=self)
+            raise missing_attribute("an Array", name, self, OF_ARRAY)
 
     def to_dask(self) -> Any:
         """Return a ``dask.array`` of it."""

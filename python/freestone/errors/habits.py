@@ -207,6 +207,31 @@ OF_SETTINGS: Mapping[str, str] = {
 }
 
 
+OF_ARRAY: Mapping[str, str] = {
+    **dict.fromkeys(("chunks", "chunksize", "numblocks"), "write x.offsets, or len(x.blocks)"),
+    **dict.fromkeys(("to_numpy", "values"), "write x.compute()"),
+    "fill": "blocks can't be written into; write np.full_like(x, 0)",
+    **dict.fromkeys(("flat", "reshape_blockwise"), "write x.ravel()"),
+    **dict.fromkeys(("dump", "tofile"), 'write fs.write(x, "x.npy")'),
+    "sort": "blocks can't be written into; write np.sort(x, axis=0)",
+    **{name: f"write x.compute().{name}()" for name in ("byteswap", "tobytes", "view")},
+}
+"""What to write for attributes of NumPy's and Dask's arrays."""
+OF_BAG: Mapping[str, str] = {
+    **dict.fromkeys(("count", "size"), "write len(x)"),
+    **dict.fromkeys(("flatten", "starmap"), "write x.map_blocks(f), which takes and returns lists"),
+    "foldby": "write x.group_by(key)",
+    "frequencies": "write x.group_by(lambda item: item)",
+    **dict.fromkeys(("groupby", "remove"), "write x.group_by(key), or x.filter(f)"),
+    "map_partitions": "write x.map_blocks(f)",
+    "npartitions": "write len(x.blocks)",
+    "repartition": "write x.rechunk(1000)",
+    **dict.fromkeys(("max", "mean", "min", "std", "sum", "var"), "write x.fold(f)"),
+    "to_dataframe": "write x.to_frame()",
+}
+"""What to write for methods of Dask's bags."""
+
+
 def missing_attribute(
     who: str, name: str, owner: object, habits: Mapping[str, str], otherwise: str = ""
 ) -> AttributeError:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -72,20 +73,79 @@ def open_writer(location: FileLocation, shape: Shape, *, compression: str = "zst
     return OrcWriter(location=location, shape=shape, compression=compression)
 
 
+class Sink(io.RawIOBase):
+    """A file that takes all that it is given, and raises later what went wrong.
+
+    The library ends the process when its file can't be written any more, as on a disk that is full.
+    """
+
+    def __init__(self, path: str) -> None:
+        self._file = open(path, "wb")  # noqa: SIM115 - it is closed with this
+        self._error: OSError | None = None
+
+    def writable(self) -> bool:
+        """Tell that it is written to."""
+        return True
+
+    def write(self, part: Any) -> int:
+        """Write a part, unless one before it was not."""
+        if self._error is None:
+            try:
+                self._file.write(part)
+            except OSError as error:
+                self._error = error
+        return len(part)
+
+    def check(self) -> None:
+        """Raise what went wrong."""
+        if self._error is not None:
+            raise self._error
+
+    def close(self) -> None:
+        """Write what is left, and close."""
+        super().close()
+        try:
+            self._file.close()
+        except OSError as error:
+            self._error = self._error or error
+
+
+@dataclass(frozen=True)
+class OrcFile:
+    """What writes, and where."""
+
+    writer: Any
+    sink: Sink
+
+    def close(self) -> None:
+        """Write the footer, and close."""
+        self.writer.close()
+        self.sink.close()
+        self.sink.check()
+
+
 @dataclass(frozen=True, kw_only=True)
 class OrcWriter(StreamWriter):
     """Stripes, block after block."""
 
     compression: str
 
-    def begin(self, path: str, first: Any) -> Any:
+    def begin(self, path: str, first: Any) -> OrcFile:
         """Open the file."""
         orc = needs("pyarrow.orc", "arrow", "ORC")
-        return orc.ORCWriter(path, compression=self.compression)
+        for field in first.schema:
+            if str(field.type) in ("uint8", "uint16", "uint32", "uint64"):
+                raise UsageError(
+                    f"{self.location.url}: column {field.name!r} is of {field.type}, and ORC has "
+                    "no numbers without a sign; cast it to a wider type, such as int64"
+                )
+        sink = Sink(path)
+        return OrcFile(orc.ORCWriter(sink, compression=self.compression), sink)
 
-    def append(self, file: Any, block: Any) -> None:
+    def append(self, file: OrcFile, block: Any) -> None:
         """Write a block."""
-        file.write(block)
+        file.writer.write(block)
+        file.sink.check()
 
 
 FORMAT = Format(name="orc", suffixes=(".orc",), open_dataset=open_dataset, open_writer=open_writer)
