@@ -1,4 +1,6 @@
 //! Workers that stay between pipelines: threads that sleep until there is a job.
+//!
+//! See docs/decisions/113-threads-that-get-no-processor-are-not-waited-for.md
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
@@ -8,19 +10,26 @@ use std::time::{Duration, Instant};
 use crate::numa;
 
 /// How long a thread looks for what it waits for before it sleeps: to be woken takes longer than
-/// a short pipeline, and the next one often comes at once.
+/// a short pipeline, and the next one often comes at once. Not on the processor of who gave the job,
+/// which would stand still meanwhile.
 const SPIN: Duration = Duration::from_micros(100);
 
 /// What every worker does: it is given its number.
 type Job = dyn Fn(usize) + Sync;
 
 struct State {
-    /// Counts jobs; a worker that has not seen the last one has something to do.
+    /// Counts jobs.
     round: u64,
+    /// What workers may still join.
     job: Option<&'static Job>,
     workers: usize,
     places: Option<Vec<usize>>,
+    /// The processor that who gave the job ran on.
+    processor: i32,
+    /// Workers that have joined, and have not ended.
     busy: usize,
+    /// Whether one of them has joined on the processor of who gave the job.
+    crowded: bool,
     panicked: bool,
     threads: usize,
 }
@@ -53,8 +62,13 @@ impl Shared {
         self.changes.fetch_add(1, Ordering::Release);
     }
 
-    /// Returns the state once it is as wanted: looks for a while, then sleeps until it is told.
-    fn when(&self, signal: &Condvar, wanted: impl Fn(&State) -> bool) -> MutexGuard<'_, State> {
+    /// Returns the state once it is as wanted: looks for so long, then sleeps until it is told.
+    fn when(
+        &self,
+        signal: &Condvar,
+        spin: Duration,
+        wanted: impl Fn(&State) -> bool,
+    ) -> MutexGuard<'_, State> {
         let begin = Instant::now();
         loop {
             let changes = self.changes.load(Ordering::Acquire);
@@ -64,7 +78,7 @@ impl Shared {
             }
             drop(state);
             while self.changes.load(Ordering::Acquire) == changes {
-                if begin.elapsed() > SPIN {
+                if begin.elapsed() >= spin {
                     let state = locked(&self.state);
                     return signal
                         .wait_while(state, |state| !wanted(state))
@@ -79,20 +93,15 @@ impl Shared {
 }
 
 impl Pool {
-    /// The pool of this process; a forked child makes its own.
-    pub fn global() -> &'static Self {
-        static POOLS: OnceLock<Mutex<Vec<(u32, &'static Pool)>>> = OnceLock::new();
-        let mut pools = locked(POOLS.get_or_init(Mutex::default));
-        let process = std::process::id();
-        if let Some((_, pool)) = pools.iter().find(|(id, _)| *id == process) {
-            return pool;
-        }
+    fn new() -> Self {
         let state = State {
             round: 0,
             job: None,
             workers: 0,
             places: None,
+            processor: -1,
             busy: 0,
+            crowded: false,
             panicked: false,
             threads: 0,
         };
@@ -102,15 +111,26 @@ impl Pool {
             wake: Condvar::new(),
             done: Condvar::new(),
         };
-        let pool: &'static Self =
-            Box::leak(Box::new(Self { shared: Arc::new(shared), turn: Mutex::new(()) }));
+        Self { shared: Arc::new(shared), turn: Mutex::new(()) }
+    }
+
+    /// The pool of this process; a forked child makes its own.
+    pub fn global() -> &'static Self {
+        static POOLS: OnceLock<Mutex<Vec<(u32, &'static Pool)>>> = OnceLock::new();
+        let mut pools = locked(POOLS.get_or_init(Mutex::default));
+        let process = std::process::id();
+        if let Some((_, pool)) = pools.iter().find(|(id, _)| *id == process) {
+            return pool;
+        }
+        let pool: &'static Self = Box::leak(Box::new(Self::new()));
         pools.push((process, pool));
         pool
     }
 
-    /// Runs `job(0)` to `job(workers - 1)`, the first here, the others on threads of their own.
+    /// Runs `job(0)` here, and up to `job(workers - 1)` on threads of their own meanwhile.
     ///
-    /// With `places`, each worker stays on its processor meanwhile.
+    /// Whoever runs takes all that is left to do: a thread that gets no processor before `job(0)` has
+    /// ended is not waited for, and does not run. With `places`, each worker stays on its processor.
     ///
     /// # Panics
     ///
@@ -124,28 +144,34 @@ impl Pool {
         // SAFETY: the job is forgotten before this function returns, and no worker has it then.
         let lasting: &'static Job =
             unsafe { std::mem::transmute::<&(dyn Fn(usize) + Sync), &'static Job>(job) };
+        if let Some(places) = places {
+            numa::pin(&places[..1.min(places.len())]);
+        }
         {
             let mut state = locked(&self.shared.state);
             state.round += 1;
             state.job = Some(lasting);
             state.workers = workers;
             state.places = places.map(<[usize]>::to_vec);
-            state.busy = workers.saturating_sub(1);
             state.panicked = false;
+            state.processor = numa::processor();
+            state.crowded = false;
             self.shared.change();
         }
         if workers > 1 {
             self.shared.wake.notify_all();
         }
-        if let Some(places) = places {
-            numa::pin(&places[..1.min(places.len())]);
-        }
         let own = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| job(0)));
         if let Some(before) = before {
             numa::pin(&before);
         }
-        let mut state = self.shared.when(&self.shared.done, |state| state.busy == 0);
-        state.job = None;
+        let spin = {
+            let mut state = locked(&self.shared.state);
+            state.job = None;
+            // Who is waited for needs this processor.
+            if state.crowded { Duration::ZERO } else { SPIN }
+        };
+        let state = self.shared.when(&self.shared.done, spin, |state| state.busy == 0);
         let panicked = state.panicked;
         drop(state);
         if let Err(payload) = own {
@@ -173,15 +199,24 @@ impl Pool {
 fn work(shared: &Shared, number: usize, mut seen: u64) {
     let everywhere = numa::pinned();
     let mut is_pinned = false;
+    let mut spin = SPIN;
     loop {
         let (job, place) = {
-            let state = shared.when(&shared.wake, |state| state.round != seen);
-            seen = state.round;
-            if number >= state.workers {
-                continue;
+            let mut state = shared.when(&shared.wake, spin, |state| state.round != seen);
+            if state.processor == numa::processor() {
+                // Woken where who gave the job runs: it goes on, and this thread if there is time.
+                drop(state);
+                thread::yield_now();
+                state = locked(&shared.state);
             }
+            seen = state.round;
+            let Some(job) = state.job.filter(|_| number < state.workers) else { continue };
+            state.busy += 1;
+            let beside = state.processor != numa::processor();
+            state.crowded |= !beside;
+            spin = if beside { SPIN } else { Duration::ZERO };
             let place = state.places.as_ref().and_then(|places| places.get(number).copied());
-            (state.job.expect("a round that is not over has its job"), place)
+            (job, place)
         };
         if let Some(place) = place {
             numa::pin(&[place]);
@@ -203,20 +238,43 @@ fn work(shared: &Shared, number: usize, mut seen: u64) {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Barrier;
     use std::sync::atomic::{AtomicU64, Ordering};
 
     use super::*;
+
+    /// Runs a job on all of some workers: nobody ends before all have begun.
+    fn run_all(workers: usize, places: Option<&[usize]>, job: &(dyn Fn(usize) + Sync)) {
+        let begun = Barrier::new(workers);
+        Pool::global().run(workers, places, &|number| {
+            begun.wait();
+            job(number);
+        });
+    }
 
     #[test]
     fn every_worker_runs_each_job_once() {
         for workers in [1, 3, 2, 5, 1, 4] {
             let bits = AtomicU64::new(0);
-            Pool::global().run(workers, None, &|number| {
+            run_all(workers, None, &|number| {
                 bits.fetch_add(1 << (8 * number), Ordering::Relaxed);
             });
             let expected = (0..workers).map(|number| 1 << (8 * number)).sum::<u64>();
             assert_eq!(bits.load(Ordering::Relaxed), expected);
         }
+    }
+
+    #[test]
+    fn a_thread_that_gets_no_processor_is_not_waited_for() {
+        let pool = Pool::new();
+        // As if its thread were there, and never ran.
+        locked(&pool.shared.state).threads = 1;
+        let ran = Mutex::new(Vec::new());
+        for _ in 0..3 {
+            pool.run(2, None, &|number| locked(&ran).push(number));
+        }
+        assert_eq!(*locked(&ran), [0, 0, 0]);
+        assert!(locked(&pool.shared.state).job.is_none());
     }
 
     #[test]
@@ -226,7 +284,7 @@ mod tests {
         // What a worker sees is kept, not asserted there: its panic would hide the values.
         let seen = |places: Option<&[usize]>| {
             let found = Mutex::new(Vec::new());
-            Pool::global().run(3, places, &|_| locked(&found).push(numa::pinned()));
+            run_all(3, places, &|_| locked(&found).push(numa::pinned()));
             found.into_inner().unwrap_or_else(PoisonError::into_inner)
         };
         assert_eq!(seen(Some(&[one, one, one])), vec![vec![one]; 3]);
@@ -237,11 +295,11 @@ mod tests {
     #[test]
     fn a_panic_is_reported_and_the_pool_goes_on() {
         let broken = std::panic::catch_unwind(|| {
-            Pool::global().run(2, None, &|number| assert!(number == 0, "meant to panic"));
+            run_all(2, None, &|number| assert!(number == 0, "meant to panic"));
         });
         assert!(broken.is_err());
         let count = AtomicU64::new(0);
-        Pool::global().run(2, None, &|_| {
+        run_all(2, None, &|_| {
             count.fetch_add(1, Ordering::Relaxed);
         });
         assert_eq!(count.load(Ordering::Relaxed), 2);

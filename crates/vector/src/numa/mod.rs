@@ -89,6 +89,12 @@ pub fn pinned() -> Vec<usize> {
     allowed()
 }
 
+/// The processor that the calling thread runs on now.
+pub fn processor() -> i32 {
+    // SAFETY: it only tells a number.
+    unsafe { libc::sched_getcpu() }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

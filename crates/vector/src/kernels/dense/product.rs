@@ -1,5 +1,7 @@
 //! A dense matrix times a vector.
 
+use std::hint::black_box;
+
 use crate::cell::Number;
 use crate::kernels::prefetch;
 use crate::widened;
@@ -9,6 +11,9 @@ const LANES: usize = 8;
 /// How many cells ahead of a row's loop its memory is asked for: the processor's own prefetching
 /// ends at each page, and so at each half row of a thousand cells.
 const AHEAD: usize = 128;
+
+/// Rows of so many cells are long: what is between a row's loop and its sum costs little.
+const LONG: usize = 32;
 
 #[inline(always)]
 fn step<T: Number>(parts: &mut [T; LANES], cells: &[T], vector: &[T]) {
@@ -26,6 +31,28 @@ fn ended<T: Number>(parts: &[T; LANES], cells: &[T], vector: &[T]) -> T {
     pairs.fold(sum, |sum, (cell, other)| sum.plus(cell.times(*other)))
 }
 
+/// The products of four rows with a vector.
+///
+/// Sums of long rows are in memory between their loop and their end: otherwise the compiler makes
+/// vectors of four rows' sums, and puts together what the loop loads of them, number by number.
+#[inline(always)]
+fn four<T: Number, const IS_LONG: bool>(rows: [&[T]; 4], vector: &[T], out: &mut [T]) {
+    let [a, b, c, d] = rows;
+    let mut parts = [[T::ZERO; LANES]; 4];
+    let pairs = a.chunks_exact(LANES).zip(b.chunks_exact(LANES));
+    let others = c.chunks_exact(LANES).zip(d.chunks_exact(LANES));
+    for (((a, b), (c, d)), x) in pairs.zip(others).zip(vector.chunks_exact(LANES)) {
+        step(&mut parts[0], a, x);
+        step(&mut parts[1], b, x);
+        step(&mut parts[2], c, x);
+        step(&mut parts[3], d, x);
+    }
+    let parts = if IS_LONG { black_box(parts) } else { parts };
+    for (row, (out, parts)) in rows.into_iter().zip(out.iter_mut().zip(&parts)) {
+        *out = ended(parts, row, vector);
+    }
+}
+
 widened! {
     /// Computes `out[r] = cells[r, :] @ vector`, of rows as long as the vector.
     ///
@@ -38,17 +65,10 @@ widened! {
         for (out, block) in (&mut fours).zip(&mut blocks) {
             let (top, bottom) = block.split_at(2 * width);
             let ((a, b), (c, d)) = (top.split_at(width), bottom.split_at(width));
-            let mut parts = [[T::ZERO; LANES]; 4];
-            let pairs = a.chunks_exact(LANES).zip(b.chunks_exact(LANES));
-            let others = c.chunks_exact(LANES).zip(d.chunks_exact(LANES));
-            for (((a, b), (c, d)), x) in pairs.zip(others).zip(vector.chunks_exact(LANES)) {
-                step(&mut parts[0], a, x);
-                step(&mut parts[1], b, x);
-                step(&mut parts[2], c, x);
-                step(&mut parts[3], d, x);
-            }
-            for (row, (out, parts)) in [a, b, c, d].into_iter().zip(out.iter_mut().zip(&parts)) {
-                *out = ended(parts, row, vector);
+            if width < LONG {
+                four::<T, false>([a, b, c, d], vector, out);
+            } else {
+                four::<T, true>([a, b, c, d], vector, out);
             }
         }
         let rest = fours.into_remainder();
