@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from freestone.lang.daphnelib import DaphneContext
+from freestone.lang.daphnelib import DaphneContext, programs
 from freestone.lang.run.kernels.coordinates import Coo
 from freestone.lang.run.kernels.sparse import Csr
 from freestone.lang.settings import Settings
@@ -176,6 +176,7 @@ def test_pipelines_are_put_together_once_for_csr_of_one_shape(
 ) -> None:
     from freestone.lang.run.kernels import pipeline
 
+    monkeypatch.setattr(programs, "_programs", {})
     made = []
     prepared = pipeline._prepared
     monkeypatch.setattr(
