@@ -279,3 +279,37 @@ def test_a_text_of_another_encoding_is_refused(tmp_path: Path) -> None:
         dataset.to_netcdf(tmp_path / "v.nc", engine="h5netcdf")
         with pytest.raises(FormatError, match=r"v\.nc.*'v'"):
             read(tmp_path / "v.nc")
+
+
+def other(attrs: dict[str, Any], dims: tuple[str, ...] = ("t", "y"), y: Any = (1, 2, 3)) -> Any:
+    xr = pytest.importorskip("xarray")
+    shape = {"t": 2, "y": 3}
+    values = np.arange(6.0).reshape([shape.get(name, 3) for name in dims])
+    coords = {} if y is None else {"y": list(y)}
+    return xr.Dataset({"v": (dims, values, attrs)}, coords=coords)
+
+
+@pytest.mark.parametrize("form", ["NETCDF4", "NETCDF3_CLASSIC"])
+@pytest.mark.parametrize(
+    ("dataset", "reason"),
+    [
+        (lambda: other({"units": "degC"}), "its units are degC, and the other's K"),
+        (
+            lambda: other({"units": "K"}, ("t", "z")),
+            "its dimensions are t, z, and the other's t, y",
+        ),
+        (lambda: other({"units": "K"}, y=(3, 2, 1)), "its coordinates along 'y' are others"),
+    ],
+)
+def test_files_that_mean_something_else_are_not_joined(
+    tmp_path: Path, form: Any, dataset: Any, reason: str
+) -> None:
+    engine = "h5netcdf" if form == "NETCDF4" else "scipy"
+    for name, one in (("a", other({"units": "K"})), ("b", dataset())):
+        one.to_netcdf(tmp_path / f"{name}.nc", format=form, engine=engine)
+    with pytest.raises(fs.errors.SchemaError, match=f"{reason}; read them apart"):
+        fs.read(tmp_path, variable="v")
+    # What a file does not say goes with anything.
+    for name, one in (("a", other({}, y=None)), ("b", other({"units": "K"}))):
+        one.to_netcdf(tmp_path / f"{name}.nc", format=form, engine=engine)
+    assert fs.read(tmp_path, variable="v").shape == (4, 3)

@@ -69,6 +69,9 @@ class Dataset(ABC):
         ``("separator", ";")``.
     untyped : tuple of str
         Columns of a frame that have no values from which their types could be seen.
+    meaning : tuple of (str, object)
+        What else files say of their rows that has to be the same for them to be one array, such as
+        ``("units", "K")``; what a file does not say goes with anything.
     """
 
     is_columnar: ClassVar[bool] = False
@@ -88,6 +91,7 @@ class Dataset(ABC):
     nonzeros: int | None = None
     found: tuple[tuple[str, Any], ...] = ()
     untyped: tuple[str, ...] = ()
+    meaning: tuple[tuple[str, Any], ...] = ()
 
     @property
     def nbytes(self) -> int:

@@ -9,7 +9,9 @@ they are stored. Chunks are not cut along the first axis.
 
 from __future__ import annotations
 
+import hashlib
 import math
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -20,7 +22,7 @@ from freestone.io.dataset import Dataset
 from freestone.io.formats.cf import Decoding, decoding_of, word_of
 from freestone.io.formats.format import Format
 from freestone.io.formats.mtx import read_some
-from freestone.io.formats.netcdf3 import CLASSIC, read_head
+from freestone.io.formats.netcdf3 import CLASSIC, Head, read_head
 from freestone.io.formats.tables import file_of, foreign, needs, not_chosen
 from freestone.io.formats.vlen import texts_of, widest_text
 from freestone.io.raw import dtype_reported, read_values
@@ -28,6 +30,8 @@ from freestone.io.stores import FileLocation
 
 __all__ = ["FORMAT", "open_dataset"]
 
+MAX_COORDINATES = 1 << 20
+"""Longer axes are not compared with those of other files."""
 # Rows of so many bytes are read one by one where those of other variables are in between.
 MIN_ROW_NBYTES = 16 << 10
 
@@ -83,7 +87,48 @@ def open_dataset(
             row_nbytes=dtype.itemsize * float(math.prod(columns)),
             variable=name,
             decoding=decoding,
+            meaning=_meaning(
+                dtype,
+                found.attrs.get("units"),
+                found.dimensions,
+                lambda name: _coordinates(group, name),
+            ),
         )
+
+
+def _coordinates(group: Any, dimension: str) -> Any:
+    """Return the values that a group, or one above it, gives to a dimension; None if none."""
+    while group is not None and dimension not in group.variables:
+        group = None if group.parent is group else group.parent
+    if group is None:
+        return None
+    found = group.variables[dimension]
+    is_axis = len(found.shape) == 1 and found.shape[0] <= MAX_COORDINATES
+    return np.asarray(found[:]) if is_axis else None
+
+
+def _meaning(
+    dtype: np.dtype[Any],
+    units: Any,
+    dimensions: Sequence[str],
+    coordinates: Callable[[str], Any],
+) -> tuple[tuple[str, Any], ...]:
+    """Return what files have to have in common: units, the axes of a row, and what is along them.
+
+    Times are decoded, so that their units are the same.
+    """
+    found: list[tuple[str, Any]] = []
+    if not any(name.startswith("phony_dim") for name in dimensions):
+        # Not made up for a file that names none.
+        found.append(("dimensions", ", ".join(dimensions)))
+    if word_of(units) and dtype.kind not in "mM":
+        found.append(("units", word_of(units)))
+    for name in dimensions[1:]:
+        values = coordinates(name)
+        if values is not None:
+            digest = hashlib.blake2b(repr(values.tolist()).encode(), digest_size=16).digest()
+            found.append((f"coordinates along {name!r}", digest))
+    return tuple(found)
 
 
 def _variable_of(location: FileLocation, file: Any, variable: str | None) -> tuple[Any, Any]:
@@ -194,7 +239,23 @@ def _open_classic(
         offset=found.offset,
         stride=found.stride,
         decoding=decoding,
+        meaning=_meaning(
+            dtype,
+            found.attributes.get("units"),
+            found.axes,
+            lambda name: _classic_coordinates(location, stamp, head, name),
+        ),
     )
+
+
+def _classic_coordinates(
+    location: FileLocation, stamp: tuple[Any, ...], head: Head, dimension: str
+) -> Any:
+    found = head.variables.get(dimension)
+    if found is None or len(found.shape) != 1 or math.prod(found.shape) > MAX_COORDINATES:
+        return None
+    source, count = location.source(stamp), found.shape[0]
+    return read_values(source, found.offset, (count,), np.dtype(found.dtype), 1)
 
 
 def _chosen(location: FileLocation, names: list[str], data: list[str], variable: str | None) -> str:

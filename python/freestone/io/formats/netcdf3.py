@@ -40,9 +40,10 @@ TYPES = {
 
 @dataclass(frozen=True)
 class Stored:
-    """A variable: its shape, the first byte, and bytes from row to row."""
+    """A variable: its shape, its axes' names, the first byte, and bytes from row to row."""
 
     shape: tuple[int, ...]
+    axes: tuple[str, ...]
     dtype: str
     offset: int
     stride: int
@@ -98,8 +99,7 @@ class _Parser:
         is_open = records == (1 << 8 * self.count) - 1
         dimensions = self._list(DIMENSION, lambda: self._number(self.count))
         self._list(ATTRIBUTE, self._attribute)
-        lengths = list(dimensions.values())
-        found = self._list(VARIABLE, lambda: self._variable(lengths))
+        found = self._list(VARIABLE, lambda: self._variable(list(dimensions.items())))
         return Head(dimensions, self._placed(found, None if is_open else records))
 
     def _placed(self, found: dict[str, Stored], records: int | None) -> dict[str, Stored]:
@@ -145,15 +145,16 @@ class _Parser:
             return raw
         return np.frombuffer(raw, dtype).astype(dtype.newbyteorder("="))
 
-    def _variable(self, lengths: list[int]) -> Stored:
+    def _variable(self, dimensions: list[tuple[str, int]]) -> Stored:
         ids = [self._number(self.count) for _ in range(self._number(self.count))]
         attributes = self._list(ATTRIBUTE, self._attribute)
         dtype = TYPES[self._number(4)]
         self._number(self.count)
         offset = self._number(self.location)
-        shape = tuple(lengths[one] for one in ids)
+        axes = tuple(dimensions[one][0] for one in ids)
+        shape = tuple(dimensions[one][1] for one in ids)
         is_record = bool(shape) and shape[0] == 0
-        stored = Stored(shape, dtype, offset, 0, attributes, is_record)
+        stored = Stored(shape, axes, dtype, offset, 0, attributes, is_record)
         return replace(stored, stride=_row_nbytes(stored))
 
 
