@@ -87,6 +87,7 @@ def _reader(name: str, fixed: int) -> Fuzzer:
 
 
 OUR_READERS = ["csv", "csv-triples", "dbdf", "mtx", "npy", "meta", "layout", "layout-text"]
+OUR_READERS += ["netcdf3", "netcdf3-times", "netcdf3-texts"]
 READERS_OF_LIBRARIES = ["parquet", "arrow", "avro", "tdms", "root", "rntuple", "zarr"]
 _ALL = [
     Fuzzer(

@@ -16,7 +16,18 @@ import scipy.sparse
 from freestone.io.writer import Shape
 from tests.io.fuzz.places import Bytes
 
-__all__ = ["arrow", "avro", "npy", "parquet", "rntuple", "root", "tdms", "written", "zarr"]
+__all__ = [
+    "arrow",
+    "avro",
+    "netcdf3",
+    "npy",
+    "parquet",
+    "rntuple",
+    "root",
+    "tdms",
+    "written",
+    "zarr",
+]
 
 X = np.array([[0, 1.5], [0, 0], [2, 3]])
 SYNC = b"0123456789abcdef"
@@ -50,6 +61,32 @@ def _saved(x: Any) -> bytes:
     file = io.BytesIO()
     np.save(file, x)
     return file.getvalue()
+
+
+def netcdf3() -> list[bytes]:
+    """Return variables with and without records, packed, of times and of characters."""
+    return [_netcdf3(1, None), _netcdf3(2, 3), _netcdf3(2, None)]
+
+
+def _netcdf3(version: int, rows: int | None) -> bytes:
+    from scipy.io import netcdf_file
+
+    content = io.BytesIO()
+    file = netcdf_file(content, "w", version=version)
+    for name, length in (("t", rows), ("y", 2), ("n", 3)):
+        file.createDimension(name, length)
+    along = file.createVariable("y", "d", ("y",))
+    along[:] = [1.5, 2.5]
+    values = file.createVariable("v", "h", ("t", "y"))
+    values[:] = np.arange(6, dtype="i2").reshape(3, 2)
+    values.units, values.scale_factor, values._FillValue = "K", 0.5, np.int16(4)
+    times = file.createVariable("time", "i", ("t",))
+    times[:] = [1, 2, 3]
+    times.units = "days since 2001-01-01"
+    names = file.createVariable("name", "c", ("t", "n"))
+    names[:] = np.array([list("abc")] * 3, "S1")
+    file.flush()
+    return content.getvalue()
 
 
 def parquet() -> list[bytes]:

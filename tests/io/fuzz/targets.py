@@ -6,14 +6,14 @@ import pickle
 import random
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 from freestone.errors import FileError, FormatError, UsageError
 from freestone.io.dataset import Dataset
-from freestone.io.formats import arrow, avro, csv, dbdf, mtx, npy, parquet, root, tdms
+from freestone.io.formats import arrow, avro, csv, dbdf, mtx, netcdf, npy, parquet, root, tdms
 from freestone.io.formats import zarr as formats_zarr
 from freestone.io.formats.meta import parse_meta
 from freestone.io.stores import FileLocation
@@ -133,6 +133,11 @@ def own(module: Any, samples: Callable[[], list[bytes]], **options: Any) -> Byte
     return Bytewise(samples, by(module, offsets), options=(options,))
 
 
+def _of_variable(name: str) -> Bytewise:
+    # UsageError: a damaged header has no variable of this name.
+    return replace(own(netcdf, seeds.netcdf3, variable=name), refused=(FormatError, UsageError))
+
+
 def of_library(
     library: str, module: Any, samples: Callable[[], list[bytes]], *mutations: Mutation
 ) -> Bytewise:
@@ -231,6 +236,9 @@ OURS: dict[str, Target] = {
     "dbdf": own(dbdf, lambda: seeds.written(dbdf)),
     "mtx": own(mtx, lambda: seeds.written(mtx)),
     "npy": own(npy, seeds.npy),
+    "netcdf3": _of_variable("v"),
+    "netcdf3-times": _of_variable("time"),
+    "netcdf3-texts": _of_variable("name"),
     "meta": Bytewise(lambda: [META], _meta, mutations=(any_bytes, json_values)),
     "layout": Bytewise(lambda: LAYOUTS, _layout, (FileError,)),
     "layout-text": Bytewise(lambda: [LAYOUT], _reported, (FileError,)),

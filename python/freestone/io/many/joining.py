@@ -225,10 +225,10 @@ def _join_arrays(parts: Sequence[Part]) -> Joined:
 def _check_meaning(one: Dataset, first: Dataset) -> None:
     """Raise the error for rows that would be joined with others that mean something else."""
     theirs = dict(first.meaning)
-    for name, said in one.meaning:
-        if name in theirs and theirs[name] != said:
-            shown = all(isinstance(each, str) and len(each) < 60 for each in (said, theirs[name]))
-            which = f"are {said}, and the other's {theirs[name]}" if shown else "are others"
+    for name, own in one.meaning:
+        if name in theirs and theirs[name] != own:
+            shown = all(isinstance(each, str) and len(each) < 60 for each in (own, theirs[name]))
+            which = f"are {own}, and the other's {theirs[name]}" if shown else "are others"
             advice = "read them apart, convert or sort one, and np.concatenate them"
             raise SchemaError(one.location.url, first.location.url, f"its {name} {which}; {advice}")
 
