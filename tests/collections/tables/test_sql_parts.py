@@ -89,6 +89,10 @@ NEAREST = [
 ]
 RUNNING = [
     "select a, sum(a) over (order by a, x) c from t order by all",
+    "select a, lag(a) over (order by a) c from t order by all",
+    "select a, sum(x) over (order by a) c, sum(x) over (order by a desc) from t order by all",
+    "select a, sum(x) over (order by a rows 2 preceding) c from t where false order by all",
+    "select sum(a) over (partition by s), max(a) over (partition by b) c from t order by all",
     "select a, x, row_number() over (order by a, x, s, b, d, f) r from t order by r limit 9",
     "select a, rank() over (order by a) r, dense_rank() over (order by a, b) q from t order by all",
     "select a, count(*) over (order by a desc) n, count(x) over (order by a desc, b) m from t "
@@ -170,10 +174,6 @@ BY_PARTS = [
 AT_ONCE = [
     "select count(*) from u join u z using (s) where u.w in (select a from t)",
     "select median(x), count(distinct a) from t",
-    "select a, lag(a) over (order by a) c from t order by all",
-    "select a, sum(x) over (order by a) c, sum(x) over (order by a desc) from t order by all",
-    "select a, sum(x) over (order by a rows 2 preceding) c from t where false order by all",
-    "select sum(a) over (partition by s), max(a) over (partition by b) c from t order by all",
     "select count(*) over (partition by a % 2) c from t order by all",
     "select geomean(a + 3) from t",
     "with recursive k as (select 1 a union all select k.a + 1 from k, u where k.a < 3) "

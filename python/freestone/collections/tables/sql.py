@@ -12,14 +12,17 @@ from typing import Any
 import polars as pl
 
 from freestone.collections.tables.answering import connection_to_duckdb
-from freestone.collections.tables.calls import ByRow
+from freestone.collections.tables.calls import ByRow, to_arrow
 from freestone.collections.tables.lowering import LIMITS, lower, may_hash, rule, shuffled
 from freestone.collections.tables.needs import Columns
 from freestone.collections.tables.ordering import in_ranges
 from freestone.collections.tables.plan import Node, Op, known_op
 from freestone.collections.tables.sql_joins import joined_first
+from freestone.collections.tables.sql_layers import layers
 from freestone.collections.tables.sql_named import tabled, with_named_as_inputs
 from freestone.collections.tables.sql_parts import PARTS, ByParts, by_parts
+from freestone.collections.tables.sql_reaching import ENDS, ID, ROWS, reaching
+from freestone.collections.tables.sql_reaching import PLACE as REACHED
 from freestone.collections.tables.sql_rewriting import combined, with_copies, without_pivot
 from freestone.collections.tables.sql_running import (
     ADDED,
@@ -110,6 +113,8 @@ def _by_parts(connection: Any, step: Op, stages: Mapping[str, Stage]) -> Stage |
         _joined_first(connection, step, stages)
         or _by_copies(connection, step, stages)
         or _in_order(connection, step, stages, large)
+        or _with_ends(connection, step, stages, large)
+        or _in_layers(connection, step, stages, large)
     )
 
 
@@ -138,6 +143,53 @@ def _in_order(connection: Any, step: Op, stages: Mapping[str, Stage], large: str
     except (QueryError, *errors_of_duckdb()):
         return None
     return made if made.plan.schema == step.schema else None
+
+
+def _with_ends(connection: Any, step: Op, stages: Mapping[str, Stage], large: str) -> Stage | None:
+    """Return the stage of a query whose windows reach over some rows around each."""
+    query, tables = step.args
+    found = reaching(connection, query, tables, large, stages[large].columns)
+    if found is None or len(stages) > 1:
+        return None
+    options = {"descending": found.descending, "nulls_last": found.nulls_last}
+    parts = in_ranges(stages[large].done(), pl.col(found.column), **options)
+    if parts is None:
+        return None
+    places = [pl.DataFrame({REACHED: [number]}) for number in range(len(parts.parts))]
+    ids = [[to_arrow(one)] for one in places]
+    known = {ID: places[0].clear()}
+    numbers = Stage.of(ids, known[ID], parts.client, is_done=True)
+    try:
+        rows = Stage.together([parts, numbers], "sql", found.rows, {**tables, **known}).done()
+        known[ROWS] = rows.plan.empty
+        ends = rows.then("sql", found.ends, {ROWS: known[ROWS]}).one()
+        known[ENDS] = ends.plan.empty
+        made = Stage.together([numbers, rows, ends], "sql", found.part, known)
+    except (QueryError, *errors_of_duckdb()):
+        return None
+    return made if made.plan.schema == step.schema else None
+
+
+def _in_layers(connection: Any, step: Op, stages: Mapping[str, Stage], large: str) -> Stage | None:
+    """Return the stage of a query with windows of several sorts, one sort after the other."""
+    query, tables = step.args
+    if len(stages) > 1:
+        return None
+    found = layers(connection, query, tables, large, stages[large].columns)
+    if found is None:
+        return None
+    try:
+        first = known_op("sql", [Node(tables[large])], found.first, tables)
+        tabled(connection, found.table, first.empty)
+        rest = known_op("sql", [Node(first.empty)], found.rest, {found.table: first.empty})
+    except (QueryError, *errors_of_duckdb()):
+        return None
+    below = _by_parts(connection, first, stages) if rest.schema == step.schema else None
+    if below is None:
+        return None
+    below = below.done()
+    whole = _by_parts(connection, rest, {found.table: below})
+    return whole or below.one().then("sql", found.rest, {found.table: first.empty})
 
 
 def _by_copies(connection: Any, step: Op, stages: Mapping[str, Stage]) -> Stage | None:

@@ -12,6 +12,7 @@ from typing import Any
 
 import polars as pl
 
+from freestone.collections.tables.sql_orders import RowsInOrder, bare, is_window, sense_of
 from freestone.collections.tables.sql_trees import (
     SELECT,
     Tree,
@@ -19,13 +20,10 @@ from freestone.collections.tables.sql_trees import (
     column_of,
     each_node,
     errors_of_duckdb,
-    functions_of,
     parsed,
     replaced,
-    table_of,
     text_of,
     types_of,
-    volatile_functions,
 )
 
 __all__ = ["ADDED", "BEFORE", "PLACE", "RUNNING", "Running", "running"]
@@ -97,21 +95,17 @@ def running(
 
 
 @dataclass
-class _Query:
-    """A query that is taken apart."""
+class _Query(RowsInOrder):
+    """A query whose windows are running ones."""
 
-    connection: Any
-    node: Tree
-    empty: pl.DataFrame
-    large: str
     added: dict[str, str] = field(default_factory=dict)
     """How what the parts add is put together, by the texts of it."""
 
     def split(self) -> Running:
         """Return the queries."""
-        self._check()
-        windows = [one for one in each_node(self.node["select_list"]) if _is_window(one)]
-        firsts = [_sense(one["orders"][0]) for one in windows]
+        self.check()
+        windows = [one for one in each_node(self.node["select_list"]) if is_window(one)]
+        firsts = [sense_of(one["orders"][0]) for one in windows]
         if len(set(firsts)) != 1:
             raise ValueError("it has no windows, or some in several orders")
         _, descending, nulls_last = firsts[0]
@@ -131,10 +125,10 @@ class _Query:
             for how, name in zip(self.added.values(), names, strict=True)
         )
         return Running(
-            column=self._column(windows[0]),
+            column=self.column(windows[0]),
             descending=descending,
             nulls_last=nulls_last,
-            added=text_of(self.connection, self._of_rows(shown)),
+            added=text_of(self.connection, self.of_rows(shown)),
             before=(
                 f"SELECT {before} FROM {ADDED} WINDOW earlier AS (ORDER BY {PLACE} "
                 f"ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING) ORDER BY {PLACE}"
@@ -143,38 +137,9 @@ class _Query:
             rest=self._rest(modifiers, {label.lower() for label in labels}),
         )
 
-    def _check(self) -> None:
-        node = self.node
-        refused = ("group_expressions", "having", "qualify", "sample")
-        is_one = table_of(node["from_table"]) == self.large.lower()
-        if node["type"] != "SELECT_NODE" or not is_one or any(map(node.get, refused)):
-            raise ValueError("it is no SELECT of the rows of one table")
-        leaf = node["from_table"]
-        if leaf.get("sample") or leaf.get("column_name_alias") or node["cte_map"].get("map"):
-            raise ValueError("it is not as its table is")
-        called = {str(one.get("function_name")) for one in each_node(node) if _is_function(one)}
-        if any(one.get("class") == "SUBQUERY" for one in each_node(node)):
-            raise ValueError("it has queries in it")
-        known = functions_of(self.connection, "scalar") - volatile_functions(self.connection)
-        if not called <= known or node.get("aggregate_handling") == "FORCE_AGGREGATES":
-            raise ValueError("it has aggregates, or what is another each time")
-
     def _has_no_name(self, item: Tree) -> bool:
         is_plain = item.get("class") in ("STAR", "COLUMN_REF") or item.get("alias")
         return not is_plain
-
-    def _column(self, window: Tree) -> str:
-        """Return the column by which rows are cut."""
-        path = window["orders"][0]["expression"]["column_names"]
-        names = {name.lower(): name for name in self.empty.columns}
-        return str(names[path[-1].lower()])
-
-    def _of_rows(self, text: str) -> Tree:
-        """Return the query of something of the same rows."""
-        words = ("from_table", "where_clause")
-        source = {word: self.node[word] for word in words if word in self.node}
-        items = parsed(self.connection, f"SELECT {text}")["select_list"]
-        return {**SELECT, **source, "select_list": items}
 
     def _rest(self, modifiers: list[Tree], labels: set[str]) -> str | None:
         """Return the query that puts rows in order, or takes some of them."""
@@ -197,7 +162,7 @@ class _Query:
 
     def _replaced(self, tree: Tree) -> Tree | None:
         """Return a window of all rows, in terms of one of a part and what is before it."""
-        if not _is_window(tree):
+        if not is_window(tree):
             return None
         is_running = (tree.get("start"), tree.get("end") in _FRAMES) == (
             "UNBOUNDED_PRECEDING",
@@ -209,14 +174,9 @@ class _Query:
             or column_of(tree["orders"][0]["expression"]) is None
         ):
             raise ValueError("it is no running window, or has keys")
-        (kind,) = types_of(self.connection, self._query_of(tree)).values()
-        text = f"CAST({self._whole(tree)} AS {kind})"
+        text = f"CAST({self._whole(tree)} AS {self.type_of(tree)})"
         (found,) = parsed(self.connection, f"SELECT {text}")["select_list"]
         return {**found, "alias": tree.get("alias", "")}
-
-    def _query_of(self, window: Tree) -> str:
-        bare = {word: one for word, one in window.items() if word != "alias"}
-        return text_of(self.connection, {**self._of_rows("1"), "select_list": [bare]})
 
     def _whole(self, window: Tree) -> str:
         text = self._text(window)
@@ -259,27 +219,9 @@ class _Query:
         return f"(SELECT p{list(self.added).index(text)} FROM {BEFORE})"
 
     def _text(self, tree: Tree) -> str:
-        bare = {word: one for word, one in tree.items() if word != "alias"}
-        node = {**SELECT, "from_table": {"type": "EMPTY"}, "select_list": [bare]}
+        node = {**SELECT, "from_table": {"type": "EMPTY"}, "select_list": [bare(tree)]}
         return text_of(self.connection, node).removeprefix("SELECT ")
 
 
 def _called(window: Tree, name: str) -> Tree:
     return {**window, "function_name": name, "qualified_name": {"path": [name]}}
-
-
-def _is_window(tree: Tree) -> bool:
-    return tree.get("class") == "WINDOW"
-
-
-def _is_function(tree: Tree) -> bool:
-    return tree.get("class") == "FUNCTION"
-
-
-def _sense(order: Tree) -> tuple[str | None, bool, bool]:
-    """Return the column of an order, whether it is descending, and whether nulls are last."""
-    return (
-        column_of(order["expression"]),
-        order["type"] == "DESCENDING",
-        "FIRST" not in order["null_order"],
-    )

@@ -1,0 +1,153 @@
+"""Windows with an order and no keys, and of several sorts: by parts, and as DuckDB makes them."""
+
+from __future__ import annotations
+
+import random
+
+import polars as pl
+import pytest
+from polars.testing import assert_frame_equal
+
+import freestone as fs
+from tests.collections.tables.drawing import CUT, limits
+
+pytest.importorskip("duckdb")
+sql = pytest.importorskip("freestone.collections.tables.sql")
+from tests.collections.tables.test_sql_parts import expected_of, tables  # noqa: E402
+
+QUERIES = [
+    "select id, lag(x) over (order by a, id) p from t",
+    "select *, lead(a, 2, -7) over (order by f desc, id) n from t",
+    "select id, sum(a) over (order by d, id rows between 3 preceding and current row) c from t "
+    "where x > -5",
+    "select id, avg(a) over (order by s nulls first, id rows between 1 preceding and 2 following) "
+    "v, lag(d, 3) over (order by s nulls first, id) g from t",
+    "select id, count(*) over (order by a desc nulls last, id rows between 40 preceding and "
+    "1 preceding) c from t",
+    "select id, first_value(a) over (order by id rows 2 preceding) h, last_value(a ignore nulls) "
+    "over (order by id rows between 5 preceding and 1 following) l from t order by id limit 20",
+    "select id, nth_value(s, 2) over (order by id rows between current row and 3 following) n, "
+    "max(a) over (order by id rows between 2 preceding and 2 following exclude current row) m "
+    "from t",
+    "select id, lag(x) over (order by a, id) p, sum(a) over (order by id) r, row_number() over "
+    "(order by d, id) n from t order by id",
+    "select id, lag(x) over (partition by s order by id) p, lag(x) over (order by id) q, sum(a) "
+    "over (order by a) r from t",
+    "select k.id, lag(k.a) over (order by k.id) p from t k qualify p > 1",
+    "select id, row_number() over (order by id) rn from t qualify rn <= 10 and lag(id) over "
+    "(order by id) is not null",
+    "select id, a - lag(a) over (order by d, id) c from t order by lag(a) over (order by id), id",
+    "select id, median(x) over (order by id rows between 5 preceding and 5 following) m, "
+    "count(distinct s) over (order by id rows 4 preceding) c, max(x) filter (where a > 0) over "
+    "(order by id rows between 2 following and 4 following) h from t",
+    "select lag(id, 0) over (order by id) u, lag(id, -2) over (order by id) v, lead(s, 25, '') "
+    "over (order by id) w from t",
+    "select distinct lag(s) over (order by id) p from t",
+    "select id, sum(a) over (order by id rows 3 preceding) + 1 u, sum(a) over (order by d) v from "
+    "t",
+    "select id, lag(x) over w p, lead(x) over w n, sum(a) over w c from t window w as (order by "
+    "id)",
+    "select s, p from (select s, lag(id) over (order by id) p from t) where p > 3",
+]
+AT_ONCE = [
+    # Of values within a distance, of rows that are equal, without an end, or of too many rows.
+    "select id, sum(a) over (order by id range between 3 preceding and current row) c from t",
+    "select id, lag(x ignore nulls) over (order by id) p from t",
+    "select id, count(*) over (order by a rows 3 preceding exclude ties) c from t",
+    "select id, sum(a) over (order by id rows between 3 preceding and unbounded following) c "
+    "from t",
+    "select id, lag(x, 20000) over (order by id) p from t",
+    "select id, lag(x) over (order by id + 1) p from t",
+    "select id, lag(x, id) over (order by id) p from t",
+]
+
+
+def numbered(seed: int) -> dict[str, pl.DataFrame]:
+    """Draw a table whose rows have numbers, in any order."""
+    table = tables(seed)["t"].with_row_index("id").with_columns(pl.col("id").cast(pl.Int64))
+    return {"t": table.sample(fraction=1, shuffle=True, seed=seed)}
+
+
+def check(query: str, seed: int) -> None:
+    given = numbered(seed)
+    with limits(**CUT):
+        found = fs.sql(query, t=fs.Frame.from_polars(given["t"], 13)).to_polars()
+    expected = expected_of(query, given)
+    if " order by " not in query.rsplit(")", 1)[-1]:
+        found, expected = found.sort(found.columns), expected.sort(expected.columns)
+    assert_frame_equal(found, expected, check_exact=False)
+
+
+@pytest.fixture
+def at_once(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """Note which queries one call answers."""
+    found: list[str] = []
+    monkeypatch.setattr(sql, "_warn_of_size", lambda query, stages: found.append(query))
+    return found
+
+
+@pytest.mark.parametrize("query", QUERIES + AT_ONCE)
+def test_the_same_as_of_all_rows(query: str, at_once: list[str]) -> None:
+    for seed in range(3):
+        at_once.clear()
+        check(query, seed)
+        # A table of no row, or of one, is one part.
+        if len(numbered(seed)["t"]) > 1:
+            assert bool(at_once) == (query in AT_ONCE)
+
+
+def drawn(dice: random.Random) -> str:
+    """Draw a query with windows of several sorts."""
+    order = dice.choice(["a", "s desc", "f desc nulls first", "d nulls first", "x desc, a", "id"])
+    others = [order, order, "id desc", "s, b"]
+
+    def window() -> str:
+        keys = dice.choice(["", "", "", "partition by b ", "partition by s, b "])
+        over = f"over ({keys}order by {dice.choice(others)}, id"
+        kind = dice.randint(0, 2)
+        if kind == 0:
+            offset = dice.choice(["", ", 1", ", 3", ", -2", ", 0", ", 30", ", 2, null"])
+            return f"{dice.choice(['lag', 'lead'])}({dice.choice('axs')}{offset}) {over})"
+        if kind == 1:
+            running = dice.choice(["sum(a)", "count(s)", "row_number()", "max(d)", "min(x)"])
+            return f"{running} {over})"
+        low, high = sorted(dice.sample(range(-4, 6), 2))
+        low, high = dice.choice([(low, high), (low, low), (-25, high)])
+        ends = [
+            "current row" if n == 0 else f"{abs(n)} {'preceding' if n < 0 else 'following'}"
+            for n in (low, high)
+        ]
+        name = dice.choice(
+            ["sum(a)", "avg(a)", "count(*)", "min(s)", "first_value(x)", "median(a)"]
+        )
+        return f"{name} {over} rows between {ends[0]} and {ends[1]})"
+
+    shown = ", ".join(f"{window()} c{n}" for n in range(dice.randint(1, 4)))
+    where = dice.choice(["", "", " where a > 0", " where b"])
+    qualify = dice.choice(["", "", f" qualify {window()} is not null", " qualify c0 is not null"])
+    star = dice.choice(["id", "*", "t.*", "id, s"])
+    return f"select {star}, {shown} from t{where}{qualify} order by id"
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_drawn_windows(seed: int) -> None:
+    check(drawn(random.Random(seed)), seed)
+
+
+def test_equal_rows_are_in_one_order(cluster: fs.Cluster) -> None:
+    """Which of equal rows is first is open, but each row comes after one other, and only one."""
+    table = pl.DataFrame({"day": [n // 9 for n in range(400)], "id": range(400)})
+    table = table.sample(fraction=1, shuffle=True, seed=1)
+    with limits(**CUT):
+        frame = fs.Frame.from_polars(table, 50)
+        query = "select id, lag(id) over (order by day) p, lead(id) over (order by day) n from t"
+        found = fs.sql(query, t=frame).to_polars()
+    after = dict(found.select("p", "id").iter_rows())
+    assert dict(found.select("id", "n").iter_rows()) | {None: after[None]} == after | {
+        row[0]: None for row in found.iter_rows() if row[2] is None
+    }
+    chain = [after[None]]
+    while chain[-1] in after:
+        chain.append(after[chain[-1]])
+    assert sorted(chain) == list(range(400))
+    assert [one // 9 for one in chain] == sorted(one // 9 for one in chain)
