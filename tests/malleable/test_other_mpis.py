@@ -108,6 +108,19 @@ def test_a_program_in_c_under_open_mpi(prefix: Path, tmp_path: Path, method: str
     assert printed.split(" cancelled")[0].endswith(" 2")
 
 
+def test_rows_in_several_runs_under_open_mpi(prefix: Path, tmp_path: Path) -> None:
+    library = open_mpi()
+    program, source = tmp_path / "runs", PROGRAMS / "runs.c"
+    compiler = str(library.folder / "bin" / "mpicc")
+    done([compiler, "-std=c11", str(source), *flags(prefix), "-o", str(program)])
+    assert "done 2" in ran_in_c(library, program)
+
+
+def test_rows_in_several_runs_under_intel_mpi(prefix: Path, tmp_path: Path) -> None:
+    printed = ran_in_c(intel_mpi(), Path(compiled(prefix, PROGRAMS / "runs.c", tmp_path)))
+    assert "done 2" in printed
+
+
 def test_a_program_in_c_under_intel_mpi(prefix: Path, tmp_path: Path) -> None:
     # MPICH's compiler makes programs for Intel MPI too.
     program = Path(compiled(prefix, PROGRAMS / "rows.c", tmp_path))

@@ -39,7 +39,7 @@ module freestone_malleable
     type(c_funptr) :: layout = c_null_funptr
     type(c_ptr) :: context = c_null_ptr
     real(c_double) :: timeout_s = 0, spawn_timeout_s = 0, step_timeout_s = 0
-    integer(c_int) :: slots = 0
+    integer(c_int) :: slots = 0, minimal = 0
   end type
 
   ! Functions for rows in memory of the program's own, with bind(c).
@@ -60,13 +60,14 @@ module freestone_malleable
 
   ! Points to the rows of this rank, of `width` elements each, and gives the number of the first. Rows
   ! that have other bytes, or a name that is not registered, end the program with a message, or are
-  ! FSM_BAD_CALL in `status`, with no rows; fsm_error() says more.
+  ! FSM_BAD_CALL in `status`, with no rows; fsm_error() says more. If the job is minimal there may be
+  ! several runs of rows: `run` says which, from 1 to fsm_runs(name).
   interface fsm_rows
     module procedure rows_double, rows_float, rows_int, rows_long
   end interface
 
   public :: fsm_init, fsm_register_rows, fsm_register_replicated, fsm_register_user, fsm_rows, &
-      fsm_set_rows, fsm_save, fsm_load, fsm_held, fsm_checkpoint, fsm_commit, fsm_request, &
+      fsm_runs, fsm_rank_of, fsm_set_rows, fsm_save, fsm_load, fsm_held, fsm_checkpoint, fsm_commit, fsm_request, &
       fsm_role, fsm_is_joining, fsm_rank, fsm_size, &
       fsm_resizes, fsm_step, fsm_sent_nbytes, fsm_comm, fsm_resize, fsm_finalise, fsm_error
 
@@ -101,13 +102,23 @@ module freestone_malleable
       character(kind=c_char), intent(in) :: name(*)
       integer(c_int64_t), intent(inout) :: first, count
     end function
-    integer(c_int) function c_typed_rows(name, row_nbytes, address, first, count) &
+    integer(c_int) function c_typed_rows(name, run, row_nbytes, address, first, count) &
         bind(c, name="fsm_typed_rows")
       import :: c_ptr, c_int, c_int64_t, c_char
       character(kind=c_char), intent(in) :: name(*)
+      integer(c_int), value :: run
       integer(c_int64_t), value :: row_nbytes
       type(c_ptr), intent(inout) :: address
       integer(c_int64_t), intent(inout) :: first, count
+    end function
+    integer(c_int) function c_runs(name) bind(c, name="fsm_runs")
+      import :: c_int, c_char
+      character(kind=c_char), intent(in) :: name(*)
+    end function
+    integer(c_int) function c_rank_of(name, row) bind(c, name="fsm_rank_of")
+      import :: c_int, c_int64_t, c_char
+      character(kind=c_char), intent(in) :: name(*)
+      integer(c_int64_t), value :: row
     end function
     integer(c_int) function c_set_rows(names, length, count) bind(c, name="fsm_set_rows")
       import :: c_ptr, c_int, c_int64_t
@@ -238,6 +249,19 @@ contains
     fsm_load = c_load(trim(path)//c_null_char)
   end function
 
+  ! How many runs of rows this rank has.
+  integer function fsm_runs(name)
+    character(len=*), intent(in) :: name
+    fsm_runs = c_runs(trim(name)//c_null_char)
+  end function
+
+  ! The rank that has a row, whose number counts from 1.
+  integer function fsm_rank_of(name, row)
+    character(len=*), intent(in) :: name
+    integer(c_int64_t), intent(in) :: row
+    fsm_rank_of = c_rank_of(trim(name)//c_null_char, row - 1)
+  end function
+
   ! Where rows are, the number of the first one, from 1 on, and how many there are.
   type(c_ptr) function fsm_held(name, first, count)
     character(len=*), intent(in) :: name
@@ -249,17 +273,20 @@ contains
   end function
 
   ! Where rows of `width` elements of so many bits are, and the sizes of an array of them.
-  type(c_ptr) function typed_rows(name, width, bits, first, sizes, status)
+  type(c_ptr) function typed_rows(name, width, bits, first, sizes, status, run)
     character(len=*), intent(in) :: name
     integer, intent(in) :: width, bits
     integer(c_int64_t), intent(out) :: first, sizes(2)
     integer, intent(out), optional :: status
-    integer :: found
+    integer, intent(in), optional :: run
+    integer :: found, at
+    at = -1
+    if (present(run)) at = run - 1
     first = 0
     sizes = 0
     typed_rows = c_null_ptr
-    found = c_typed_rows(trim(name)//c_null_char, width * int(bits / 8, c_int64_t), typed_rows, first, &
-        sizes(2))
+    found = c_typed_rows(trim(name)//c_null_char, at, width * int(bits / 8, c_int64_t), typed_rows, &
+        first, sizes(2))
     if (present(status)) status = found
     if (found < 0 .and. .not. present(status)) then
       write (error_unit, "(a)") fsm_error()
@@ -270,51 +297,55 @@ contains
     sizes(1) = width
   end function
 
-  subroutine rows_double(name, width, values, first, status)
+  subroutine rows_double(name, width, values, first, status, run)
     character(len=*), intent(in) :: name
     integer, intent(in) :: width
     real(c_double), pointer, intent(out) :: values(:, :)
     integer(c_int64_t), intent(out) :: first
     integer, intent(out), optional :: status
+    integer, intent(in), optional :: run
     type(c_ptr) :: address
     integer(c_int64_t) :: sizes(2)
-    address = typed_rows(name, width, storage_size(values), first, sizes, status)
+    address = typed_rows(name, width, storage_size(values), first, sizes, status, run)
     call c_f_pointer(address, values, sizes)
   end subroutine
 
-  subroutine rows_float(name, width, values, first, status)
+  subroutine rows_float(name, width, values, first, status, run)
     character(len=*), intent(in) :: name
     integer, intent(in) :: width
     real(c_float), pointer, intent(out) :: values(:, :)
     integer(c_int64_t), intent(out) :: first
     integer, intent(out), optional :: status
+    integer, intent(in), optional :: run
     type(c_ptr) :: address
     integer(c_int64_t) :: sizes(2)
-    address = typed_rows(name, width, storage_size(values), first, sizes, status)
+    address = typed_rows(name, width, storage_size(values), first, sizes, status, run)
     call c_f_pointer(address, values, sizes)
   end subroutine
 
-  subroutine rows_int(name, width, values, first, status)
+  subroutine rows_int(name, width, values, first, status, run)
     character(len=*), intent(in) :: name
     integer, intent(in) :: width
     integer(c_int32_t), pointer, intent(out) :: values(:, :)
     integer(c_int64_t), intent(out) :: first
     integer, intent(out), optional :: status
+    integer, intent(in), optional :: run
     type(c_ptr) :: address
     integer(c_int64_t) :: sizes(2)
-    address = typed_rows(name, width, storage_size(values), first, sizes, status)
+    address = typed_rows(name, width, storage_size(values), first, sizes, status, run)
     call c_f_pointer(address, values, sizes)
   end subroutine
 
-  subroutine rows_long(name, width, values, first, status)
+  subroutine rows_long(name, width, values, first, status, run)
     character(len=*), intent(in) :: name
     integer, intent(in) :: width
     integer(c_int64_t), pointer, intent(out) :: values(:, :)
     integer(c_int64_t), intent(out) :: first
     integer, intent(out), optional :: status
+    integer, intent(in), optional :: run
     type(c_ptr) :: address
     integer(c_int64_t) :: sizes(2)
-    address = typed_rows(name, width, storage_size(values), first, sizes, status)
+    address = typed_rows(name, width, storage_size(values), first, sizes, status, run)
     call c_f_pointer(address, values, sizes)
   end subroutine
 

@@ -104,6 +104,8 @@ typedef struct fsm_config {
   double step_timeout_s;   /* STEP_TIMEOUT_S; 3600: how long a checkpoint waits for other ranks */
   int slots;               /* SLOTS; how many ranks there may be: a resize to more is cancelled. By default
                               64 for each processor of rank 0's host, or 16 for each rank, if that is more */
+  int minimal;             /* MINIMAL; 1: each resize moves the fewest rows that it can, without layout. A
+                              rank has several runs of rows then: fsm_runs */
 } fsm_config;
 
 /* Rows in memory of the program's own: CSR matrices, particles, lists. In a resize the rows that
@@ -147,6 +149,15 @@ const char *fsm_expected(int index, uint64_t *rows, uint64_t *nbytes);
  * registered rows in the program's memory, whose numbers are filled in, too, or for an error. Rows
  * that stay keep their address; the pages of those that have left can't be read any more. */
 void *fsm_rows(const char *name, uint64_t *first, uint64_t *count);
+
+/* With minimal = 1: how many runs of rows this rank has, in order, none too; and one of them, counted from
+ * 0, as fsm_rows. A row has the same address in whatever run it is. fsm_rows is an error where there are
+ * several runs. Rows in the program's memory, and registered rows that are as many, are one run always. */
+int fsm_runs(const char *name);
+void *fsm_run(const char *name, int run, uint64_t *first, uint64_t *count);
+
+/* The rank that has a row, for who needs it of others. The same on all ranks after a checkpoint. */
+int fsm_rank_of(const char *name, uint64_t row);
 
 /* Gives variable data other numbers of rows, any on each rank, 0 on all too: particles that come and go,
  * a mesh that is refined. All ranks call it together, for the same data. The first rows keep their bytes, new
@@ -199,8 +210,10 @@ const char *fsm_error(void);
 /* For C++: how often fsm_rows may have another answer, by resizes and fsm_set_rows. */
 int fsm_changes(void);
 
-/* For C++ and Fortran: fsm_rows for rows of so many bytes; FSM_BAD_CALL if they have others. */
-int fsm_typed_rows(const char *name, int64_t row_nbytes, void **address, uint64_t *first, uint64_t *count);
+/* For C++ and Fortran: fsm_run, or fsm_rows for run -1, for rows of so many bytes; FSM_BAD_CALL if they
+ * have others. */
+int fsm_typed_rows(const char *name, int run, int64_t row_nbytes, void **address, uint64_t *first,
+                   uint64_t *count);
 
 /* For the inline functions below and the Fortran module: a communicator as a number. */
 int fsm_init_handle(uintptr_t comm, const fsm_config *config);

@@ -25,6 +25,7 @@
 #include <string>
 #include <type_traits>
 #include <utility>
+#include <vector>
 
 namespace freestone::malleable {
 
@@ -62,6 +63,12 @@ enum class status {
 // What a process is in a resize, or was in the last one.
 enum class role { staying = FSM_STAYING, joining = FSM_JOINING, leaving = FSM_LEAVING };
 
+// Rows from `first` to `end_row`, whose elements begin at `data`.
+template <class T> struct run {
+  std::uint64_t first, end_row;
+  T *data;
+};
+
 // Rows of elements of one type, `width` of them each, by the numbers that they have on all ranks. Data that
 // is not registered, or whose rows have other bytes, throws.
 template <class T> class rows {
@@ -75,9 +82,24 @@ public:
     std::uint64_t count = 0;
     void *address = nullptr;
     const auto row_nbytes = static_cast<std::int64_t>(width_ * sizeof(T));
-    detail::checked(fsm_typed_rows(name_.c_str(), row_nbytes, &address, &first_, &count));
+    detail::checked(fsm_typed_rows(name_.c_str(), -1, row_nbytes, &address, &first_, &count));
     data_ = static_cast<T *>(address);
     count_ = count;
+  }
+
+  // All runs of rows that are here, of which there may be several if the job is minimal: only this may
+  // be asked then.
+  std::vector<run<T>> runs() const {
+    std::vector<run<T>> found;
+    const int count = detail::checked(fsm_runs(name_.c_str()));
+    for (int at = 0; at < count; at++) {
+      std::uint64_t first = 0, rows = 0;
+      void *address = nullptr;
+      const auto row_nbytes = static_cast<std::int64_t>(width_ * sizeof(T));
+      detail::checked(fsm_typed_rows(name_.c_str(), at, row_nbytes, &address, &first, &rows));
+      found.push_back({first, first + rows, static_cast<T *>(address)});
+    }
+    return found;
   }
 
   std::uint64_t first() { return current(), first_; }

@@ -39,7 +39,7 @@ pub struct ResizeInfo {
     new_rank: c_int,
 }
 
-fn with_job<T>(act: impl FnOnce(&mut Job) -> Result<T, Refused>) -> Result<T, Refused> {
+pub fn with_job<T>(act: impl FnOnce(&mut Job) -> Result<T, Refused>) -> Result<T, Refused> {
     let Ok(mut job) = JOB.try_lock() else {
         return Err(Refused::bad_call(
             "another thread, or a function that the library calls, is in the library: call it from \
@@ -139,7 +139,7 @@ pub unsafe extern "C" fn fsm_init_fortran(comm: c_int, config: *const Given) -> 
 
 /// # Safety
 /// `word` is null or ends with a zero.
-unsafe fn name(word: *const c_char) -> Result<String, Refused> {
+pub unsafe fn name(word: *const c_char) -> Result<String, Refused> {
     // SAFETY: as the caller says.
     let name = unsafe { text(word)? }.filter(|name| !name.is_empty());
     name.ok_or_else(|| Refused::bad_call("data has no name: give one"))
@@ -228,83 +228,6 @@ pub unsafe extern "C" fn fsm_register_user(
         job.register_user(&name, rows, Box::new(functions))?;
         Ok(())
     })
-}
-
-/// The rows that this rank has of an array: their address, null for those in the program's memory.
-///
-/// # Safety
-/// `word` ends with a zero; `first` and `count` are null or places for numbers.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn fsm_rows(
-    word: *const c_char,
-    first: *mut u64,
-    count: *mut u64,
-) -> *mut c_void {
-    let found = with_job(|job| {
-        // SAFETY: as the caller says.
-        let name = unsafe { name(word)? };
-        let array = job.array(&name)?;
-        Ok((array.held.clone(), array.at(array.held.start)))
-    });
-    match found {
-        Ok((held, address)) => {
-            // SAFETY: as the caller says.
-            unsafe {
-                if let Some(first) = first.as_mut() {
-                    *first = held.start;
-                }
-                if let Some(count) = count.as_mut() {
-                    *count = held.end - held.start;
-                }
-            }
-            address.cast()
-        }
-        Err(refused) => {
-            remember(&refused.text);
-            std::ptr::null_mut()
-        }
-    }
-}
-
-/// Where this rank's rows of an array are, for C++ and Fortran, which have rows of so many bytes.
-///
-/// # Safety
-/// `word` ends with a zero; the others are places for an address and numbers.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn fsm_typed_rows(
-    word: *const c_char,
-    row_nbytes: i64,
-    address: *mut *mut c_void,
-    first: *mut u64,
-    count: *mut u64,
-) -> c_int {
-    answer(with_job(|job| {
-        // SAFETY: as the caller says.
-        let name = unsafe { name(word)? };
-        let array = job.array(&name)?;
-        let description = &array.description;
-        match description.form {
-            Form::Rows { row_nbytes: held, .. } if u64::try_from(row_nbytes) == Ok(held) => {}
-            Form::Rows { .. } => {
-                return Err(Refused::bad_call(format!(
-                    "{description} can't be taken as rows of {row_nbytes} bytes: give the width and \
-                     the type that they have"
-                )));
-            }
-            _ => {
-                return Err(Refused::bad_call(format!(
-                    "{description} is in the program's own memory: the library has no rows of it"
-                )));
-            }
-        }
-        // SAFETY: as the caller says.
-        unsafe {
-            *address = array.at(array.held.start).cast();
-            *first = array.held.start;
-            *count = array.held.end - array.held.start;
-        }
-        Ok(0)
-    }))
 }
 
 fn outcome(

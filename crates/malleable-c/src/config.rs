@@ -22,6 +22,7 @@ pub struct Given {
     spawn_timeout_s: f64,
     step_timeout_s: f64,
     slots: c_int,
+    minimal: c_int,
 }
 
 /// Reads what was given and the environment.
@@ -43,6 +44,7 @@ pub unsafe fn resolve(given: *const Given) -> Result<Settings, Refused> {
         spawn_timeout_s: 0.0,
         step_timeout_s: 0.0,
         slots: 0,
+        minimal: 0,
     });
     let method = match (given.method, variable("METHOD").as_deref()) {
         (0, None | Some("merge")) | (1, _) => Method::Merge,
@@ -50,12 +52,11 @@ pub unsafe fn resolve(given: *const Given) -> Result<Settings, Refused> {
         (0, Some(other)) => return Err(bad("METHOD", other, "must be merge or baseline")),
         (other, _) => return Err(bad("method", other, "must be FSM_MERGE or FSM_BASELINE")),
     };
-    let is_overlapped = match (given.overlap, variable("OVERLAP").as_deref()) {
-        (0, None | Some("0")) => false,
-        (0, Some("1")) | (1, _) => true,
-        (0, Some(other)) => return Err(bad("OVERLAP", other, "must be 0 or 1")),
-        (other, _) => return Err(bad("overlap", other, "must be 0 or 1")),
-    };
+    let is_overlapped = flag("overlap", given.overlap)?;
+    let is_minimal = flag("minimal", given.minimal)?;
+    if is_minimal && given.layout.is_some() {
+        return Err(bad("minimal", 1, "goes without a layout function, which says otherwise"));
+    }
     // SAFETY: as the caller says.
     let (targets, file) = unsafe { (text(given.targets)?, text(given.target_file)?) };
     let targets = targets.or_else(|| variable("TARGETS")).unwrap_or_default();
@@ -75,6 +76,7 @@ pub unsafe fn resolve(given: *const Given) -> Result<Settings, Refused> {
         slots,
         method,
         is_overlapped,
+        is_minimal,
         has_user_phase: given.user_phase != 0,
         layout: given.layout.map(|function| layout(function, given.context)),
         targets,
@@ -97,6 +99,16 @@ pub unsafe fn text(word: *const c_char) -> Result<Option<String>, Refused> {
     let word = unsafe { CStr::from_ptr(word) };
     let text = word.to_str().map_err(|_| Refused::bad_call(format!("{word:?} is not UTF-8")))?;
     Ok(Some(text.to_owned()))
+}
+
+fn flag(name: &str, given: c_int) -> Result<bool, Refused> {
+    let variable_name = name.to_uppercase();
+    match (given, variable(&variable_name).as_deref()) {
+        (0, None | Some("0")) => Ok(false),
+        (0, Some("1")) | (1, _) => Ok(true),
+        (0, Some(other)) => Err(bad(&variable_name, other, "must be 0 or 1")),
+        (other, _) => Err(bad(name, other, "must be 0 or 1")),
+    }
 }
 
 fn seconds(name: &str, given: f64, default: Duration) -> Result<Duration, Refused> {

@@ -6,3 +6,4 @@ mod calls;
 mod config;
 mod error;
 mod functions;
+mod rows;

@@ -1,8 +1,8 @@
 //! The plan of one resize: who stays, who becomes which rank, and which rows move.
 
 use crate::data::{Description, Form};
-use crate::error::Result;
-use freestone_base::layout::{self, RowBlocks};
+use crate::error::{MalleableError, Result};
+use freestone_base::layout::{self, RowRuns};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -16,8 +16,8 @@ pub enum Method {
     Baseline,
 }
 
-/// How rows are dealt, by their [`Description::deal`]: the offsets of [`RowBlocks`].
-pub type Layouts = BTreeMap<u64, Vec<u64>>;
+/// How rows are dealt, by their [`Description::deal`].
+pub type Layouts = BTreeMap<u64, RowRuns>;
 
 /// All that sources and joining ranks have to know of a resize. Rank 0 draws it.
 #[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]
@@ -54,10 +54,11 @@ pub struct Move {
 }
 
 impl Blueprint {
-    /// Draws the plan of a resize from `groups.len()` ranks to as many as `after` deals rows to.
+    /// Draws the plan of a resize from `groups.len()` ranks to `size`.
     ///
-    /// The rows that weigh most decide who becomes which rank, so that the fewest bytes move; see
-    /// [`layout::relabel_staying`].
+    /// Rows are dealt as `after` says, and those that it does not have so that the fewest move. The
+    /// rows of `after` that weigh most decide who becomes which rank, so that the fewest bytes move;
+    /// see [`layout::relabel_staying`].
     ///
     /// # Errors
     ///
@@ -70,7 +71,7 @@ impl Blueprint {
         data: &[Description],
         (before, after): (&Layouts, Layouts),
     ) -> Result<Self> {
-        let sources = groups.len();
+        let (sources, mut after) = (groups.len(), after);
         let gone = match method {
             Method::Baseline => vec![true; sources],
             Method::Merge => leaving(groups, sources.saturating_sub(size)),
@@ -80,11 +81,20 @@ impl Blueprint {
             Method::Merge => size.saturating_sub(sources),
         };
         let may_stay: Vec<bool> = gone.iter().map(|gone| !gone).collect();
-        let (old, new) = match heaviest(data) {
-            Some(deal) => (blocks(before, deal, sources)?, blocks(&after, deal, size)?),
-            None => (RowBlocks::even(0, sources)?, RowBlocks::even(0, size)?),
+        let layout = |layouts: &Layouts| layouts.get(&heaviest(data)?)?.blocks();
+        let process_of = match (layout(before), layout(&after)) {
+            (Some(old), Some(new)) => {
+                layout::relabel_staying(&old, &new, None, &may_stay)?.process_of
+            }
+            _ => (0..sources).filter(|rank| may_stay[*rank]).chain(sources..).take(size).collect(),
         };
-        let process_of = layout::relabel_staying(&old, &new, None, &may_stay)?.process_of;
+        let becomes: Vec<Option<usize>> =
+            (0..sources).map(|rank| process_of.iter().position(|its| *its == rank)).collect();
+        for (deal, old) in before {
+            if !after.contains_key(deal) {
+                after.insert(*deal, layout::move_fewest(old, &becomes, size)?);
+            }
+        }
         Ok(Self {
             step,
             sources,
@@ -108,9 +118,9 @@ impl Blueprint {
     /// # Errors
     ///
     /// If there are no such rows.
-    pub fn rows_after(&self, deal: u64, process: usize) -> Result<Range<u64>> {
-        let Some(rank) = self.rank_of(process) else { return Ok(0..0) };
-        Ok(blocks(&self.after, deal, self.process_of.len())?.of(rank))
+    pub fn rows_after(&self, deal: u64, process: usize) -> Result<Vec<Range<u64>>> {
+        let after = dealt(&self.after, deal)?;
+        Ok(self.rank_of(process).map_or_else(Vec::new, |rank| after.of(rank)))
     }
 
     /// All runs of rows with who has and who shall have them, in order.
@@ -119,10 +129,10 @@ impl Blueprint {
     ///
     /// If there are no such rows.
     pub fn moves(&self, deal: u64) -> Result<Vec<Move>> {
-        let old = blocks(&self.before, deal, self.sources)?;
-        let new = blocks(&self.after, deal, self.process_of.len())?;
-        let found = layout::transfers(&old, &new)?.into_iter();
+        let (old, new) = (dealt(&self.before, deal)?, dealt(&self.after, deal)?);
+        let found = layout::run_transfers(old, new)?;
         Ok(found
+            .into_iter()
             .map(|one| Move {
                 source: one.source,
                 target: self.process_of[one.target],
@@ -176,25 +186,40 @@ fn heaviest(data: &[Description]) -> Option<u64> {
     weights.into_iter().max_by_key(|(_, weight)| *weight).map(|(deal, _)| deal)
 }
 
-fn blocks(layouts: &Layouts, deal: u64, places: usize) -> Result<RowBlocks> {
-    match layouts.get(&deal) {
-        Some(offsets) => Ok(RowBlocks::from_offsets(offsets.clone())?),
-        None => Ok(RowBlocks::even(deal, places)?),
-    }
+fn dealt(layouts: &Layouts, deal: u64) -> Result<&RowRuns> {
+    layouts.get(&deal).ok_or_else(|| {
+        MalleableError::BadCall(format!("no layout has deal {deal} (a bug; please report it)"))
+    })
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::data::Kind;
+    use freestone_base::layout::RowBlocks;
 
     fn x(rows: u64) -> Description {
         Description::new("x", Form::Rows { rows, row_nbytes: 8, kind: Kind::Variable })
     }
 
+    fn even(ranks: usize) -> Layouts {
+        Layouts::from([(1000, RowRuns::from(&RowBlocks::even(1000, ranks).unwrap()))])
+    }
+
     fn drawn(size: usize, method: Method, groups: &[u32]) -> Blueprint {
-        let layouts = (&Layouts::new(), Layouts::new());
+        let layouts = (&even(groups.len()), even(size));
         Blueprint::draw(3, size, method, groups, &[x(1000)], layouts).unwrap()
+    }
+
+    fn fewest(before: &Layouts, size: usize, method: Method, groups: &[u32]) -> Blueprint {
+        let layouts = (before, Layouts::new());
+        Blueprint::draw(3, size, method, groups, &[x(1000)], layouts).unwrap()
+    }
+
+    fn moved(plan: &Blueprint) -> u64 {
+        let moves = plan.moves(1000).unwrap();
+        let moving = moves.iter().filter(|one| one.source != one.target);
+        moving.map(|one| one.rows.end - one.rows.start).sum()
     }
 
     #[test]
@@ -207,7 +232,7 @@ mod tests {
                     for one in plan.moves(1000).unwrap() {
                         assert_eq!(one.rows.start, next);
                         next = one.rows.end;
-                        let whole = plan.rows_after(1000, one.target).unwrap();
+                        let whole = &plan.rows_after(1000, one.target).unwrap()[0];
                         assert!(whole.start <= one.rows.start && one.rows.end <= whole.end);
                         assert!(one.source < before);
                     }
@@ -217,6 +242,18 @@ mod tests {
                 }
             }
         }
+    }
+
+    #[test]
+    fn rows_without_a_layout_move_as_few_as_they_can() {
+        let grown = fewest(&even(7), 8, Method::Merge, &[0; 7]);
+        assert_eq!((moved(&grown), moved(&drawn(8, Method::Merge, &[0; 7]))), (125, 284));
+        assert_eq!(grown.process_of, (0..8).collect::<Vec<_>>());
+        assert_eq!(grown.rows_after(1000, 7).unwrap().len(), 7);
+        // The newest group leaves, whose rank has been given another number meanwhile.
+        let shrunk = fewest(&grown.after, 7, Method::Merge, &[0, 0, 1, 0, 0, 0, 0, 0]);
+        assert_eq!((moved(&shrunk), shrunk.rank_of(2)), (125, None));
+        assert_eq!(moved(&fewest(&grown.after, 3, Method::Baseline, &[0; 8])), 1000);
     }
 
     #[test]

@@ -184,6 +184,11 @@ impl RowBlocks {
         self.bounds[place]..self.bounds[place + 1]
     }
 
+    /// The rows of each place.
+    pub fn runs(&self) -> impl Iterator<Item = (Range<u64>, usize)> + '_ {
+        (0..self.places()).map(|place| (self.of(place), place))
+    }
+
     /// Where each block begins, and where the last one ends.
     pub fn offsets(&self) -> &[u64] {
         &self.bounds

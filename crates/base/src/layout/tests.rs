@@ -393,6 +393,85 @@ proptest! {
     }
 }
 
+/// What has to move at least: all of places that end, and what others have too many.
+fn least(before: &RowRuns, becomes: &[Option<usize>], places: usize) -> u64 {
+    let has = |place: usize| -> u64 { before.of(place).iter().map(|r| r.end - r.start).sum() };
+    let mut kept: Vec<u64> = vec![0; places];
+    for (old, new) in becomes.iter().enumerate() {
+        if let Some(new) = new {
+            kept[*new] = has(old);
+        }
+    }
+    kept.sort_unstable_by(|a, b| b.cmp(a));
+    let (share, rest) = (before.rows() / places as u64, before.rows() % places as u64);
+    let stays = |(at, has): (usize, &u64)| (share + u64::from((at as u64) < rest)).min(*has);
+    before.rows() - kept.iter().enumerate().map(stays).sum::<u64>()
+}
+
+proptest! {
+    /// Every row is somewhere, all have as many, and nothing moves that need not.
+    #[test]
+    fn runs_move_the_fewest_rows_through_any_resizes(
+        rows in 0..500_u64,
+        first in 1..9_usize,
+        sizes in prop::collection::vec((1..12_usize, 0..3_usize), 1..12),
+    ) {
+        let mut layout = RowRuns::from(&RowBlocks::even(rows, first).unwrap());
+        for (places, gone) in sizes {
+            // Some end although there is a place for them, such as groups that leave as a whole.
+            let stays = places.min(layout.places().saturating_sub(gone));
+            let becomes: Vec<_> =
+                (0..layout.places()).map(|place| (place < stays).then_some(place)).collect();
+            let after = move_fewest(&layout, &becomes, places).unwrap();
+            prop_assert_eq!((after.rows(), after.places()), (rows, places));
+            for place in 0..places {
+                let has: u64 = after.of(place).iter().map(|run| run.end - run.start).sum();
+                prop_assert!(has.abs_diff(rows / places as u64) <= 1);
+            }
+            let moves = run_transfers(&layout, &after).unwrap();
+            let moved: u64 = (moves.iter())
+                .filter(|one| becomes[one.source] != Some(one.target))
+                .map(Transfer::count)
+                .sum();
+            prop_assert_eq!(moved, least(&layout, &becomes, places));
+            prop_assert_eq!(moves.iter().map(Transfer::count).sum::<u64>(), rows);
+            for one in moves {
+                prop_assert_eq!(layout.place_of(one.rows.start), Some(one.source));
+                prop_assert_eq!(after.place_of(one.rows.end - 1), Some(one.target));
+            }
+            prop_assert_eq!(after.place_of(rows), None);
+            layout = after;
+        }
+    }
+}
+
+#[test]
+fn one_more_place_gets_its_share_and_nothing_else_moves() {
+    let before = RowRuns::from(&RowBlocks::even(5600, 7).unwrap());
+    let stay: Vec<_> = (0..7).map(Some).collect();
+    let eight = move_fewest(&before, &stay, 8).unwrap();
+    let moved: u64 = eight.of(7).iter().map(|run| run.end - run.start).sum();
+    assert_eq!((moved, &eight.of(0)[0], eight.of(7).len()), (700, &(0..700), 7));
+    // When it ends, its rows grow together with those that they came from.
+    let back: Vec<_> = (0..8).map(|place| (place < 7).then_some(place)).collect();
+    assert_eq!(move_fewest(&eight, &back, 7).unwrap(), before);
+}
+
+#[test]
+fn runs_that_are_no_layout_are_refused() {
+    let places = |given, places| Err(LayoutError::Places { given, places });
+    assert_eq!(RowRuns::new(vec![0, 3, 5], vec![0], 1), places(1, 2));
+    assert_eq!(RowRuns::new(vec![0, 3, 5], vec![0, 4], 4), places(5, 4));
+    assert_eq!(RowRuns::new(vec![0], vec![], 0), Err(LayoutError::NoPlaces));
+    let offsets = LayoutError::Offsets { index: 0, value: 1, length: 2 };
+    assert_eq!(RowRuns::new(vec![1, 2], vec![0], 1), Err(offsets));
+    let two = RowRuns::new(vec![0, 3, 5], vec![1, 0], 2).unwrap();
+    assert_eq!(move_fewest(&two, &[None], 2), places(1, 2));
+    assert_eq!(move_fewest(&two, &[Some(7), None], 2), places(8, 2));
+    let other = RowRuns::new(vec![0, 3], vec![0], 1).unwrap();
+    assert_eq!(run_transfers(&two, &other), Err(LayoutError::Rows { from: 5, to: 3 }));
+}
+
 #[test]
 fn what_does_not_fit_together_is_refused() {
     let (from, to) = (RowBlocks::even(5, 1).unwrap(), RowBlocks::even(5, 2).unwrap());

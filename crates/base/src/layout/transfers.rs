@@ -29,20 +29,33 @@ impl Transfer {
 /// # Errors
 /// [`LayoutError::Rows`] if the layouts are not of the same rows.
 pub fn transfers(from: &RowBlocks, to: &RowBlocks) -> Result<Vec<Transfer>, LayoutError> {
-    if from.rows() != to.rows() {
-        return Err(LayoutError::Rows { from: from.rows(), to: to.rows() });
+    overlaps(from.runs(), to.runs(), (from.rows(), to.rows()))
+}
+
+/// The common rows of old and new runs, given with their places, and how many rows those are.
+pub(super) fn overlaps(
+    from: impl Iterator<Item = (Range<u64>, usize)>,
+    to: impl Iterator<Item = (Range<u64>, usize)>,
+    rows: (u64, u64),
+) -> Result<Vec<Transfer>, LayoutError> {
+    if rows.0 != rows.1 {
+        return Err(LayoutError::Rows { from: rows.0, to: rows.1 });
     }
-    let mut found = Vec::with_capacity(from.places() + to.places());
-    let (mut source, mut target, mut row) = (0, 0, 0);
-    while row < from.rows() {
-        let (old, new) = (from.of(source), to.of(target));
-        let end = old.end.min(new.end);
+    let (mut from, mut to) = (from.peekable(), to.peekable());
+    let (mut found, mut row) = (Vec::new(), 0);
+    while let (Some((old, source)), Some((new, target))) = (from.peek(), to.peek()) {
+        let (old_end, new_end) = (old.end, new.end);
+        let end = old_end.min(new_end);
         if end > row {
-            found.push(Transfer { source, target, rows: row..end });
+            found.push(Transfer { source: *source, target: *target, rows: row..end });
             row = end;
         }
-        source += usize::from(old.end == end);
-        target += usize::from(new.end == end);
+        if old_end == end {
+            from.next();
+        }
+        if new_end == end {
+            to.next();
+        }
     }
     Ok(found)
 }

@@ -6,7 +6,7 @@ use crate::error::{MalleableError, Result};
 use std::ops::Range;
 
 /// Rows that the program holds in memory of its own. In a switch all rows are packed first; then
-/// `adopt` has the range of the rows that the rank is to have, and `unpack` has them in order.
+/// `adopt` has the one run of rows that the rank is to have, and `unpack` has them in order.
 pub trait UserRows: Send {
     /// How many bytes rows take when they are packed.
     ///
@@ -50,8 +50,8 @@ pub struct Array {
     pub description: Description,
     /// Where it is.
     pub content: Content,
-    /// The rows that are here.
-    pub held: Range<u64>,
+    /// The rows that are here, in order: one run, unless a resize moves the fewest.
+    pub held: Vec<Range<u64>>,
 }
 
 impl Array {
@@ -60,7 +60,7 @@ impl Array {
     /// # Errors
     ///
     /// [`MalleableError::Memory`].
-    pub fn rows(description: Description, held: Range<u64>) -> Result<Self> {
+    pub fn rows(description: Description, held: Vec<Range<u64>>) -> Result<Self> {
         let Form::Rows { rows, row_nbytes, .. } = description.form else {
             return Err(MalleableError::BadCall(format!("{description} has no rows")));
         };
@@ -68,7 +68,7 @@ impl Array {
         let storage =
             Storage::reserve(nbytes).map_err(|source| no_memory(&description, nbytes, source))?;
         let content = Content::Rows(storage);
-        let mut array = Self { description, content, held: 0..0 };
+        let mut array = Self { description, content, held: Vec::new() };
         array.make_room(&held)?;
         array.held = held;
         Ok(array)
@@ -87,20 +87,40 @@ impl Array {
     /// # Errors
     ///
     /// [`MalleableError::Memory`].
-    pub fn make_room(&mut self, rows: &Range<u64>) -> Result<()> {
-        let bytes = self.bytes(rows);
-        let nbytes = bytes.len() as u64;
+    pub fn make_room(&mut self, runs: &[Range<u64>]) -> Result<()> {
+        let bytes: Vec<_> = runs.iter().map(|rows| self.bytes(rows)).collect();
         let Content::Rows(storage) = &mut self.content else { return Ok(()) };
-        storage.open(&bytes).map_err(|source| no_memory(&self.description, nbytes, source))
+        bytes.iter().try_for_each(|bytes| {
+            let nbytes = bytes.len() as u64;
+            storage.open(bytes).map_err(|source| no_memory(&self.description, nbytes, source))
+        })
     }
 
     /// Holds these rows, and gives back the memory of others.
-    pub fn hold(&mut self, rows: Range<u64>) {
-        let bytes = self.bytes(&rows);
+    pub fn hold(&mut self, runs: Vec<Range<u64>>) {
+        let bytes: Vec<_> = runs.iter().map(|rows| self.bytes(rows)).collect();
         if let Content::Rows(storage) = &mut self.content {
             storage.keep(&bytes);
         }
-        self.held = rows;
+        self.held = runs;
+    }
+
+    /// The rows that are here, which are one run, or none.
+    ///
+    /// # Errors
+    ///
+    /// If they are several.
+    pub fn one_run(&self) -> Result<Range<u64>> {
+        match &self.held[..] {
+            [] => Ok(0..0),
+            [rows] => Ok(rows.clone()),
+            runs => Err(MalleableError::BadCall(format!(
+                "{} has {} runs of rows on this rank, by the setting minimal: ask for each of \
+                 them, by fsm_runs and fsm_run in C",
+                self.description,
+                runs.len()
+            ))),
+        }
     }
 
     /// The address of a row; null for what has no rows in memory of the library.

@@ -14,7 +14,8 @@ use std::ops::Range;
 pub struct Storage {
     base: *mut u8,
     nbytes: usize,
-    open: Range<usize>,
+    /// Pages that can be used, in order; no two touch.
+    open: Vec<Range<usize>>,
 }
 
 // SAFETY: plain memory, of which this is the only owner.
@@ -29,7 +30,7 @@ impl Storage {
     pub fn reserve(nbytes: u64) -> io::Result<Self> {
         let nbytes = usize::try_from(nbytes).map_err(io::Error::other)?;
         if nbytes == 0 {
-            return Ok(Self { base: std::ptr::dangling_mut(), nbytes, open: 0..0 });
+            return Ok(Self { base: std::ptr::dangling_mut(), nbytes, open: Vec::new() });
         }
         let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE;
         // SAFETY: new addresses, wherever the system has some.
@@ -38,7 +39,7 @@ impl Storage {
         if base == libc::MAP_FAILED {
             return Err(io::Error::last_os_error());
         }
-        Ok(Self { base: base.cast(), nbytes, open: 0..0 })
+        Ok(Self { base: base.cast(), nbytes, open: Vec::new() })
     }
 
     /// Makes bytes usable, besides those that are; new ones are zero.
@@ -62,26 +63,21 @@ impl Storage {
         if code != 0 {
             return Err(io::Error::last_os_error());
         }
-        let is_first = self.open.is_empty();
-        self.open = if is_first {
-            pages
-        } else {
-            self.open.start.min(pages.start)..self.open.end.max(pages.end)
-        };
+        self.open.push(pages);
+        self.open = united(std::mem::take(&mut self.open));
         Ok(())
     }
 
-    /// Gives back all pages without any of these bytes.
-    pub fn keep(&mut self, bytes: &Range<usize>) {
-        let kept =
-            if bytes.is_empty() { self.open.start..self.open.start } else { self.pages(bytes) };
-        let sides = [self.open.start..kept.start, kept.end..self.open.end];
-        for side in sides.into_iter().filter(|side| !side.is_empty()) {
-            let start = self.base.wrapping_add(side.start).cast();
+    /// Gives back all pages without any of these bytes, which come in order.
+    pub fn keep(&mut self, bytes: &[Range<usize>]) {
+        let kept = bytes.iter().filter(|bytes| !bytes.is_empty());
+        let kept = united(kept.map(|bytes| self.pages(bytes)).collect());
+        for pages in without(&self.open, &kept) {
+            let start = self.base.wrapping_add(pages.start).cast();
             // SAFETY: pages of ours, which nobody may use any more.
             unsafe {
-                libc::madvise(start, side.len(), libc::MADV_DONTNEED);
-                libc::mprotect(start, side.len(), libc::PROT_NONE);
+                libc::madvise(start, pages.len(), libc::MADV_DONTNEED);
+                libc::mprotect(start, pages.len(), libc::PROT_NONE);
             }
         }
         self.open = kept;
@@ -98,6 +94,35 @@ impl Storage {
         bytes.start / page * page
             ..(bytes.end.div_ceil(page) * page).min(self.nbytes.div_ceil(page) * page)
     }
+}
+
+/// The same in order, where those that touch are one.
+fn united(ranges: Vec<Range<usize>>) -> Vec<Range<usize>> {
+    let mut ranges = ranges;
+    ranges.sort_unstable_by_key(|range| range.start);
+    let mut found: Vec<Range<usize>> = Vec::new();
+    for range in ranges {
+        match found.last_mut().filter(|last| range.start <= last.end) {
+            Some(last) => last.end = last.end.max(range.end),
+            None => found.push(range),
+        }
+    }
+    found
+}
+
+/// What is in some ranges and not in others; both are in order.
+fn without(ranges: &[Range<usize>], others: &[Range<usize>]) -> Vec<Range<usize>> {
+    let mut found = Vec::new();
+    for range in ranges {
+        let mut start = range.start;
+        for other in others {
+            found.push(start..other.start.min(range.end));
+            start = start.max(other.end);
+        }
+        found.push(start..range.end);
+    }
+    found.retain(|range| !range.is_empty());
+    found
 }
 
 impl Drop for Storage {
@@ -120,23 +145,41 @@ mod tests {
         // SAFETY: bytes that are open.
         unsafe { std::ptr::write_bytes(storage.at(5000), 7, 15_000) };
         storage.open(&(15_000..50_000)).unwrap();
-        storage.keep(&(16_000..50_000));
+        storage.keep(std::slice::from_ref(&(16_000..50_000)));
         // SAFETY: as above.
         unsafe {
             assert_eq!(*storage.at(16_000), 7);
             assert_eq!(*storage.at(19_999), 7);
             assert_eq!(*storage.at(30_000), 0);
         }
-        storage.keep(&(0..0));
+        storage.keep(&[]);
         storage.open(&(16_000..16_001)).unwrap();
         // SAFETY: as above.
         assert_eq!(unsafe { *storage.at(16_000) }, 0);
     }
 
     #[test]
+    fn rows_between_runs_that_are_kept_are_given_back() {
+        let mut storage = Storage::reserve(1 << 30).unwrap();
+        storage.open(&(0..100_000)).unwrap();
+        // SAFETY: bytes that are open.
+        unsafe { std::ptr::write_bytes(storage.at(0), 7, 100_000) };
+        storage.keep(&[0..10, 20_000..20_010, 20_020..30_000]);
+        assert_eq!(storage.open.len(), 2);
+        assert!(without(&storage.open, std::slice::from_ref(&(0..100_000))).is_empty());
+        assert_eq!(without(&[0..10, 20..30], &[2..4, 6..22]), [0..2, 4..6, 22..30]);
+        // SAFETY: as above.
+        unsafe { assert_eq!((*storage.at(9), *storage.at(29_999)), (7, 7)) };
+        storage.open(&(0..100_000)).unwrap();
+        assert_eq!(storage.open.len(), 1);
+        // SAFETY: as above.
+        unsafe { assert_eq!((*storage.at(15_000), *storage.at(90_000)), (0, 0)) };
+    }
+
+    #[test]
     fn an_array_without_rows_has_no_memory() {
         let mut storage = Storage::reserve(0).unwrap();
         storage.open(&(0..0)).unwrap();
-        storage.keep(&(0..0));
+        storage.keep(&[]);
     }
 }

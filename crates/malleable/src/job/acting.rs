@@ -7,11 +7,12 @@ use super::together::{agree, count_votes, finish, gather, largest, tell};
 use super::transfer::{Between, Transfer};
 use super::{Job, Role};
 use crate::blueprint::{Blueprint, Layouts};
-use crate::data::{Kind, fingerprint};
+use crate::data::{Content, Kind, fingerprint};
 use crate::error::{MalleableError, Result};
 use crate::guard;
 use crate::mpi::{Deadline, Handle, guarded, wait};
 use crate::resize::{Action, Disagreement, Facts, Outcome, State, Word};
+use freestone_base::layout::RowRuns;
 use std::path::Path;
 use std::time::Duration;
 
@@ -163,14 +164,16 @@ impl Job {
         }
     }
 
-    /// How all rows are dealt to so many ranks.
+    /// How rows are dealt to so many ranks: all of them, unless the fewest are to move. Then only
+    /// those in the program's memory, and what lies alike, are dealt without a look at who has them.
     fn layouts_after(&self, size: usize) -> std::result::Result<Layouts, String> {
         let mut after = Layouts::new();
         for one in &self.arrays {
-            if let Some(deal) = one.description.deal() {
+            let is_fewest = self.settings.is_minimal && matches!(one.content, Content::Rows(_));
+            if let Some(deal) = one.description.deal().filter(|_| !is_fewest) {
                 let blocks =
                     self.layout(&one.description, size).map_err(|error| error.to_string())?;
-                after.insert(deal, blocks.offsets().to_vec());
+                after.insert(deal, RowRuns::from(&blocks));
             }
         }
         Ok(after)
@@ -352,7 +355,7 @@ impl Job {
         (self.comm, self.control) = (comm, control);
         for array in &mut self.arrays {
             let deal = array.description.deal();
-            array.hold(deal.map_or(Ok(0..0), |deal| plan.rows_after(deal, process))?);
+            array.hold(deal.map_or(Ok(Vec::new()), |deal| plan.rows_after(deal, process))?);
         }
         self.sent_nbytes += self.transfer.sent_nbytes;
         self.resizes += 1;

@@ -5,6 +5,7 @@ use crate::blueprint::Layouts;
 use crate::data::{Description, difference};
 use crate::error::{Fault, Problem};
 use crate::resize::Disagreement;
+use freestone_base::layout::RowRuns;
 use serde::{Deserialize, Serialize};
 
 /// What each rank reports when the ranks do not agree.
@@ -113,11 +114,9 @@ fn laid_out_differently(step: i64, reports: &[Report]) -> String {
 pub fn other_layout(layouts: &[Layouts]) -> Option<String> {
     let first = layouts.first()?;
     layouts.iter().enumerate().find_map(|(rank, own)| {
-        let (deal, offsets) =
-            own.iter().find(|(deal, offsets)| first.get(deal) != Some(offsets))?;
-        let rows = offsets.last().copied().unwrap_or_default();
-        let ranks = offsets.len().saturating_sub(1);
-        let expected = first.get(deal).map(Vec::as_slice).unwrap_or_default();
+        let (deal, layout) = own.iter().find(|(deal, layout)| first.get(deal) != Some(layout))?;
+        let (offsets, rows, ranks) = (layout.bounds(), layout.rows(), layout.places());
+        let expected = first.get(deal).map(RowRuns::bounds).unwrap_or_default();
         let at = offsets.iter().zip(expected).position(|(own, first)| own != first)?;
         Some(format!(
             "the layout of {rows} rows over {ranks} ranks has offset {at} = {} on rank {rank}, and \
@@ -154,7 +153,9 @@ mod tests {
 
     #[test]
     fn a_rank_that_lays_rows_out_otherwise_is_named() {
-        let [first, other] = [vec![0, 5, 10], vec![0, 4, 10]].map(|of| Layouts::from([(10, of)]));
+        let layout = |offsets| RowRuns::new(offsets, vec![0, 1], 2).unwrap();
+        let both = [vec![0, 5, 10], vec![0, 4, 10]];
+        let [first, other] = both.map(|offsets| Layouts::from([(10, layout(offsets))]));
         assert_eq!(other_layout(&[first.clone(), first.clone()]), None);
         let text = other_layout(&[first.clone(), first, other]).unwrap();
         assert!(text.contains("offset 1 = 4 on rank 2, and 5 on rank 0"), "{text}");

@@ -18,7 +18,7 @@ use crate::error::{Fault, MalleableError, Problem, Result};
 use crate::guard;
 use crate::mpi::{Handle, Mpi};
 use crate::resize::{Machine, Outcome, State};
-use freestone_base::layout::RowBlocks;
+use freestone_base::layout::{RowBlocks, RowRuns};
 use settings::{Texts, other_setting};
 use spawning::Spawned;
 use std::ops::Range;
@@ -211,7 +211,7 @@ impl Job {
         &mut self,
         name: &str,
         form: Form,
-        make: impl FnOnce(Description, Range<u64>) -> Result<Array>,
+        make: impl FnOnce(Description, Vec<Range<u64>>) -> Result<Array>,
     ) -> Result<()> {
         let description = Description::new(name, form);
         if self.checkpoint.is_some() {
@@ -252,12 +252,13 @@ impl Job {
         error
     }
 
-    fn held_at_first(&mut self, description: &Description) -> Result<Range<u64>> {
-        let (Some(rows), false) = (description.rows(), self.is_joining()) else { return Ok(0..0) };
+    fn held_at_first(&mut self, description: &Description) -> Result<Vec<Range<u64>>> {
+        let (Some(rows), false) = (description.rows(), self.is_joining()) else {
+            return Ok(Vec::new());
+        };
         let blocks = self.layout(description, self.size)?;
-        let held = blocks.of(self.rank);
-        self.layouts.insert(rows, blocks.offsets().to_vec());
-        Ok(held)
+        self.layouts.insert(rows, RowRuns::from(&blocks));
+        Ok(vec![blocks.of(self.rank)])
     }
 
     /// How rows are dealt to so many ranks, by the program's own function if it has one.
@@ -377,6 +378,19 @@ impl Job {
         self.arrays.iter().find(|array| array.description.name == name).ok_or_else(|| {
             let names: Vec<_> = self.arrays.iter().map(|array| &array.description.name).collect();
             MalleableError::BadCall(format!("nothing is registered as {name:?}, but {names:?}"))
+        })
+    }
+
+    /// The rank that has a row of an array, as all ranks know it once they have come to a checkpoint.
+    ///
+    /// # Errors
+    ///
+    /// If there is no such array, or it has no such row.
+    pub fn rank_of(&self, name: &str, row: u64) -> Result<usize> {
+        let description = &self.array(name)?.description;
+        let layout = description.deal().and_then(|deal| self.layouts.get(&deal));
+        layout.and_then(|layout| layout.place_of(row)).ok_or_else(|| {
+            MalleableError::BadCall(format!("{description} has no row {row} on any rank"))
         })
     }
 

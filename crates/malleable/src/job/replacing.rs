@@ -5,6 +5,7 @@ use super::together::{agree, gather};
 use crate::data::{Array, Content, Form, Kind, together};
 use crate::error::{MalleableError, Result};
 use crate::resize::State;
+use freestone_base::layout::{RowBlocks, RowRuns};
 use serde::{Deserialize, Serialize};
 use std::ops::Range;
 
@@ -53,7 +54,8 @@ impl Job {
         if let Some(text) = disagreement(&found, total) {
             return Err(MalleableError::BadCall(text));
         }
-        let held = offsets[self.rank]..offsets[self.rank + 1];
+        let own = offsets[self.rank]..offsets[self.rank + 1];
+        let held = vec![own];
         let deal = together(names);
         let made: Result<Vec<(usize, Array)>> = (self.arrays.iter().enumerate())
             .filter(|(_, array)| {
@@ -70,10 +72,10 @@ impl Job {
         for array in &mut self.arrays {
             if names.contains(&array.description.name) {
                 array.description = array.description.with_rows(total, deal);
-                array.held = held.clone();
+                array.held.clone_from(&held);
             }
         }
-        self.layouts.insert(deal, offsets);
+        self.layouts.insert(deal, RowRuns::from(&RowBlocks::from_offsets(offsets)?));
         let is_used =
             |deal: &u64| self.arrays.iter().any(|array| array.description.deal() == Some(*deal));
         self.layouts.retain(|deal, _| is_used(deal));
@@ -114,7 +116,7 @@ impl Job {
                 continue;
             }
             if matches!(array.content, Content::Rows(_)) {
-                *array = Array::rows(others, 0..0)?;
+                *array = Array::rows(others, Vec::new())?;
             } else {
                 array.description = others;
             }
@@ -124,15 +126,20 @@ impl Job {
 }
 
 /// The same data with other rows, of which the first have the bytes of those that are there.
-fn with_rows(array: &Array, total: u64, deal: u64, held: &Range<u64>) -> Result<Array> {
-    let made = Array::rows(array.description.with_rows(total, deal), held.clone())?;
-    let rows = (array.held.end - array.held.start).min(held.end - held.start);
-    let nbytes = (rows * array.row_nbytes()) as usize;
-    if nbytes > 0 {
-        // SAFETY: rows that are held, of two storages.
-        unsafe {
-            let (from, into) = (array.at(array.held.start), made.at(held.start));
-            std::ptr::copy_nonoverlapping(from, into, nbytes);
+fn with_rows(array: &Array, total: u64, deal: u64, held: &[Range<u64>]) -> Result<Array> {
+    let made = Array::rows(array.description.with_rows(total, deal), held.to_vec())?;
+    for Range { start, end } in held {
+        let mut row = *start;
+        for run in &array.held {
+            let rows = (run.end - run.start).min(end - row);
+            if rows > 0 {
+                let nbytes = (rows * array.row_nbytes()) as usize;
+                // SAFETY: rows that are held, of two storages.
+                unsafe {
+                    std::ptr::copy_nonoverlapping(array.at(run.start), made.at(row), nbytes);
+                }
+            }
+            row += rows;
         }
     }
     Ok(made)

@@ -6,7 +6,9 @@ use crate::data::{Array, Content, Form, Kind, UserRows, together};
 use crate::error::{MalleableError, Result};
 use crate::resize::{State, disagreement};
 use crate::state::{self, Chunk, Entry, Index, Piece, StateFile};
+use freestone_base::layout::RowRuns;
 use std::collections::BTreeMap;
+use std::ops::Range;
 use std::path::Path;
 use std::time::{SystemTime, UNIX_EPOCH};
 
@@ -179,10 +181,11 @@ impl Job {
                 }
                 Form::User { rows } => {
                     "packed".clone_into(&mut entry.form);
-                    let offsets = description.deal().and_then(|deal| self.layouts.get(&deal));
+                    let layout = description.deal().and_then(|deal| self.layouts.get(&deal));
+                    let offsets = layout.map(RowRuns::bounds).unwrap_or_default();
                     let mut before = 0;
                     for (rank, theirs) in packed.iter().enumerate() {
-                        let row = offsets.map_or(0, |offsets| offsets[rank]);
+                        let row = offsets.get(rank).copied().unwrap_or_default();
                         entry.edges.insert(row, before);
                         before += theirs[at];
                     }
@@ -211,8 +214,12 @@ impl Job {
         for (at, (array, entry)) in self.arrays.iter().zip(entries).enumerate() {
             let before: u64 = packed[..self.rank].iter().map(|theirs| theirs[at]).sum();
             let parts = self.bytes(array, &lists[at], before);
-            for (piece, (first, bytes)) in entry.pieces.iter().zip(parts) {
-                chunks.push(state::write(&file, piece.offset, first, bytes)?);
+            for (piece, runs) in entry.pieces.iter().zip(parts) {
+                let mut written = Vec::new();
+                for (first, bytes) in runs {
+                    written.extend(state::write(&file, piece.offset, first, bytes)?);
+                }
+                chunks.push(written);
             }
         }
         file.sync_all()?;
@@ -220,21 +227,26 @@ impl Job {
     }
 
     /// What this rank writes of an array: replicated data is rank 0's.
-    fn bytes<'a>(&self, array: &'a Array, lists: &'a Lists, before: u64) -> Vec<Bytes<'a>> {
-        let (first, count) = (array.held.start, array.held.end - array.held.start);
+    fn bytes<'a>(&self, array: &'a Array, lists: &'a Lists, before: u64) -> Vec<Vec<Bytes<'a>>> {
+        let row_nbytes = array.row_nbytes();
         match (&array.content, array.description.form) {
             (Content::Rows(_), _) => {
-                let nbytes = (count * array.row_nbytes()) as usize;
-                // SAFETY: rows that are held, in memory that is open.
-                let bytes = unsafe { slice(array.at(first), nbytes) };
-                vec![(first * array.row_nbytes(), bytes)]
+                let bytes = |rows: &Range<u64>| {
+                    let nbytes = ((rows.end - rows.start) * row_nbytes) as usize;
+                    // SAFETY: rows that are held, in memory that is open.
+                    (rows.start * row_nbytes, unsafe { slice(array.at(rows.start), nbytes) })
+                };
+                vec![array.held.iter().map(bytes).collect()]
             }
             (Content::Replicated(at), Form::Replicated { nbytes }) if self.rank == 0 => {
                 // SAFETY: the program says so when it registers them.
-                vec![(0, unsafe { slice(*at, nbytes as usize) })]
+                vec![vec![(0, unsafe { slice(*at, nbytes as usize) })]]
             }
-            (Content::Replicated(_), _) => vec![(0, &[])],
-            (Content::User(_), _) => vec![(first * 8, &lists.lengths), (before, &lists.bytes)],
+            (Content::Replicated(_), _) => vec![Vec::new()],
+            (Content::User(_), _) => {
+                let first = array.held.first().map_or(0, |rows| rows.start);
+                vec![vec![(first * 8, &lists.lengths)], vec![(before, &lists.bytes)]]
+            }
         }
     }
 
@@ -254,8 +266,8 @@ impl Job {
             if let Some(deal) = description.deal() {
                 let blocks =
                     self.layout(description, self.size).map_err(|error| error.to_string())?;
-                let held = blocks.of(self.rank);
-                layouts.insert(deal, blocks.offsets().to_vec());
+                let held = vec![blocks.of(self.rank)];
+                layouts.insert(deal, RowRuns::from(&blocks));
                 if self.arrays[at].held != held {
                     let array = &mut self.arrays[at];
                     array.make_room(&held).map_err(|error| error.to_string())?;
@@ -287,10 +299,10 @@ impl Job {
         let deal = together(&same.map(|other| other.name.clone()).collect::<Vec<_>>());
         let description = array.description.with_rows(entry.rows, deal);
         if matches!(array.content, Content::Rows(_)) {
-            *array = Array::rows(description, 0..0).map_err(|error| error.to_string())?;
+            *array = Array::rows(description, Vec::new()).map_err(|error| error.to_string())?;
         } else {
             array.description = description;
-            array.held = 0..0;
+            array.held = Vec::new();
         }
         Ok(())
     }
@@ -320,7 +332,7 @@ unsafe fn slice<'a>(at: *const u8, nbytes: usize) -> &'a [u8] {
 fn packed(array: &Array) -> Result<Lists> {
     let mut lists = Lists::default();
     let Content::User(functions) = &array.content else { return Ok(lists) };
-    for row in array.held.clone() {
+    for row in array.held.iter().cloned().flatten() {
         let row = row..row + 1;
         let nbytes = functions.nbytes(&row)?;
         let (first, name) = (lists.bytes.len(), &array.description.name);
@@ -363,7 +375,9 @@ fn entry_of<'a>(entries: &'a [Entry], array: &Array) -> std::result::Result<&'a 
 }
 
 fn read_into(file: &StateFile, entry: &Entry, array: &Array) -> std::result::Result<(), String> {
-    let (held, row_nbytes) = (array.held.clone(), array.row_nbytes());
+    // Rows were just dealt in one run.
+    let held = array.held.first().cloned().unwrap_or_default();
+    let row_nbytes = array.row_nbytes();
     let (at, first, nbytes) = match (&array.content, array.description.form) {
         (Content::User(functions), _) => {
             return unpacked(file, entry, held, &**functions);
@@ -382,13 +396,13 @@ fn read_into(file: &StateFile, entry: &Entry, array: &Array) -> std::result::Res
 fn unpacked(
     file: &StateFile,
     entry: &Entry,
-    held: std::ops::Range<u64>,
+    held: Range<u64>,
     functions: &dyn UserRows,
 ) -> std::result::Result<(), String> {
     let [lengths, bytes] = &entry.pieces[..] else {
         return Err("has other parts".to_owned());
     };
-    let numbers = |rows: std::ops::Range<u64>| {
+    let numbers = |rows: Range<u64>| {
         let mut found = vec![0; (rows.end - rows.start) as usize * 8];
         file.read(lengths, rows.start * 8, &mut found)?;
         let number = |bytes: &[u8]| u64::from_le_bytes(bytes.try_into().unwrap_or_default());

@@ -18,6 +18,8 @@ pub struct Settings {
     pub has_user_phase: bool,
     /// How rows are dealt; evenly without it.
     pub layout: Option<Layout>,
+    /// Whether a resize moves the fewest rows that it can, by several runs of rows to a rank.
+    pub is_minimal: bool,
     /// Sizes by the step at whose checkpoint they are asked for.
     pub targets: Vec<(i64, u64)>,
     /// A file in which rank 0 finds the size that is asked for.
@@ -39,6 +41,7 @@ impl Default for Settings {
             is_overlapped: false,
             has_user_phase: false,
             layout: None,
+            is_minimal: false,
             targets: Vec::new(),
             target_file: None,
             slots: None,
@@ -86,6 +89,7 @@ impl Settings {
             ("spawn_timeout_s", seconds(self.spawn_timeout)),
             ("step_timeout_s", seconds(self.step_timeout)),
             ("slots", or_none(self.slots.map(|slots| slots.to_string()))),
+            ("minimal", number(self.is_minimal)),
         ]
         .map(|(name, text)| (name.to_owned(), text))
         .to_vec()
