@@ -353,3 +353,9 @@ def test_functions_may_change_what_they_are_given(
     assert named.map(renamed).compute() == [{"name": "b"}] * 6
     named.compute()[0]["name"] = "c"
     assert named.compute() == [{"name": "a"}] * 6
+
+
+def test_columns_that_lose_digits_are_named() -> None:
+    bag = fs.Bag.from_items([{"a": 2**60 + 1}, {"a": 0.5}], 1)
+    with pytest.raises(TypeError, match=r"'a' is of int64 in one block.*convert the values"):
+        bag.to_frame().compute()

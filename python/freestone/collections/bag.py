@@ -401,9 +401,21 @@ def _conformed(table: Any, schema: Any) -> Any:
     import pyarrow as pa
 
     columns = [
-        table[field.name].cast(field.type)
+        _cast(table[field.name], field)
         if field.name in table.column_names
         else pa.nulls(table.num_rows, field.type)
         for field in schema
     ]
     return pa.table(columns, schema=schema)
+
+
+def _cast(column: Any, field: Any) -> Any:
+    import pyarrow as pa
+
+    try:
+        return column.cast(field.type)
+    except pa.ArrowInvalid as error:
+        raise TypeError(
+            f"items do not make one frame: {field.name!r} is of {column.type} in one block, and "
+            f"of {field.type} with those of others: {error}; convert the values first"
+        ) from None
