@@ -166,11 +166,25 @@ fn the_reader_names_what_it_can_not_read() {
     let element = |bytes: &[u8]| Reader::new(bytes).element(0).unwrap_err();
     assert_eq!(element(b"?"), CodecError::UnknownTag(b'?'));
     assert_eq!(element(b"0\x0e"), CodecError::UnknownDtype(14));
-    assert_eq!(element(b"s\x01\0\0\0\xff"), CodecError::NoText);
+    assert_eq!(element(b"s\x01\xff"), CodecError::NoText);
+    assert_eq!(element(b"s\xff\xff\xff\xff\x10"), CodecError::TooLarge);
+    assert_eq!(element(b"i\xff\xff\xff\xff\xff\xff\xff\xff\xff\x02"), CodecError::TooLarge);
+    assert_eq!(element(b"i\x80\x80\x80\x80\x80\x80\x80\x80\x80\x80\0"), CodecError::TooLarge);
     assert_eq!(element(b""), CodecError::CutShort);
     assert_eq!(Arguments::parse(b"").unwrap_err(), CodecError::NoArguments);
     assert_eq!(Arguments::parse(b"\x07").unwrap_err(), CodecError::UnknownForm(7));
     assert_eq!(Inline::parse(b"\x07").unwrap_err(), CodecError::UnknownForm(7));
+}
+
+#[test]
+fn small_numbers_take_few_bytes() {
+    let nbytes = |number: i64| {
+        let mut writer = Writer::new(DIRECT, usize::MAX);
+        writer.integer(number).unwrap();
+        writer.finish().len() - b"\x02i".len()
+    };
+    let numbers = [0, -64, 63, 64, 999_999, -1_000_000, i64::MAX, i64::MIN];
+    assert_eq!(numbers.map(nbytes), [1, 1, 1, 2, 3, 3, 10, 10]);
 }
 
 #[test]

@@ -357,6 +357,16 @@ mod tests {
     }
 
     #[test]
+    fn results_that_are_soon_used_are_not_copied() {
+        let graph = Graph::analysis_of(500, 0.1, 1);
+        let config = SimulationConfig { lost: 0.2, ..SimulationConfig::new(graph, 10, 12) };
+        let report = simulate(&config);
+        assert_eq!(report.failed, 0);
+        let per_thousand = report.statistics.transfers * 1_000 / report.tasks;
+        assert!(per_thousand < 1_000, "{per_thousand} transfers for 1,000 tasks");
+    }
+
+    #[test]
     fn lost_workers_are_made_good() {
         let config =
             SimulationConfig { lost: 0.2, ..SimulationConfig::new(Graph::analysis(200, 1), 10, 4) };

@@ -1,11 +1,13 @@
 //! Plain values as bytes, without pickle: what most arguments and results of calls are.
 //!
 //! To pickle and unpickle a small array takes ten times as long as to write and read it like this.
-//! Each value is a tag and what belongs to it; lengths are `u32`, little-endian like all numbers.
+//! Each value is a tag and what belongs to it. Lengths and integers take a byte for each seven of their
+//! bits, the lowest first, so that a call with a small number is small where it waits and where it
+//! travels; floating-point numbers are little-endian.
 //! Whoever writes walks over the values of its language, and stops where one has no form here or
 //! the limit is exceeded: then all of it is left to pickle.
 
-use super::{CodecError, Cursor};
+use super::{BITS, CodecError, Cursor, MORE};
 use smallvec::SmallVec;
 
 const NONE: u8 = b'N';
@@ -88,7 +90,10 @@ impl Writer {
     /// An integer.
     #[inline]
     pub fn integer(&mut self, value: i64) -> Option<()> {
-        self.fixed(INT, &value.to_le_bytes())
+        self.bytes.push(INT);
+        // The sign goes last, so that a negative number that is near zero is short, too.
+        self.varint((value << 1 ^ value >> 63) as u64);
+        self.within_limit()
     }
 
     /// A floating-point number.
@@ -139,8 +144,17 @@ impl Writer {
     /// Nothing if it does not fit.
     #[inline]
     pub fn length(&mut self, length: usize) -> Option<()> {
-        self.bytes.extend_from_slice(&u32::try_from(length).ok()?.to_le_bytes());
+        self.varint(u32::try_from(length).ok()?.into());
         Some(())
+    }
+
+    #[inline]
+    fn varint(&mut self, mut value: u64) {
+        while value >= MORE.into() {
+            self.bytes.push(value as u8 | MORE);
+            value >>= BITS;
+        }
+        self.bytes.push(value as u8);
     }
 
     /// An array, whose bytes in C order `raw` appends; it is not asked where they do not fit.
@@ -287,7 +301,10 @@ impl<'a> Reader<'a> {
             NONE => Element::None,
             FALSE => Element::Boolean(false),
             TRUE => Element::Boolean(true),
-            INT => Element::Integer(i64::from_le_bytes(bytes.fixed()?)),
+            INT => {
+                let value = bytes.varint()?;
+                Element::Integer((value >> 1).cast_signed() ^ -(value & 1).cast_signed())
+            }
             FLOAT => Element::Float(f64::from_le_bytes(bytes.fixed()?)),
             TEXT => {
                 let text = std::str::from_utf8(bytes.sized()?);

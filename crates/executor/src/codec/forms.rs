@@ -77,7 +77,7 @@ impl<'a> Inline<'a> {
     }
 
     fn parse_buffered(mut bytes: Cursor<'a>) -> Result<Self, CodecError> {
-        let count = bytes.number()?;
+        let count = u32::from_le_bytes(bytes.fixed()?) as usize;
         let lengths = bytes.take(count.checked_mul(8).ok_or(CodecError::CutShort)?)?;
         let (lengths, _) = lengths.as_chunks();
         let taken = lengths.iter().map(|length| {

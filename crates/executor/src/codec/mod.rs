@@ -23,6 +23,9 @@ pub enum CodecError {
     /// A text that is none.
     #[error("a text is not UTF-8")]
     NoText,
+    /// A length or an integer has more bits than one can have.
+    #[error("a number is too large")]
+    TooLarge,
     /// A value begins as none does.
     #[error("unknown tag {0} of a value")]
     UnknownTag(u8),
@@ -36,6 +39,11 @@ pub enum CodecError {
     #[error("unknown dtype {0} of an array")]
     UnknownDtype(u8),
 }
+
+/// How many bits of a number a byte has.
+const BITS: u32 = 7;
+/// The bit of a byte that says that more of the number follow.
+const MORE: u8 = 1 << BITS;
 
 /// Takes bytes from the front of a slice.
 #[derive(Debug, Clone, Copy)]
@@ -55,9 +63,28 @@ impl<'a> Cursor<'a> {
         Ok(*taken)
     }
 
+    /// A length, which has 32 bits at most.
     #[inline]
     pub fn number(&mut self) -> Result<usize, CodecError> {
-        Ok(u32::from_le_bytes(self.fixed()?) as usize)
+        let value = u32::try_from(self.varint()?).map_err(|_| CodecError::TooLarge)?;
+        Ok(value as usize)
+    }
+
+    #[inline]
+    pub fn varint(&mut self) -> Result<u64, CodecError> {
+        let mut value = 0;
+        for shift in (0..u64::BITS).step_by(BITS as usize) {
+            let byte = self.byte()?;
+            let bits = u64::from(byte & !MORE);
+            if bits << shift >> shift != bits {
+                return Err(CodecError::TooLarge);
+            }
+            value |= bits << shift;
+            if byte < MORE {
+                return Ok(value);
+            }
+        }
+        Err(CodecError::TooLarge)
     }
 
     #[inline]

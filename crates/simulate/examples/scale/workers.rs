@@ -9,6 +9,7 @@ use freestone_simulate::{Effect, Random, Script, SimulatedWorker};
 use mio::Token;
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, HashMap};
+use std::error::Error;
 use std::io::{self, BufRead, BufWriter, Read, Write};
 use std::sync::mpsc::{Receiver, channel};
 use std::time::Duration;
@@ -71,7 +72,7 @@ pub fn run(settings: &Settings, address: &Address) {
         log: Vec::new(),
     };
     for _ in 0..settings.workers {
-        fleet.join();
+        fleet.join().unwrap();
     }
     fleet.serve(&lines);
     let mut out = BufWriter::new(io::stdout().lock());
@@ -108,10 +109,10 @@ fn input() -> (Option<Identity>, Receiver<String>) {
 }
 
 impl Fleet {
-    fn join(&mut self) {
+    fn join(&mut self) -> Result<(), Box<dyn Error>> {
         let index = self.members.len();
-        let stream = Stream::connect(&self.address, self.access.as_ref()).unwrap();
-        let mut connection = Connection::new(stream, self.poller.registry(), Token(index)).unwrap();
+        let stream = Stream::connect(&self.address, self.access.as_ref())?;
+        let mut connection = Connection::new(stream, self.poller.registry(), Token(index))?;
         let cores = self.settings.cores;
         let resources = Resources { cores, memory: 1 << 40, ..Resources::default() };
         // The manager gives the id when it welcomes.
@@ -121,13 +122,14 @@ impl Fleet {
         if let FromWorker::Hello { boot, now_ns, .. } = &mut hello {
             (*boot, *now_ns) = (boot_id(), monotonic_ns());
         }
-        connection.send(&hello).unwrap();
-        connection.flush(self.poller.registry()).unwrap();
+        connection.send(&hello)?;
+        connection.flush(self.poller.registry())?;
         let running = HashMap::new();
         let (connection, unsent) = (Some(connection), Unsent::default());
         self.members.push(Member { worker, connection, unsent, write_ns: 0, running });
         self.log.push(format!("joined {}", monotonic_ns()));
         self.plan(PULSE_NS, index, Due::Pulse);
+        Ok(())
     }
 
     fn plan(&mut self, after_ns: u64, index: usize, due: Due) {
@@ -219,7 +221,8 @@ impl Fleet {
         while self.due.peek().is_some_and(|Reverse((at_ns, ..))| *at_ns <= now) {
             let Some(Reverse((_, index, due))) = self.due.pop() else { return };
             if due == Due::Join {
-                self.join();
+                // The run may have ended meanwhile, and the manager with it.
+                let _ = self.join();
                 continue;
             }
             if self.members[index].connection.is_none() {

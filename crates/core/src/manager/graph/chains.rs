@@ -28,7 +28,7 @@ impl Graph {
     pub fn chains(&self) -> Chains {
         let mut tasks: Vec<TaskSlot> = self.tasks.slots();
         // Tasks after a task are deeper than it is.
-        tasks.sort_by_key(|task| Reverse(self.tasks[*task].depth));
+        tasks.sort_by_key(|task| Reverse(self.depth(*task)));
         let slots = tasks.iter().map(|task| task.index() + 1).max().unwrap_or(0);
         let mut chains = Chains { lengths: vec![0; slots], longest_ns: 0, left_ns: 0 };
         for slot in tasks {

@@ -16,9 +16,11 @@ const ATTEMPTS_KEPT: usize = 4;
 
 impl Graph {
     pub(in crate::manager) fn may_retry(&mut self, task: TaskSlot) -> bool {
-        let retries = &mut self.tasks[task].retries;
-        let may = *retries > 0;
-        *retries -= u32::from(may);
+        let record = &mut self.tasks[task];
+        let may = record.history.as_ref().map_or(0, |history| history.retried) < record.retries;
+        if may {
+            record.history().retried += 1;
+        }
         may
     }
 

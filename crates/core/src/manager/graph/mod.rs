@@ -46,6 +46,8 @@ pub(in crate::manager) struct Graph {
     pub vanished: BTreeMap<BlockSlot, WorkerId>,
     /// Tasks whose inputs are all there now.
     newly_ready: Vec<TaskSlot>,
+    /// The last stamp of an entry in a queue.
+    stamp: u32,
     recent: Recent,
     #[serde(skip)]
     pub templates: Templates,
@@ -62,6 +64,7 @@ impl Graph {
             dirty: Vec::new(),
             vanished: BTreeMap::new(),
             newly_ready: Vec::new(),
+            stamp: 0,
             recent: Recent::default(),
             templates: Templates::default(),
             origins: Origins::default(),
@@ -71,6 +74,19 @@ impl Graph {
     /// The call that made a block, if it ended lately and nothing else is left of it.
     pub fn ended_lately(&self, name: &Name) -> Option<(FunctionId, Explanation)> {
         self.recent.find(name)
+    }
+
+    /// The entry of a task in the queue that it is put into now.
+    pub fn enter(&mut self, task: TaskSlot) -> Entry {
+        self.stamp = self.stamp.wrapping_add(1);
+        self.tasks[task].stamp = self.stamp;
+        (task, self.stamp)
+    }
+
+    /// How many tasks come before a task, one after the other.
+    pub fn depth(&self, task: TaskSlot) -> u32 {
+        let first = self.tasks[task].outputs.first();
+        first.and_then(|slot| self.blocks.get(*slot)).map_or(0, |block| block.depth)
     }
 
     /// Nothing refers to a block any more.

@@ -6,30 +6,15 @@
 
 use super::shares::Shares;
 use crate::manager::shapes::coarse;
-use freestone_base::{Resources, TaskId, Tenant};
+use crate::manager::table::TaskSlot;
+use freestone_base::{Resources, Tenant};
 use serde::{Deserialize, Serialize};
 use smallvec::SmallVec;
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, VecDeque};
 
-/// A task, and which time it is that it is in a queue.
-pub(in crate::manager) type Entry = (TaskId, u32);
-
-/// An entry as it lies in a queue, in 12 bytes.
-#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
-struct Packed([u32; 3]);
-
-impl From<Entry> for Packed {
-    fn from((task, stamp): Entry) -> Self {
-        Self([task.slot() as u32, task.generation(), stamp])
-    }
-}
-
-impl From<Packed> for Entry {
-    fn from(Packed([slot, generation, stamp]): Packed) -> Self {
-        (TaskId::new(slot, generation), stamp)
-    }
-}
+/// The slot of a task, and the stamp that it got when it was put into a queue, which no other task got.
+pub(in crate::manager) type Entry = (TaskSlot, u32);
 
 /// Smaller runs first.
 pub(in crate::manager) type Rank = (Reverse<i32>, Reverse<u32>);
@@ -43,7 +28,7 @@ pub(in crate::manager) fn rank(priority: i32, urgency: u32) -> Rank {
 #[derive(Debug, Serialize, Deserialize)]
 struct Line {
     tenant: Tenant,
-    buckets: BTreeMap<Rank, VecDeque<Packed>>,
+    buckets: BTreeMap<Rank, VecDeque<Entry>>,
     /// Out of turn for now, since they lack a custom resource.
     parked: Vec<(Rank, Entry)>,
 }
@@ -52,7 +37,7 @@ struct Line {
 #[derive(Default, Debug, Serialize, Deserialize)]
 pub(in crate::manager) struct Queue {
     lines: SmallVec<[Line; 1]>,
-    spare: Option<VecDeque<Packed>>,
+    spare: Option<VecDeque<Entry>>,
     /// Tasks in here that are still meant.
     live: u64,
 }
@@ -62,9 +47,9 @@ impl Line {
         Self { tenant, buckets: BTreeMap::new(), parked: Vec::new() }
     }
 
-    fn insert(&mut self, rank: Rank, entry: Entry, spare: &mut Option<VecDeque<Packed>>) {
+    fn insert(&mut self, rank: Rank, entry: Entry, spare: &mut Option<VecDeque<Entry>>) {
         let bucket = self.buckets.entry(rank);
-        bucket.or_insert_with(|| spare.take().unwrap_or_default()).push_back(entry.into());
+        bucket.or_insert_with(|| spare.take().unwrap_or_default()).push_back(entry);
     }
 
     /// How many entries come before one of this rank that is pushed now.
@@ -117,7 +102,7 @@ impl Queue {
     /// The first entry.
     pub fn first(&self, shares: &Shares) -> Option<Entry> {
         let line = &self.lines[self.line(shares)?];
-        line.buckets.first_key_value()?.1.front().copied().map(Entry::from)
+        line.buckets.first_key_value()?.1.front().copied()
     }
 
     /// Removes the first entry, which was meant if `live`.
@@ -135,7 +120,7 @@ impl Queue {
         if bucket.get().is_empty() {
             self.spare = Some(bucket.remove());
         }
-        Some((index, rank, task?.into()))
+        Some((index, rank, task?))
     }
 
     /// Lets those behind the first entry go first, until `unpark`.
@@ -157,7 +142,7 @@ impl Queue {
     /// The last entry of the line whose turn it is.
     pub fn last(&self, shares: &Shares) -> Option<Entry> {
         let line = &self.lines[self.line(shares)?];
-        line.buckets.last_key_value()?.1.back().copied().map(Entry::from)
+        line.buckets.last_key_value()?.1.back().copied()
     }
 
     /// Removes what is `last`, which was meant if `live`.
@@ -170,7 +155,7 @@ impl Queue {
         }
         self.close(index);
         self.forget(live);
-        task.map(Entry::from)
+        task
     }
 
     /// A line that is empty is no more, unless it is the only one.
@@ -197,7 +182,7 @@ impl Queue {
         self.unpark();
         self.live = 0;
         let lines = std::mem::take(&mut self.lines).into_iter();
-        lines.flat_map(|line| line.buckets.into_values().flatten()).map(Entry::from).collect()
+        lines.flat_map(|line| line.buckets.into_values().flatten()).collect()
     }
 }
 
@@ -253,22 +238,27 @@ impl Classes {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::manager::table::Slot;
 
     const ONE: Tenant = Tenant(0);
+
+    fn entry(task: u32) -> Entry {
+        (TaskSlot::of(task), 0)
+    }
 
     #[test]
     fn what_is_parked_lets_others_go_first_until_it_is_unparked() {
         let (mut queue, shares) = (Queue::default(), &Shares::default());
         for task in 0..3 {
-            queue.push(ONE, rank(0, 0), (TaskId(task), 0));
+            queue.push(ONE, rank(0, 0), entry(task));
         }
         queue.park_first(shares);
-        assert_eq!(queue.first(shares), Some((TaskId(1), 0)));
+        assert_eq!(queue.first(shares), Some(entry(1)));
         // The parked one is no longer meant.
         queue.forget(true);
-        assert_eq!((queue.pop_first(shares, true), queue.len()), (Some((TaskId(1), 0)), 1));
+        assert_eq!((queue.pop_first(shares, true), queue.len()), (Some(entry(1)), 1));
         queue.unpark();
-        assert_eq!((queue.pop_first(shares, true), queue.len()), (Some((TaskId(2), 0)), 0));
+        assert_eq!((queue.pop_first(shares, true), queue.len()), (Some(entry(2)), 0));
         assert_eq!(queue.first(shares), None);
     }
 
@@ -276,25 +266,24 @@ mod tests {
     fn priority_then_depth_then_order() {
         let (mut queue, shares) = (Queue::default(), &Shares::default());
         for (priority, depth, task) in [(0, 0, 1), (0, 2, 2), (1, 0, 3), (0, 2, 4)] {
-            queue.push(ONE, rank(priority, depth), (TaskId(task), 1));
+            queue.push(ONE, rank(priority, depth), entry(task));
         }
-        assert_eq!(queue.last(shares), Some((TaskId(1), 1)));
-        let order: Vec<u64> =
-            std::iter::from_fn(|| queue.pop_first(shares, true)).map(|(task, _)| task.0).collect();
-        assert_eq!(order, [3, 2, 4, 1]);
+        assert_eq!(queue.last(shares), Some(entry(1)));
+        let order: Vec<Entry> = std::iter::from_fn(|| queue.pop_first(shares, true)).collect();
+        assert_eq!(order, [3, 2, 4, 1].map(entry));
         assert!(queue.is_empty());
     }
 
     #[test]
     fn tenants_take_turns_and_a_late_one_saves_nothing_up() {
         let (mut queue, mut shares) = (Queue::default(), Shares::default());
-        let entry = |task| (TaskId(task), 0);
+        let entry = |task| entry(task);
         (0..50).for_each(|task| queue.push(Tenant(1), rank(9, 9), entry(task)));
         let mut run = |queue: &mut Queue, calls: usize| {
             let mut order = Vec::new();
             for _ in 0..calls {
                 let (task, _) = queue.pop_first(&shares, true).unwrap();
-                let tenant = Tenant(1 + u32::from(task.0 >= 100));
+                let tenant = Tenant(1 + u32::from(task.index() >= 100));
                 shares.charge(tenant, if tenant == Tenant(1) { 10 } else { 30 });
                 order.push(tenant.0);
             }
@@ -328,14 +317,14 @@ mod tests {
                 let tenant = if random(2) == 0 { random(2) } else { random(40) } as usize;
                 if backlog[tenant] < 5 || tenant < 2 {
                     let rank = rank(random(3) as i32, random(3) as u32);
-                    queue.push(Tenant(tenant as u32), rank, (TaskId(costs.len() as u64), 0));
+                    queue.push(Tenant(tenant as u32), rank, entry(costs.len() as u32));
                     costs.push((tenant, random(dearest + 1)));
                     backlog[tenant] += 1;
                 }
                 if random(10) < 8
                     && let Some((task, _)) = queue.pop_first(&shares, true)
                 {
-                    let (tenant, cost) = costs[task.0 as usize];
+                    let (tenant, cost) = costs[task.index()];
                     shares.charge(Tenant(tenant as u32), cost);
                     had[tenant] += cost;
                     backlog[tenant] -= 1;

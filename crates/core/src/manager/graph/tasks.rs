@@ -76,13 +76,11 @@ pub(in crate::manager) struct Task {
     pub stage: Stage,
     /// By which its id differs from those of former tasks in its slot.
     generation: u32,
-    pub depth: u32,
     /// Among tasks of one priority the larger runs first: its depth, until the end is near.
     pub urgency: u32,
     pub attempt: u32,
-    /// How often it was put into a queue.
+    /// By which its last entry in a queue differs from others.
     pub stamp: u32,
-    pub retries: u32,
     /// When it became ready; once done: when it began.
     pub ready_ns: Now,
     /// When it was sent.
@@ -96,6 +94,8 @@ pub(in crate::manager) struct Task {
 /// What went wrong with a task so far.
 #[derive(Default, Serialize, Deserialize)]
 pub(in crate::manager) struct History {
+    /// How often it was tried again after it had failed.
+    pub retried: u32,
     pub kills: u32,
     pub recoveries: u32,
     pub deaths: u32,
@@ -139,11 +139,9 @@ impl Task {
             arguments: submission.arguments.clone(),
             stage: Stage::Waiting { missing: 0 },
             generation: 0,
-            depth,
             urgency: depth,
             attempt: 0,
             stamp: 0,
-            retries: submission.retries,
             ready_ns: 0,
             sent_ns: 0,
             charged_ns: 0,
@@ -177,6 +175,9 @@ impl Occupant for Task {
 
 pub(in crate::manager) type Tasks = Table<TaskSlot, Task>;
 
+// A queued call takes these, and an entry in a queue.
+const _: () = assert!(size_of::<Option<Task>>() == 104 && size_of::<Entry>() == 8);
+
 impl Tasks {
     pub fn id(&self, slot: TaskSlot) -> TaskId {
         TaskId::new(slot.index() as u32, self.get(slot).map_or(0, |task| task.generation))
@@ -195,7 +196,8 @@ impl Tasks {
 
     /// The slot of a task that is still where an entry of a queue says.
     pub fn find_queued(&self, entry: Entry, stage: Stage) -> Option<TaskSlot> {
-        let (id, stamp) = entry;
-        self.find(id).filter(|slot| self[*slot].stamp == stamp && self[*slot].stage == stage)
+        let (slot, stamp) = entry;
+        let task = self.get(slot)?;
+        (task.stamp == stamp && task.stage == stage).then_some(slot)
     }
 }

@@ -17,6 +17,8 @@ pub(in crate::manager) struct Template {
     pub pinned: Option<WorkerId>,
     pub near: Option<Near>,
     pub priority: i32,
+    /// How often a call that fails is tried again.
+    pub retries: u32,
     pub tenant: Tenant,
     /// The resources as a number.
     pub class: u32,
@@ -30,6 +32,7 @@ impl Template {
             pinned: submission.worker,
             near: submission.near,
             priority: submission.priority,
+            retries: submission.retries,
             tenant: submission.tenant.unwrap_or_default(),
             class,
         }
@@ -43,6 +46,7 @@ impl Template {
     fn fits(&self, submission: &Submission) -> bool {
         self.function == submission.function
             && self.priority == submission.priority
+            && self.retries == submission.retries
             && self.tenant == submission.tenant.unwrap_or_default()
             && self.pinned == submission.worker
             && self.near == submission.near

@@ -46,17 +46,18 @@ impl Arrivals {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use freestone_base::TaskId;
+    use crate::manager::table::{Slot, TaskSlot};
 
     #[test]
     fn what_is_for_a_worker_is_taken_once() {
         let mut arrivals = Arrivals::default();
-        arrivals.add_task(WorkerId(3), (TaskId(7), 1));
-        arrivals.add_task(WorkerId(3), (TaskId(8), 1));
+        let entry = |task| (TaskSlot::of(task), 1);
+        arrivals.add_task(WorkerId(3), entry(7));
+        arrivals.add_task(WorkerId(3), entry(8));
         arrivals.add_adoption(WorkerId(3), ToWorker::Shutdown);
         arrivals.retire(WorkerId(4));
         let early = arrivals.take(WorkerId(3));
-        assert_eq!(early.tasks, [(TaskId(7), 1), (TaskId(8), 1)]);
+        assert_eq!(early.tasks, [entry(7), entry(8)]);
         assert_eq!((early.adopt.len(), early.retire), (1, false));
         assert!(arrivals.take(WorkerId(3)).tasks.is_empty());
         assert!(arrivals.take(WorkerId(4)).retire);

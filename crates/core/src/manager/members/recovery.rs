@@ -99,7 +99,7 @@ impl Manager {
             self.counts.waiting += 1;
             self.unqueue(task, worker);
             self.graph.tasks[task].stage = Stage::Waiting { missing: 0 };
-            tasks.push(entry.0);
+            tasks.push(self.graph.tasks.id(task));
         }
         tasks
     }
@@ -252,6 +252,7 @@ impl Manager {
         self.restart_delayed();
         self.refuse_cramped();
         self.steal_again();
+        self.replicate_due();
         self.replicate_again();
         self.balance_again();
         self.look_ahead();

@@ -67,8 +67,7 @@ impl Manager {
     /// Gives each task its urgency, by its slot and its depth, and puts what is ready in that order.
     fn order_by(&mut self, urgency: impl Fn(TaskSlot, u32) -> u32) {
         for task in self.graph.tasks.slots() {
-            let record = &mut self.graph.tasks[task];
-            record.urgency = urgency(task, record.depth);
+            self.graph.tasks[task].urgency = urgency(task, self.graph.depth(task));
         }
         for class in 0..self.schedule.classes.len() {
             let entries = self.schedule.classes.queue(class).drain();

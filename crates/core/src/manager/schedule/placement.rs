@@ -34,27 +34,24 @@ impl Manager {
     }
 
     fn enqueue_for_all(&mut self, task: TaskSlot) {
-        let id = self.graph.tasks.id(task);
+        let entry = self.graph.enter(task);
         let record = &mut self.graph.tasks[task];
         record.stage = Stage::Ready;
-        record.stamp += 1;
         let queue = self.schedule.classes.queue(record.class);
-        queue.push(record.tenant, rank(record.priority, record.urgency), (id, record.stamp));
+        queue.push(record.tenant, rank(record.priority, record.urgency), entry);
     }
 
     pub(in crate::manager) fn enqueue_for(&mut self, task: TaskSlot, worker: WorkerId) {
-        let id = self.graph.tasks.id(task);
+        let entry = self.graph.enter(task);
         let record = &mut self.graph.tasks[task];
         record.stage = Stage::Queued(worker);
-        record.stamp += 1;
         record.charged_ns = self.graph.functions.mean_ns(record.function).unwrap_or(UNMEASURED_NS);
         let Some(holder) = self.members.workers.get_mut(worker) else {
-            let entry = (id, record.stamp);
             return self.members.arrivals.add_task(worker, entry);
         };
         holder.backlog_ns += record.charged_ns;
         let rank = rank(record.priority, record.urgency);
-        holder.queue.push(record.tenant, rank, (id, record.stamp));
+        holder.queue.push(record.tenant, rank, entry);
         self.members.workers.reorder(worker);
         self.members.touch(worker);
     }

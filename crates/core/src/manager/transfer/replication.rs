@@ -1,5 +1,5 @@
-//! Copies of blocks besides the one that is used: as many as a call asks for, and a second one of
-//! what would take longer to make again than to copy, where workers are lost.
+//! Copies of blocks besides the one that is used: as many as a call asks for, and a second one where
+//! workers are lost, of what is dear to make again and waits for long.
 
 use crate::manager::Manager;
 use crate::manager::clock::Now;
@@ -8,9 +8,10 @@ use crate::manager::table::{BlockSlot, Slot, TaskSlot};
 use crate::wire::Keep;
 use freestone_base::Name;
 use serde::{Deserialize, Serialize};
-use std::collections::BTreeMap;
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, BinaryHeap};
 
-/// How far ahead losses are reckoned with: about as long as a block waits to be used.
+/// What would be copied later than this is never copied.
 const OUTLOOK_NS: f64 = 60e9;
 /// How many blocks are looked at when time passes.
 const MAX_PER_TICK: usize = 256;
@@ -28,11 +29,28 @@ pub(super) struct Copies {
     wanted: BTreeMap<BlockSlot, Wanted>,
     /// Which of them was looked at last when time passed.
     last: Option<BlockSlot>,
+    /// Blocks that get a second one if they are still needed at a time, the earliest first.
+    due: BinaryHeap<Reverse<(Now, BlockSlot, Name)>>,
 }
 
 impl Copies {
     fn want(&mut self, slot: BlockSlot, name: Name, copies: u32) {
         self.wanted.insert(slot, Wanted { name, copies });
+    }
+
+    /// A block gets a second replica if it is still needed then.
+    fn want_at(&mut self, due_ns: Now, slot: BlockSlot, name: Name) {
+        self.due.push(Reverse((due_ns, slot, name)));
+    }
+
+    /// A block that gets a second replica now.
+    fn take_due(&mut self, now: Now) -> Option<(BlockSlot, Name)> {
+        let Reverse((due_ns, slot, name)) = *self.due.peek()?;
+        if due_ns > now {
+            return None;
+        }
+        self.due.pop();
+        Some((slot, name))
     }
 
     /// How many replicas the block of a name should have, if it is still the slot's.
@@ -84,29 +102,36 @@ impl Losses {
         self.lost
     }
 
-    /// How likely one of `workers` is lost before a block of it is used.
-    fn likelihood(&self, now: Now, workers: usize) -> f64 {
+    /// How long a block waits at one of `workers` until its loss is as likely as a copy is cheaper than to
+    /// make it again.
+    fn until_worth_ns(
+        &self,
+        now: Now,
+        workers: usize,
+        copy_ns: u64,
+        duration_ns: u64,
+    ) -> Option<u64> {
         let lived_ns = (now - self.began_ns).max(1) as f64 * workers as f64;
-        (f64::from(self.lost) / lived_ns * OUTLOOK_NS).min(1.0)
+        let wait_ns = lived_ns / f64::from(self.lost) * copy_ns as f64 / duration_ns as f64;
+        (wait_ns <= OUTLOOK_NS).then_some(wait_ns as u64)
     }
 }
 
 impl Manager {
-    /// A task made its outputs: they are copied if that was asked for or is worth it.
+    /// A task made its outputs: they are copied if that was asked for, or later if it is worth it.
     pub(in crate::manager) fn replicate_outputs(&mut self, task: TaskSlot) {
         let asked = self.graph.tasks[task].options.replicas;
         for index in 0..self.graph.tasks[task].outputs.len() {
             let slot = self.graph.tasks[task].outputs[index];
-            let copies = if self.is_worth_a_copy(slot, self.graph.tasks[task].charged_ns) {
-                asked.max(2)
-            } else {
-                asked
-            };
             let is_of_use = |block: &&Block| block.stored().is_some() && !block.is_group();
             let Some(block) = self.graph.blocks.get(slot).filter(is_of_use) else { continue };
-            if copies > 1 {
-                self.transfer.copies.want(slot, block.name, copies);
+            let (name, nbytes) = (block.name, block.nbytes());
+            if asked > 1 {
+                self.transfer.copies.want(slot, name, asked);
                 self.replicate(slot);
+            } else if let Some(due_ns) = self.copy_due_ns(nbytes, self.graph.tasks[task].charged_ns)
+            {
+                self.transfer.copies.want_at(due_ns, slot, name);
             }
         }
     }
@@ -121,16 +146,17 @@ impl Manager {
         }
     }
 
-    /// What a loss would cost, times how likely it is, against a copy.
-    fn is_worth_a_copy(&self, slot: BlockSlot, duration_ns: u64) -> bool {
+    /// When a block that is made now is worth a copy, if it is still needed: what has waited for so long
+    /// is taken to wait as long again, and to lose it then costs as much as the copy.
+    fn copy_due_ns(&self, nbytes: u64, duration_ns: u64) -> Option<Now> {
         let workers = self.members.workers.len();
         let losses = &self.transfer.losses;
         if losses.lost() == 0 || workers < 2 {
-            return false;
+            return None;
         }
-        let nbytes = self.graph.blocks.get(slot).map_or(0, Block::nbytes);
         let copy_ns = self.transfer.fetch_ns(nbytes);
-        losses.likelihood(self.now, workers) * duration_ns as f64 > copy_ns as f64
+        let wait_ns = losses.until_worth_ns(self.now, workers, copy_ns, duration_ns)?;
+        Some(self.now + wait_ns)
     }
 
     /// Has a block copied until there are enough replicas; whether it is still to be looked at.
@@ -156,6 +182,20 @@ impl Manager {
             self.queues().want(slot, target);
         }
         true
+    }
+
+    /// Time passes: what has waited for long is copied.
+    pub(in crate::manager) fn replicate_due(&mut self) {
+        while let Some((slot, name)) = self.transfer.copies.take_due(self.now) {
+            let is_it = self.graph.blocks.get(slot).is_some_and(|block| block.name == name);
+            if !is_it || self.transfer.copies.contains(slot) {
+                continue;
+            }
+            self.transfer.copies.want(slot, name, 2);
+            if !self.replicate(slot) {
+                self.transfer.copies.forget(slot);
+            }
+        }
     }
 
     /// Time passes: replicas that were lost are replaced.
@@ -189,16 +229,35 @@ mod tests {
     }
 
     #[test]
-    fn losses_are_as_likely_as_they_were() {
+    fn what_waits_is_copied_when_its_loss_costs_as_much_as_the_copy() {
         let mut losses = Losses::default();
-        let minute = OUTLOOK_NS as Now;
-        losses.begin(minute);
-        losses.begin(2 * minute);
-        assert!(losses.likelihood(3 * minute, 10) < f64::EPSILON);
+        let second = 1_000_000_000;
+        losses.begin(60 * second);
+        losses.begin(120 * second);
         losses.count();
-        // One in two minutes of ten workers: one in twenty is lost in a minute.
-        assert!((losses.likelihood(3 * minute, 10) - 0.05).abs() < 1e-9);
-        (0..100).for_each(|_| losses.count());
-        assert!((losses.likelihood(minute, 1) - 1.0).abs() < f64::EPSILON);
+        // One in two minutes of ten workers: one in 1,200 seconds of a worker.
+        let wait = |losses: &Losses, duration_ns| {
+            losses.until_worth_ns(180 * second, 10, second / 1_000, duration_ns)
+        };
+        assert_eq!(wait(&losses, second), Some(1_200 * second / 1_000));
+        assert_eq!(wait(&losses, 10 * second), Some(120 * second / 1_000));
+        losses.count();
+        assert_eq!(wait(&losses, 10 * second), Some(60 * second / 1_000));
+        // It would wait for longer than blocks do.
+        assert_eq!(wait(&losses, second / 1_000), None);
+        assert_eq!(wait(&losses, 0), None);
+    }
+
+    #[test]
+    fn what_is_due_comes_in_order() {
+        let mut copies = Copies::default();
+        let name = |number: u32| Name([number as u8; 16]);
+        for (due_ns, slot) in [(30, 1), (10, 2), (20, 3)] {
+            copies.want_at(due_ns, BlockSlot::of(slot), name(slot));
+        }
+        assert_eq!(copies.take_due(9), None);
+        assert_eq!(copies.take_due(25), Some((BlockSlot::of(2), name(2))));
+        assert_eq!(copies.take_due(25), Some((BlockSlot::of(3), name(3))));
+        assert_eq!(copies.take_due(25), None);
     }
 }

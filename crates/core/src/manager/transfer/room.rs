@@ -274,9 +274,7 @@ impl Manager {
         let cramped = self.transfer.cramped.tasks.iter();
         let cramped = cramped.filter(|(task, (id, _))| self.waits_for_room(**task, *id));
         let mut cramped: Vec<TaskSlot> = cramped.map(|(task, _)| *task).collect();
-        cramped.sort_by_key(|task| {
-            rank(self.graph.tasks[*task].priority, self.graph.tasks[*task].depth)
-        });
+        cramped.sort_by_key(|task| rank(self.graph.tasks[*task].priority, self.graph.depth(*task)));
         cramped.into_iter().any(|task| self.favour(task))
     }
 
