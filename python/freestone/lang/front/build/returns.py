@@ -101,7 +101,7 @@ class _Arranging:
         for at, statement in enumerate(statements):
             way = _returns(statement, self._refuse)
             if way == "all":
-                return statements[: at + 1]
+                return [*statements[:at], self._continued(statement, [])]
             if way == "some":
                 after = self.block(statements[at + 1 :], rest)
                 return [*statements[:at], self._continued(statement, after)]
@@ -109,11 +109,11 @@ class _Arranging:
 
     def _continued(self, node: Statement | None, rest: list[Statement]) -> Statement:
         way = "no" if node is None else _returns(node, self._refuse)
-        if node is not None and way == "all":
+        if isinstance(node, tree.Return):
             return node
-        if isinstance(node, tree.Block) and way == "some":
+        if isinstance(node, tree.Block) and way != "no":
             return tree.Block(node.place, self.block(node.statements, rest))
-        if isinstance(node, tree.If) and way == "some":
+        if isinstance(node, tree.If) and way != "no":
             return self._both(node, rest)
         place = rest[0].place if node is None else node.place
         return tree.Block(place, [*([] if node is None else [node]), *rest])
