@@ -3,6 +3,7 @@
 import re
 import threading
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -57,12 +58,75 @@ def raised(call: Call) -> BaseException:
         (lambda rank: rank.submit(print, name=3), r"name=3 is of type int: a name is a str"),
         (lambda rank: rank.submit(3), r"function=3 is of type int: .* submit\(f\), not submit"),
         (lambda rank: rank.when_readable("f", "x"), r"file='f' is of type str: give a descriptor"),
+        (
+            lambda rank: rank.when_load_above("a", "x"),
+            r"load='a' is of type str: a load is a number",
+        ),
+        (lambda rank: rank.fire(b"\x00", "x"), r"target=b'\\x00' is of type bytes: give a rank"),
+        (lambda rank: rank.fire(iter([0]), "x"), r"target=<list_.*: give a rank"),
+        (lambda rank: rank.fire(np.float64(0), "x"), r"target=np.float64\(0.0\) .*: give a rank"),
+        (
+            lambda rank: rank.fire(ev.SELF, "x", persistent="yes"),
+            r"persistent='yes' is of type str: give True or False",
+        ),
+        (
+            lambda rank: rank.submit(print, [(ev.SELF, "x")], greedy=1),
+            r"greedy=1 is of type int: give True or False",
+        ),
     ],
 )
 def test_an_argument_of_a_wrong_type_is_named(call: Call, message: str) -> None:
     error = raised(call)
     assert isinstance(error, TypeError)
     assert re.match(rf".*{message}", str(error)), error
+
+
+HALF = "\ud800"
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda rank: rank.fire(2**70, "x"), f"there is no rank {2**70}; the run has 1"),
+        (lambda rank: rank.wait([([0, -(2**70)], "x")]), f"there is no rank -{2**70}; the run"),
+        (lambda rank: rank.when_load_above(float("nan"), "x"), "load=NaN: a load is a number"),
+        (lambda rank: rank.when_readable(2**40, "x"), f"file={2**40}: give a descriptor"),
+        (lambda rank: rank.fire(ev.SELF, HALF), r"id='\ud800' can't be written in UTF-8"),
+        (lambda rank: rank.wait([(0, HALF)]), r"id='\ud800' can't be written in UTF-8"),
+        (lambda rank: rank.lock(HALF), r"name='\ud800' can't be written in UTF-8"),
+        (lambda rank: rank.submit(print, then=HALF), r"then='\ud800' can't be written in UTF-8"),
+    ],
+)
+def test_a_value_of_no_use_is_named(call: Call, message: str) -> None:
+    error = raised(call)
+    assert isinstance(error, ValueError)
+    assert str(error).startswith(message), error
+
+
+def test_text_without_utf8_arrives_as_it_is() -> None:
+    def main(rank: ev.Rank) -> Any:
+        rank.fire(ev.SELF, "x", HALF)
+        return rank.wait([(ev.SELF, "x")])[0].data
+
+    assert ev.run(main, ranks=1, threads=True) == [HALF]
+
+
+@pytest.mark.parametrize("rank_of", [np.int64, np.uint8, np.array], ids=["int64", "uint8", "array"])
+@pytest.mark.parametrize("trace", [None, "trace.json"])
+def test_integers_of_numpy_are_ranks(
+    rank_of: Callable[[int], Any], trace: str | None, tmp_path: Path
+) -> None:
+    def main(rank: ev.Rank) -> list[int]:
+        other, both = rank_of(1 - rank.id), np.arange(2)
+        rank.fire(other, "one", rank.id)
+        if rank.id == 1:
+            rank.fire([rank_of(0), rank_of(1)], "several", rank.id)
+        rank.fire(both, "both", rank.id)
+        on = [(other, "one"), (both, "both"), (rank_of(1), "several")]
+        return [event.data for event in rank.wait(on)]
+
+    written = trace and str(tmp_path / trace)
+    assert ev.run(main, ranks=2, threads=True, trace=written) == [[1, 0, 1, 1], [0, 0, 1, 1]]
 
 
 @pytest.mark.parametrize(("at_least", "within_s"), [("3", 1), (3, "1"), (0, 1), (3, None)])

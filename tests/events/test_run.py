@@ -196,8 +196,8 @@ def test_bad_input_gets_a_clear_error(threads: bool) -> None:
 
 
 def test_an_unknown_type_of_payload_is_refused() -> None:
-    with pytest.raises(BadEventError, match="an event carries 3 bytes of type 77"):
-        payload.decode(77, b"abc")
+    with pytest.raises(BadEventError, match="'field' from rank 2 carries 3 bytes of type 77"):
+        payload.decode(77, b"abc", "field", 2)
 
 
 def grouped(rank: ev.Rank) -> list[int]:

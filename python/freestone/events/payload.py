@@ -18,7 +18,7 @@ from freestone.errors import BadEventError, NotSerializableError
 
 INT, LONG, FLOAT, DOUBLE, BOOL = 1, 2, 3, 4, 7
 COMPLEX_FLOAT, COMPLEX_DOUBLE, INT8, INT16 = 8, 9, 10, 11
-ARRAY, PICKLE = 16, 18
+ARRAY, TEXT, PICKLE = 16, 17, 18
 ALIGNMENT = 64
 _TYPES: dict[int, type[np.generic]] = {
     INT: np.int32,
@@ -51,13 +51,13 @@ def encode(value: Any, id: str) -> tuple[int, list[Any]]:
     return PICKLE, _pickle(value, id)
 
 
-def decode(kind: int, buffer: Any) -> Any:
+def decode(kind: int, buffer: Any, id: str, source: int) -> Any:
     """Decode what `encode` or a program in C gave. Arrays are read-only views of `buffer`.
 
     Raises
     ------
     BadEventError
-        If it has a type that only others know.
+        If it has a type that only others know, or is text that is not UTF-8.
     """
     if kind == ARRAY:
         return _read_array(memoryview(buffer))
@@ -66,10 +66,18 @@ def decode(kind: int, buffer: Any) -> Any:
     if kind in _TYPES:
         numbers: np.ndarray[Any, Any] = np.frombuffer(buffer, dtype=_TYPES[kind])
         return numbers.item() if numbers.size == 1 else numbers
+    event = f"the event {id!r} from rank {source} carries {memoryview(buffer).nbytes} bytes"
+    if kind == TEXT:
+        try:
+            return bytes(buffer).decode()
+        except UnicodeDecodeError as error:
+            raise BadEventError(
+                f"{event} as text, and byte {error.start} is none of UTF-8 "
+                f"(0x{error.object[error.start]:02x}); encode the text as UTF-8, or fire bytes"
+            ) from error
     raise BadEventError(
-        f"an event carries {memoryview(buffer).nbytes} bytes of type {kind}, which is none that "
-        "Python, C or Fortran fires; see that all ranks run the same version of freestone, or fire "
-        "bytes"
+        f"{event} of type {kind}, which is none that Python, C or Fortran fires; see that all "
+        "ranks run the same version of freestone, or fire bytes"
     )
 
 

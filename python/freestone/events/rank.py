@@ -146,7 +146,7 @@ class Rank:
         called = getattr(function, "function", function)
         label = name or label_of(function)
         if then is not None:
-            _check_id(then)
+            _native.events.check_id(then, "then")
             called = functools.partial(_call_then, self, called, then)
         if self._recording is not None:
             called = self._recording.traced(called, label)
@@ -245,14 +245,8 @@ class Rank:
             self._native.fire(target, id, data, persistent, by_reference)
             return
         with self._recording.span("fire", f"fire {id}") as span:
-            span.fired = self._recording.fire(self._targets(target), id)
+            span.fired = self._recording.fire(self._native.targets(target), id)
             self._native.fire(target, id, data, persistent, by_reference)
-
-    def _targets(self, target: Ranks) -> list[int]:
-        if target == ALL:
-            return list(range(self.size))
-        targets = [target] if isinstance(target, int) else target
-        return [self.id if one == SELF else one for one in targets]
 
     def wait(self, on: Dependencies, timeout_s: float | None = None) -> list[Event]:
         """Wait for events; they come in the order of the dependencies.
@@ -280,8 +274,8 @@ class Rank:
         """
         if self._recording is None:
             return self._native.wait(on, timeout_s, sys._getframe(1))
-        needed = list(on)
-        name = ", ".join(dict.fromkeys(str(id) for *_, id in needed))
+        needed = self._native.needed(on)
+        name = ", ".join(dict.fromkeys(id for _, id in needed))
         with self._recording.span("wait", f"wait for {name}") as span:
             events = self._native.wait(needed, timeout_s, sys._getframe(1))
             span.taken = self._recording.take(events)
@@ -343,14 +337,7 @@ class Rank:
         ValueError
             If it is not open.
         """
-        if not isinstance(file, int):
-            if not hasattr(file, "fileno"):
-                raise TypeError(
-                    f"file={file!r:.80} is of type {type(file).__name__}: give a descriptor, or an "
-                    "open file, socket or pipe"
-                )
-            file = file.fileno()
-        self._native.when_readable(file, id)
+        self._native.when_readable(file.fileno() if hasattr(file, "fileno") else file, id)
 
     def when_memory_below(self, nbytes: int | str, id: str) -> None:
         """Fire an event at this rank, once, when so much memory, or less, is left on its machine.
@@ -449,13 +436,6 @@ def current() -> Rank:
         raise RuntimeError("no rank runs here: call this in the program or a task of ev.run()")
     found: Rank = rank
     return found
-
-
-def _check_id(id: object) -> None:
-    if not isinstance(id, str):
-        raise TypeError(
-            f"then={id!r:.80} is of type {type(id).__name__}: an event's identifier is a str"
-        )
 
 
 def _batch(at_least: int | None, within_s: float | None) -> tuple[int, float] | None:

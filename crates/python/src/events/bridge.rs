@@ -1,6 +1,6 @@
 //! A process outside of a run, for `freestone.events.Bridge`.
 
-use super::arguments::{Id, Seconds};
+use super::arguments::{Id, Seconds, flag};
 use super::event::Event;
 use super::failing;
 use super::mpi::failed;
@@ -68,11 +68,12 @@ impl EventBridge {
         target: &Bound<'_, PyAny>,
         id: Id<'_>,
         data: &Bound<'_, PyAny>,
-        persistent: bool,
+        persistent: &Bound<'_, PyAny>,
     ) -> PyResult<()> {
         let target = words::target(target, self.numbers())?;
         let (id, encoded) = (EventId::from(id.0), words::encode(data, id.0)?);
-        let lasting = if persistent { Lasting::Persistent } else { Lasting::Once };
+        let lasting =
+            if flag(persistent, "persistent")? { Lasting::Persistent } else { Lasting::Once };
         let fired = encoded.with_parts(|kind, parts| {
             py.detach(|| self.bridge.fire(&target, &id, lasting, kind, parts))
         });

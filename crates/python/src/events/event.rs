@@ -37,12 +37,14 @@ impl Event {
             (words::DOUBLE, 8) => f64::from_le_bytes(word(bytes)).into_py_any(py),
             (words::BOOL, 1) => (bytes[0] != 0).into_py_any(py),
             (words::BYTE, _) => PyBytes::new(py, bytes).into_py_any(py),
-            (words::TEXT, _) => PyString::from_bytes(py, bytes)?.into_py_any(py),
             (kind, _) => {
                 static CELL: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
+                if let (words::TEXT, Ok(text)) = (kind, str::from_utf8(bytes)) {
+                    return PyString::new(py, text).into_py_any(py);
+                }
                 let decode = cached(py, &CELL, "freestone.events.payload", "decode")?;
                 let buffer = Py::new(py, EventBuffer::new(payload.clone()))?;
-                Ok(decode.call1((kind, buffer))?.unbind())
+                Ok(decode.call1((kind, buffer, self.id(), self.source()))?.unbind())
             }
         }
     }

@@ -15,6 +15,7 @@ mod rank;
 mod source;
 mod words;
 
+pub use arguments::check_id;
 pub use bridge::EventBridge;
 pub use buffer::EventBuffer;
 pub use event::Event;

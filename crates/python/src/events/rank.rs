@@ -1,6 +1,6 @@
 //! A rank, for `freestone.events.Rank`.
 
-use super::arguments::{Id, Name, Seconds};
+use super::arguments::{Descriptor, Id, Load, Name, Seconds, flag};
 use super::event::Event;
 use super::failing;
 use super::future::{Outcome, TaskFuture};
@@ -156,7 +156,7 @@ impl EventRank {
         target: &Target,
         id: &EventId,
         lasting: Lasting,
-        encoded: &Encoded<'_>,
+        encoded: &Encoded<'_, '_>,
     ) -> Result<(), EventsError> {
         encoded.with_parts(|kind, parts| {
             py.detach(|| self.rank.fire(target, id, lasting, kind, parts))
@@ -259,8 +259,8 @@ impl EventRank {
         py: Python<'_>,
         function: Py<PyAny>,
         on: &Bound<'_, PyAny>,
-        persistent: bool,
-        greedy: bool,
+        persistent: &Bound<'_, PyAny>,
+        greedy: &Bound<'_, PyAny>,
         name: Option<Name<'_>>,
         label: String,
         batch: Option<(usize, Seconds)>,
@@ -268,6 +268,7 @@ impl EventRank {
     ) -> PyResult<TaskFuture> {
         let on = self.dependencies(on)?;
         let (at_least, within) = batch.map(|(least, within)| (least, within.0)).unwrap_or_default();
+        let (persistent, greedy) = (flag(persistent, "persistent")?, flag(greedy, "greedy")?);
         let mode = Mode { persistent, greedy, at_least };
         let (owner, label) = (Arc::clone(&self.owner), Arc::<str>::from(label));
         let named = Some(Label::Name(Arc::clone(&label), source::line_of(frame)));
@@ -313,14 +314,15 @@ impl EventRank {
         target: &Bound<'_, PyAny>,
         id: Id<'_>,
         data: &Bound<'_, PyAny>,
-        persistent: bool,
-        by_reference: bool,
+        persistent: &Bound<'_, PyAny>,
+        by_reference: &Bound<'_, PyAny>,
     ) -> PyResult<()> {
         let target = words::target(target, self.numbers())?;
         let id_text = id.0;
         let id = EventId::from(id_text);
-        let lasting = if persistent { Lasting::Persistent } else { Lasting::Once };
-        let fired = if by_reference {
+        let lasting =
+            if flag(persistent, "persistent")? { Lasting::Persistent } else { Lasting::Once };
+        let fired = if flag(by_reference, "by_reference")? {
             if target != Target::Rank(self.rank.rank()) {
                 let text = "by_reference: only an event to SELF can carry the object itself";
                 return Err(PyValueError::new_err(text));
@@ -375,6 +377,20 @@ impl EventRank {
         self.rank.holds_lock(name.0)
     }
 
+    /// The ranks that a target of `fire` means.
+    fn targets(&self, target: &Bound<'_, PyAny>) -> PyResult<Vec<u32>> {
+        Ok(match words::target(target, self.numbers())? {
+            Target::Rank(rank) => vec![rank],
+            Target::All => (0..self.rank.ranks()).collect(),
+            Target::Group(ranks) => ranks,
+        })
+    }
+
+    /// What dependencies mean: for each event a rank, or `ANY`, and an identifier.
+    fn needed(&self, on: &Bound<'_, PyAny>) -> PyResult<Vec<(i64, String)>> {
+        Ok(words::pairs_of(&self.dependencies(on)?))
+    }
+
     #[getter]
     fn workers(&self) -> usize {
         self.rank.workers()
@@ -416,16 +432,16 @@ impl EventRank {
         self.rank.every(period_s.0, &id.0.into());
     }
 
-    fn when_readable(&self, py: Python<'_>, descriptor: i32, id: Id<'_>) -> PyResult<()> {
-        self.when(py, Condition::Readable(descriptor), id.0)
+    fn when_readable(&self, py: Python<'_>, file: Descriptor, id: Id<'_>) -> PyResult<()> {
+        self.when(py, Condition::Readable(file.0), id.0)
     }
 
     fn when_memory_below(&self, py: Python<'_>, nbytes: u64, id: Id<'_>) -> PyResult<()> {
         self.when(py, Condition::MemoryBelow(nbytes), id.0)
     }
 
-    fn when_load_above(&self, py: Python<'_>, load: f64, id: Id<'_>) -> PyResult<()> {
-        self.when(py, Condition::LoadAbove(load), id.0)
+    fn when_load_above(&self, py: Python<'_>, load: Load, id: Id<'_>) -> PyResult<()> {
+        self.when(py, Condition::LoadAbove(load.0), id.0)
     }
 
     fn stop(&self, id: Id<'_>) -> usize {

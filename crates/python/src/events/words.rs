@@ -1,6 +1,6 @@
 //! From Python's words to the core's: sources, targets, payloads.
 
-use super::arguments::{shown, wrong};
+use super::arguments::{identifier, integer, shown, wrong};
 use crate::pickling::cached;
 use freestone_events::{Dependency, EventId, Source, Target};
 use pyo3::buffer::PyBuffer;
@@ -36,7 +36,7 @@ pub struct Numbers {
     pub clients: u32,
 }
 
-fn no_rank(number: i64, ranks: u32) -> PyErr {
+fn no_rank(number: &str, ranks: u32) -> PyErr {
     let last = ranks - 1;
     PyValueError::new_err(format!(
         "there is no rank {number}; the run has {ranks}, from 0 to {last}"
@@ -49,27 +49,45 @@ fn rank_of(number: i64, numbers: Numbers) -> PyResult<u32> {
     match u32::try_from(number) {
         Ok(rank) if rank < ranks + clients => Ok(rank),
         _ if number == OWN => Ok(own),
-        _ => Err(no_rank(number, ranks)),
+        _ => Err(no_rank(&number.to_string(), ranks)),
     }
 }
 
-/// Ranks, in `what` of a call.
-fn group(value: &Bound<'_, PyAny>, what: &str, numbers: Numbers) -> PyResult<Vec<u32>> {
-    let group: Vec<i64> = value.extract().map_err(|_| {
+/// What a call has for ranks: a number, which may be that of `SELF`, `ALL` or `ANY`, or several.
+enum Given {
+    One(i64),
+    Several(Vec<u32>),
+}
+
+/// Ranks, as `what` of a call.
+fn ranks_in(value: &Bound<'_, PyAny>, what: &str, numbers: Numbers) -> PyResult<Given> {
+    let number = |value: &Bound<'_, PyAny>| {
+        let found = integer(value)?;
+        Some(found.map_err(|_| no_rank(&shown(value), numbers.ranks)))
+    };
+    if let Some(found) = number(value) {
+        return found.map(Given::One);
+    }
+    let no_ranks = || {
         let must = "give a rank's number, SELF, ALL, or a list of numbers; ANY only as a source";
         wrong(value, what, must)
-    })?;
-    group.into_iter().map(|number| rank_of(number, numbers)).collect()
+    };
+    // Text has no ranks in it, and what has no length can be gone through once only.
+    let is_text = value.is_instance_of::<PyString>() || value.is_instance_of::<PyBytes>();
+    if is_text || value.len().is_err() {
+        return Err(no_ranks());
+    }
+    let each =
+        |one: PyResult<Bound<'_, PyAny>>| rank_of(number(&one?).ok_or_else(no_ranks)??, numbers);
+    value.try_iter()?.map(each).collect::<PyResult<_>>().map(Given::Several)
 }
 
 /// At whom an event is fired: a rank, `SELF`, `ALL`, or a sequence of ranks.
 pub fn target(value: &Bound<'_, PyAny>, numbers: Numbers) -> PyResult<Target> {
-    if !value.is_instance_of::<PyInt>() {
-        return group(value, "target", numbers).map(Target::Group);
-    }
-    match value.extract()? {
-        ALL => Ok(Target::All),
-        number => rank_of(number, numbers).map(Target::Rank),
+    match ranks_in(value, "target", numbers)? {
+        Given::Several(ranks) => Ok(Target::Group(ranks)),
+        Given::One(ALL) => Ok(Target::All),
+        Given::One(number) => rank_of(number, numbers).map(Target::Rank),
     }
 }
 
@@ -83,21 +101,28 @@ pub fn dependencies(pairs: &Bound<'_, PyAny>, numbers: Numbers) -> PyResult<Vec<
     }
     for (index, pair) in pairs.try_iter().map_err(|_| no_list())?.enumerate() {
         let (source, id) = pair_of(&pair?, index)?;
-        let id = EventId::from(id.to_str()?);
-        if !source.is_instance_of::<PyInt>() {
-            let from = |rank| Dependency { source: Source::Rank(rank), id: id.clone() };
-            on.extend(group(&source, "source", numbers)?.into_iter().map(from));
-            continue;
-        }
-        match source.extract()? {
-            ALL => on.extend(Dependency::all(numbers.ranks, &id)),
-            ANY => on.push(Dependency { source: Source::Any, id }),
-            number => {
-                on.push(Dependency { source: Source::Rank(rank_of(number, numbers)?), id });
-            }
+        let id = EventId::from(identifier(id.as_any().as_borrowed(), "id")?);
+        let from = |rank| Dependency { source: Source::Rank(rank), id: id.clone() };
+        match ranks_in(&source, "source", numbers)? {
+            Given::Several(ranks) => on.extend(ranks.into_iter().map(from)),
+            Given::One(ALL) => on.extend(Dependency::all(numbers.ranks, &id)),
+            Given::One(ANY) => on.push(Dependency { source: Source::Any, id }),
+            Given::One(number) => on.push(from(rank_of(number, numbers)?)),
         }
     }
     Ok(on)
+}
+
+/// Dependencies as Python has them: the number of a rank, or `ANY`, and an identifier.
+pub fn pairs_of(on: &[Dependency]) -> Vec<(i64, String)> {
+    let pair = |one: &Dependency| {
+        let source = match one.source {
+            Source::Rank(rank) => i64::from(rank),
+            Source::Any => ANY,
+        };
+        (source, one.id.to_string())
+    };
+    on.iter().map(pair).collect()
 }
 
 /// What dependencies consist of, for people.
@@ -126,16 +151,16 @@ fn encoder(py: Python<'_>) -> PyResult<&Bound<'_, PyAny>> {
 }
 
 /// A value as bytes, in pieces.
-pub enum Encoded<'py> {
+pub enum Encoded<'a, 'py> {
     None,
     Word(u32, [u8; 8]),
     Bool(bool),
     Bytes(Bound<'py, PyBytes>),
-    Text(Bound<'py, PyString>),
+    Text(&'a str),
     Pieces(u32, Vec<PyBuffer<u8>>),
 }
 
-impl Encoded<'_> {
+impl Encoded<'_, '_> {
     /// Calls `fire` with its type and its pieces.
     pub fn with_parts<R>(&self, fire: impl FnOnce(u32, &[&[u8]]) -> R) -> R {
         match self {
@@ -143,7 +168,7 @@ impl Encoded<'_> {
             Self::Word(kind, word) => fire(*kind, &[word]),
             Self::Bool(flag) => fire(BOOL, &[&[u8::from(*flag)]]),
             Self::Bytes(bytes) => fire(BYTE, &[bytes.as_bytes()]),
-            Self::Text(text) => fire(TEXT, &[text.to_string_lossy().as_bytes()]),
+            Self::Text(text) => fire(TEXT, &[text.as_bytes()]),
             Self::Pieces(kind, pieces) => {
                 let parts: Vec<&[u8]> = pieces.iter().map(bytes_of).collect();
                 fire(*kind, &parts)
@@ -161,7 +186,7 @@ fn bytes_of(buffer: &PyBuffer<u8>) -> &[u8] {
 
 /// Encodes what an event carries: numbers, text and bytes here, all else by
 /// `freestone.events.payload`.
-pub fn encode<'py>(value: &Bound<'py, PyAny>, id: &str) -> PyResult<Encoded<'py>> {
+pub fn encode<'a, 'py>(value: &'a Bound<'py, PyAny>, id: &str) -> PyResult<Encoded<'a, 'py>> {
     if value.is_none() {
         return Ok(Encoded::None);
     }
@@ -179,8 +204,9 @@ pub fn encode<'py>(value: &Bound<'py, PyAny>, id: &str) -> PyResult<Encoded<'py>
     if let Ok(bytes) = value.cast_exact::<PyBytes>() {
         return Ok(Encoded::Bytes(bytes.clone()));
     }
-    if let Ok(text) = value.cast_exact::<PyString>() {
-        return Ok(Encoded::Text(text.clone()));
+    // What has no UTF-8, such as half of a surrogate pair, is pickled.
+    if let Ok(Ok(text)) = value.cast_exact::<PyString>().map(PyStringMethods::to_str) {
+        return Ok(Encoded::Text(text));
     }
     let (kind, pieces): (u32, Vec<PyBuffer<u8>>) =
         encoder(value.py())?.call1((value, id))?.extract()?;
