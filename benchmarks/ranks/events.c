@@ -6,11 +6,13 @@
 static char payload[1 << 20];
 static atomic_long seen;
 static int left;
+static Turns measured;
 static size_t nbytes;
 
 /* Answers each event with one of the same size; ends when all turns are taken. */
 static void answer(const fse_event *events, int count, void *context) {
   (void)count, (void)context;
+  if (fse_rank() == 0) end_turn(&measured);
   if (fse_rank() == 0 && --left == 0) {
     fse_fire(NULL, FSE_NONE, 0, FSE_SELF, "done");
     return;
@@ -24,11 +26,11 @@ static void one_way(size_t size, int count) {
   left = count;
   fse_submit_on(answer, NULL, &turn, 1, FSE_PERSISTENT, "answer");
   fse_drain();
-  double start = now();
   if (fse_rank() == 0) {
+    measured = begin_turns(count);
     fse_fire(payload, FSE_BYTE, nbytes, 1, "turn");
     fse_free(fse_wait(1, FSE_SELF, "done"));
-    say_one_way(size, now() - start, count);
+    say_one_way(size, &measured);
   }
   fse_drain();
   fse_remove("answer");
@@ -58,17 +60,20 @@ static void nothing(const fse_event *events, int count, void *context) {
   (void)events, (void)count, (void)context;
 }
 
-static void free_tasks(int count, int counts) {
+/* Submits so many tasks; says how many a second those were under this name, if it has one. */
+static void free_tasks(int count, const char *name) {
   double start = now();
   for (int index = 0; index < count; index++) {
     fse_submit(nothing, NULL, 0);
   }
   double submitted = now();
   fse_drain();
-  if (counts) {
-    say("submits", count / (submitted - start));
-    say("tasks", count / (now() - start));
-  }
+  if (!name) return;
+  double done = now();
+  char submits[32];
+  snprintf(submits, sizeof submits, "submits%s", name + strlen("tasks"));
+  say(submits, count / (submitted - start));
+  say(name, count / (done - start));
 }
 
 /* Seconds that a task with so many dependencies takes, from submitting it to its end. */
@@ -118,13 +123,14 @@ static void copies(void) {
   enum { COUNT = 2000 };
   char *other = malloc(sizeof payload);
   memset(other, 1, sizeof payload);
-  double start = now();
+  Turns copied = begin_turns(COUNT);
   for (int turn = 0; turn < COUNT; turn++) {
     payload[turn] = (char)turn;
     memcpy(other, payload, sizeof payload);
     __asm__ volatile("" : : "r"(other) : "memory");
+    end_turn(&copied);
   }
-  say("us_copy", (now() - start) / COUNT * 1e6);
+  say("us_copy", median_turn(&copied) * 1e6);
   free(other);
 }
 
@@ -136,8 +142,9 @@ int main(int argc, char **argv) {
     return 1;
   }
   if (fse_ranks() == 1) {
-    free_tasks(100000, 0);
-    free_tasks(200000 * scale, 1);
+    free_tasks(100000, NULL);
+    free_tasks(200000 * scale, "tasks");
+    free_tasks(1000000, "tasks_million");
     double one = dependent(1, 20000 * scale), many = dependent(1000, 20 * scale);
     say("dependencies", many / one);
     double few = matched(10, 20000 * scale), all = matched(100000, 20000 * scale);

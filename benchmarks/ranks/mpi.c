@@ -8,13 +8,14 @@ static char payload[1 << 20];
 
 static void one_way(int rank, size_t nbytes, int count) {
   MPI_Barrier(MPI_COMM_WORLD);
-  double start = now();
+  Turns measured = begin_turns(count);
   for (int turn = 0; turn < count; turn++) {
     if (rank == 0) MPI_Send(payload, (int)nbytes, MPI_BYTE, 1, 0, MPI_COMM_WORLD);
     MPI_Recv(payload, (int)nbytes, MPI_BYTE, 1 - rank, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
     if (rank == 1) MPI_Send(payload, (int)nbytes, MPI_BYTE, 0, 0, MPI_COMM_WORLD);
+    end_turn(&measured);
   }
-  if (rank == 0) say_one_way(nbytes, now() - start, count);
+  if (rank == 0) say_one_way(nbytes, &measured);
 }
 
 static void flood(int rank, int count) {

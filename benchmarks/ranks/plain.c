@@ -76,13 +76,14 @@ int main(int argc, char **argv) {
   end = fork() == 0;
   for (int index = 0; index < SIZES; index++) {
     int count = turns(sizes[index], scale);
-    double start = now();
+    Turns measured = begin_turns(count);
     for (int turn = 0; turn < count; turn++) {
       if (end == 0) put(sizes[index]);
       get(sizes[index]);
       if (end == 1) put(sizes[index]);
+      end_turn(&measured);
     }
-    if (end == 0) say_one_way(sizes[index], now() - start, count);
+    if (end == 0) say_one_way(sizes[index], &measured);
   }
   int count = 200000 * scale;
   double start = now();
