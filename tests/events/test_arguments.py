@@ -47,7 +47,10 @@ def raised(call: Call) -> BaseException:
         (lambda rank: rank.submit(print, on=3), rf"on=3 is of type int: .* {PAIRS}"),
         (lambda rank: rank.submit(print, on="x"), rf"on='x' is of type str: .* {PAIRS}"),
         (lambda rank: rank.wait(None), rf"on=None is of type NoneType: .* {PAIRS}"),
-        (lambda rank: rank.retrieve_any((ev.SELF, "x")), rf"on\[0\]=-1 is of type int: .* {PAIRS}"),
+        (
+            lambda rank: rank.retrieve_any((ev.SELF, "x")),
+            rf"on\[0\]=-1001 is of type int: .* {PAIRS}",
+        ),
         (lambda rank: rank.wait([(0, "x", 1)]), rf"on\[0\]=\(0, 'x', 1\) is of type .* {PAIRS}"),
         (lambda rank: rank.wait([(0, 2)]), rf"on\[0\]=\(0, 2\) is of type tuple: .* {PAIRS}"),
         (lambda rank: rank.wait([("x", 0)]), r"the source comes first; give \(0, 'x'\)"),
@@ -186,3 +189,16 @@ def test_numbers_of_numpy_are_numbers() -> None:
         return task.result()
 
     assert ev.run(main, ranks=np.int64(1), threads=True) == [1]
+
+
+@pytest.mark.parametrize("number", [-1, -2, -3])
+def test_numbers_that_mean_something_to_mpi_are_no_ranks(number: int) -> None:
+    """MPI_PROC_NULL, MPI_ANY_SOURCE and MPI_ROOT, whose values depend on the MPI."""
+
+    def main(rank: ev.Rank) -> None:
+        with pytest.raises(ValueError, match=f"there is no rank {number}"):
+            rank.fire(number, "halo")
+        with pytest.raises(ValueError, match=f"there is no rank {number}"):
+            rank.wait([(number, "halo")])
+
+    ev.run(main, ranks=2, threads=True)

@@ -8,7 +8,7 @@ module freestone_events
   implicit none
   private
 
-  integer, parameter, public :: FSE_SELF = -1, FSE_ALL = -2, FSE_ANY = -3
+  integer, parameter, public :: FSE_SELF = -1001, FSE_ALL = -1002, FSE_ANY = -1003
   integer, parameter, public :: FSE_NONE = 0, FSE_INT = 1, FSE_LONG = 2, FSE_FLOAT = 3, &
       FSE_DOUBLE = 4, FSE_BYTE = 5, FSE_ADDRESS = 6, FSE_BOOL = 7, FSE_COMPLEX_FLOAT = 8, &
       FSE_COMPLEX_DOUBLE = 9, FSE_INT8 = 10, FSE_INT16 = 11, FSE_TEXT = 17

@@ -22,13 +22,14 @@
 extern "C" {
 #endif
 
-#define FSE_VERSION 5
+#define FSE_VERSION 6
 
-/* Sources and targets besides the numbers of ranks. */
+/* Sources and targets besides the numbers of ranks. They are none of MPI's: MPI_PROC_NULL is an
+   error here. */
 enum {
-  FSE_SELF = -1, /* this rank */
-  FSE_ALL = -2,  /* every rank: as a source one event of each, as a target a broadcast */
-  FSE_ANY = -3   /* any rank, whichever is first; a source only */
+  FSE_SELF = -1001, /* this rank */
+  FSE_ALL = -1002,  /* every rank: as a source one event of each, as a target a broadcast */
+  FSE_ANY = -1003   /* any rank, whichever is first; a source only */
 };
 
 /* Types of what events carry. */

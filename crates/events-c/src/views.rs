@@ -2,7 +2,7 @@
 
 use crate::arrays::{ARRAY, Shape, elements};
 use crate::error::counted;
-use crate::words::size_of_type;
+use crate::words::{ANY, OWN, size_of_type};
 use freestone_events::payload::Data;
 use freestone_events::rank::Events;
 use smallvec::SmallVec;
@@ -167,7 +167,7 @@ pub unsafe extern "C" fn fse_find(
     let fits = |event: &&View| {
         // SAFETY: our own views, whose identifiers end with a zero.
         let same = unsafe { CStr::from_ptr(event.id) } == id;
-        same && (source == -3 || event.source == if source == -1 { own } else { source })
+        same && (source == ANY || event.source == if source == OWN { own } else { source })
     };
     events.iter().find(fits).map_or(null(), std::ptr::from_ref)
 }

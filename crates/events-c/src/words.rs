@@ -4,9 +4,9 @@ use crate::error::Refused;
 use freestone_events::{Bridge, Dependency, EventId, Rank, Source, Target};
 use std::ffi::{CStr, c_char, c_int};
 
-const OWN: c_int = -1;
-const ALL: c_int = -2;
-const ANY: c_int = -3;
+pub const OWN: c_int = -1001;
+pub const ALL: c_int = -1002;
+pub const ANY: c_int = -1003;
 
 /// Types of payloads, as in the header.
 pub const ADDRESS: u32 = 6;

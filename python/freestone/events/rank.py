@@ -19,13 +19,13 @@ from freestone.events.tracing import Recording
 from freestone.observe.rings import Span, Trace
 from freestone.units import parse_nbytes
 
-SELF: Final = -1
+SELF: Final = -1001
 """This rank, as a source or a target."""
 
-ALL: Final = -2
+ALL: Final = -1002
 """Every rank, this one included: as a source, one event of each; as a target, a broadcast."""
 
-ANY: Final = -3
+ANY: Final = -1003
 """Any rank, whichever is first, as a source."""
 
 RANK_LOST: Final = "rank_lost"

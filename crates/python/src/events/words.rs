@@ -9,12 +9,12 @@ use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyBool, PyBytes, PyFloat, PyInt, PyString};
 
-/// This rank.
-const OWN: i64 = -1;
+/// This rank. These numbers are none of MPI's, whose `MPI_PROC_NULL` must not be taken for one.
+const OWN: i64 = -1001;
 /// Every rank.
-const ALL: i64 = -2;
+const ALL: i64 = -1002;
 /// Any rank.
-const ANY: i64 = -3;
+const ANY: i64 = -1003;
 
 /// Types of payloads; those up to 11 are of the C header.
 pub const NONE: u32 = 0;
