@@ -125,10 +125,10 @@ def test_a_limit_of_memory_holds(capsys: pytest.CaptureFixture[str]) -> None:
     out, err = capsys.readouterr()
     assert out == expected
     assert "strips of" in err
-    assert run(LARGE + "Y = bin(X, 9);\nprint(Y[0, 0]);", "--memory=600KB") == 2
+    assert run(LARGE + "Y = X @ t(X);\nprint(Y[0, 0]);", "--memory=600KB") == 2
     out = capsys.readouterr().out
     assert "[error]: While compiling: this needs" in out
-    assert "at bin" in out
+    assert "at matmul" in out
     assert "s.daph:2:" in out
 
 
@@ -185,6 +185,12 @@ def test_kernels_are_found_in_a_folder(capsys: pytest.CaptureFixture[str]) -> No
     assert "there is no file 'k.py'" in capsys.readouterr().err
     assert run(text, "--libdir=none") == 2
     assert "--libdir=none: there is no such folder" in capsys.readouterr().err
+
+
+def test_all_stages_can_be_shown() -> None:
+    from freestone.lang.compile import PASSES
+
+    assert ("built", *(name for name, _ in PASSES), "cost") == script.STAGES
 
 
 @pytest.mark.parametrize("stage", [stage for stage in script.STAGES if stage != "cost"])

@@ -134,3 +134,33 @@ def test_an_event_that_is_read_as_something_else_ends_the_program(
     ended = run(str(tmp_path / "program"), 1)
     assert ended.returncode != 0
     assert says in ended.stderr
+
+
+TEXTS = """
+program main
+  use freestone_events
+  implicit none
+  integer :: code
+  type(fse_event), pointer :: found(:)
+  character(len=:), allocatable :: text
+  code = fse_init()
+  code = fse_fire(FSE_SELF, "abcdefgh", "xy")
+  found => fse_wait([fse_on(FSE_SELF, "abcdefgh")], 60d0)
+  call fse_value(found(1), text)
+  print *, fse_id(found(1)), " ", text
+  call fse_free(found)
+  code = fse_fire(FSE_SELF, "ab", "a longer text")
+  found => fse_wait([fse_on(FSE_SELF, "ab")], 60d0)
+  call fse_value(found(1), text)
+  print *, fse_id(found(1)), " ", text
+  call fse_free(found)
+  code = fse_finalise()
+end program
+"""
+
+
+def test_texts_and_identifiers_have_their_own_lengths(prefix: Path, tmp_path: Path) -> None:
+    done(fortran(prefix, tmp_path, TEXTS))
+    ended = run(str(tmp_path / "program"), 1)
+    assert (ended.returncode, ended.stderr) == (0, "")
+    assert ended.stdout.split("\n") == [" abcdefgh xy", " ab a longer text", ""]

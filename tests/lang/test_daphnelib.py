@@ -310,3 +310,25 @@ def test_a_sum_counts_truth_values(way: Settings) -> None:
     groups = CONTEXT.from_numpy(np.array([0, 0]))
     column = CONTEXT.from_numpy(np.array([True, True]))
     np.testing.assert_array_equal(column.sum(groups, 1).compute(way), [[2]])
+
+
+def test_lazy_comparisons_choose_rows_and_columns() -> None:
+    cells = np.array([[5.0, 1.0, 7.0], [2.0, 3.0, 4.0], [np.nan, 6.0, 0.0]])
+    x = CONTEXT.from_numpy(cells)
+    first = cells[:, 0]
+    for mask, wanted in (
+        (x[:, 0] > 3.0, first > 3.0),
+        (np.logical_and(x[:, 0] > 1.0, x[:, 1] < 2.0), (first > 1.0) & (cells[:, 1] < 2.0)),
+        (x[:, 0].isNan(), np.isnan(first)),
+    ):
+        np.testing.assert_array_equal(x[mask].compute(), cells[wanted])
+        np.testing.assert_array_equal(x[mask, 1:].compute(), cells[wanted][:, 1:])
+        np.testing.assert_array_equal(
+            (x[mask] * 2.0).sum(1).compute(), [(cells[wanted] * 2).sum(0)]
+        )
+    np.testing.assert_array_equal(x[:, x[1, :].t() > 2.5].compute(), cells[:, cells[1] > 2.5])
+    # Numbers are positions.
+    places = CONTEXT.from_numpy(np.array([[1], [0]]))
+    np.testing.assert_array_equal(x[places].compute(), cells[[1, 0]])
+    with pytest.raises(IndexError, match="not assigned by a lazy comparison"):
+        x[x[:, 0] > 3.0] = 0.0

@@ -795,7 +795,12 @@ contains
     character(len=*), intent(in) :: id
     character(len=*), intent(in), target :: text
     logical, intent(in), optional :: persistent
-    fire_text = fire_list(c_loc(text), FSE_TEXT, len(text, kind=c_size_t), to, id, persistent)
+    type(c_ptr) :: letters
+    integer(c_size_t) :: count
+    ! Not in the call: gfortran 12 would hand on the length of the text as that of id.
+    letters = c_loc(text)
+    count = len(text, kind=c_size_t)
+    fire_text = fire_list(letters, FSE_TEXT, count, to, id, persistent)
   end function
 
   subroutine value_text(event, text)

@@ -109,7 +109,8 @@ typedef struct fsm_config {
 } fsm_config;
 
 /* Rows in memory of the program's own: CSR matrices, particles, lists. In a resize the rows that
- * a rank has are packed, in runs [first, end), each into as many bytes as nbytes says; then adopt
+ * a rank has are packed, in runs [first, end): nbytes sets *nbytes, one number, to the bytes of all
+ * rows of a run, and pack writes so many; then adopt
  * makes room for the rows that the rank is to have, in place of the old ones; then unpack reads
  * them, run by run, in order. Each returns 0, or another number to end the job with FSM_CALLBACK on
  * all ranks. They don't call this library. */
@@ -161,7 +162,7 @@ int fsm_rank_of(const char *name, uint64_t row);
 
 /* Gives variable data other numbers of rows, any on each rank, 0 on all too: particles that come and go,
  * a mesh that is refined. All ranks call it together, for the same data. The first rows keep their bytes, new
- * ones are zero, and all get another address; the program sees to rows in memory of its own. No row is
+ * ones beyond as many as there were are zero, and all get another address; the program sees to rows in memory of its own. No row is
  * sent: rank 0's rows come first, then rank 1's. What is named in one call lies alike, also after a
  * resize. A joining rank registers it with any number of rows. Bad arguments are FSM_BAD_CALL on all
  * ranks, and nothing has changed; if one of them makes another call, it is FSM_DISAGREEMENT, and none can

@@ -23,6 +23,7 @@ __all__ = ["SUFFIXES", "configure", "run_script"]
 SUFFIXES = (".daph", ".daphne")
 STAGES = (
     "built",
+    "inlining",
     "algebra",
     "means",
     "reuse",

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from freestone.lang.front.builtins.elementwise import COMPARISONS
 from freestone.lang.front.builtins.reorganisation import indexed_type, inserted, position
 from freestone.lang.front.graph.emitter import Emitter
 from freestone.lang.front.graph.graph import Value
@@ -29,11 +30,17 @@ def indexed(emitter: Emitter, value: Value, key: Any, lift: Lift) -> Value:
         A matrix or a frame.
     key
         Rows, or rows and columns; of a frame also labels of columns alone. Each a position, a
-        slice, positions, or an array of truth values of NumPy's.
+        slice, positions, an array of truth values of NumPy's, or a lazy comparison, whose true
+        cells choose.
     lift : callable
         Makes a value of what Python has.
     """
-    kinds, values, counts = _sides(emitter, value.type, key, lift)
+    rows, columns = _parts(value.type, key)
+    value, rows = _chosen(emitter, value, rows, lift, by_row=True)
+    value, columns = _chosen(emitter, value, columns, lift, by_row=False)
+    kinds, values, counts = _sides(emitter, value.type, (rows, columns), lift)
+    if kinds == ("all", "all"):
+        return value
     type = indexed_type(value.type, kinds[1], values, counts)
     return emitter.emit("index", [value, *values], type, kinds=kinds)
 
@@ -47,14 +54,50 @@ def written(emitter: Emitter, value: Value, key: Any, part: Value, lift: Lift) -
 def _sides(
     emitter: Emitter, type: Type, key: Any, lift: Lift
 ) -> tuple[tuple[str, str], list[Value], list[int | None]]:
-    if isinstance(key, tuple):
-        rows, columns = key
-    else:
-        labels = type.data == "frame" and _is_label(key)
-        rows, columns = (slice(None), key) if labels else (key, slice(None))
+    rows, columns = _parts(type, key)
     one = _side(emitter, type, rows, type.rows, lift)
     other = _side(emitter, type, columns, type.columns, lift)
     return (one[0], other[0]), one[1] + other[1], [one[2], other[2]]
+
+
+def _parts(type: Type, key: Any) -> tuple[Any, Any]:
+    if isinstance(key, tuple):
+        rows, columns = key
+        return rows, columns
+    labels = type.data == "frame" and _is_label(key)
+    return (slice(None), key) if labels else (key, slice(None))
+
+
+def _chosen(
+    emitter: Emitter, value: Value, side: Any, lift: Lift, *, by_row: bool
+) -> tuple[Value, Any]:
+    """Take the rows, or columns, at which a lazy comparison is true, if there is one."""
+    if isinstance(side, slice | list | np.ndarray | int | str):
+        return value, side
+    bits = lift(side)
+    if not _is_comparison(bits):
+        return value, side
+    type = value.type
+    emitter.equal(bits.type.columns, 1, "a mask is one column; columns")
+    count = type.rows if by_row else type.columns
+    emitter.equal(bits.type.rows, count, "a mask has a cell for each row or column; cells")
+    kind, made = "filter_rows", type.shaped(None, type.columns)
+    if not by_row:
+        kind, made = "filter_columns", type.shaped(type.rows, None)
+        if type.data == "frame":
+            made = Type("frame", "", type.rows, None, None)
+    return emitter.emit(kind, [value, bits], made), slice(None)
+
+
+def _is_comparison(value: Value) -> bool:
+    """Tell whether cells are truth values, which say which rows to take and are no positions."""
+    op = value.op
+    if op is None or value.type.data != "matrix":
+        return False
+    name = op.attrs.get("name")
+    if op.kind == "binary" and name in ("and", "or"):
+        return all(map(_is_comparison, op.operands))
+    return (op.kind == "binary" and name in COMPARISONS) or (op.kind == "unary" and name == "isNan")
 
 
 def _is_label(key: Any) -> bool:
@@ -70,6 +113,11 @@ def _side(emitter: Emitter, type: Type, side: Any, count: int | None, lift: Lift
         cells = np.asarray(side)
         side = np.flatnonzero(cells) if _is_truth(cells) else cells.astype("i8")
     value = lift(side)
+    if _is_comparison(value):
+        raise IndexError(
+            "cells are not assigned by a lazy comparison; choose them, as in "
+            "mask * part + (1 - mask) * x"
+        )
     if value.type.data == "scalar":
         emitter.number(value, "a position")
         _check(value, count)
