@@ -454,3 +454,18 @@ def test_every_function_has_a_script_of_its_own() -> None:
     for name, test in ELSEWHERE.items():
         assert name in TEMPLATES or f"{name}(" in inspect.getsource(test)
     assert sorted({*BUILTINS, "map"} - shown - set(ELSEWHERE)) == []
+
+
+def test_texts_of_a_csv_file_stay_as_they_are_written(tmp_path: Path) -> None:
+    path = tmp_path / "x.csv"
+    path.write_text("id,name,code\n00123,Bob,1e5\n7,Eve,0x10\n")
+    wanted = "DenseMatrix(2x3, std::string)\n00123 Bob 1e5\n7 Eve 0x10\n"
+    assert printed(f'print(readMatrix("{path}"));') == wanted
+
+
+@pytest.mark.parametrize("join", ["innerJoin", "semiJoin"])
+def test_texts_and_numbers_are_not_joined(join: str) -> None:
+    frames = 'createFrame([1, 2], "a"), createFrame(["1", "2"], "b"), "a", "b"'
+    first = "x, y" if join == "semiJoin" else "x"
+    with pytest.raises(ScriptRunError, match=r"'a' of si64 and 'b' of str.*convert one of them"):
+        printed(f"{first} = {join}({frames}); print(x);")

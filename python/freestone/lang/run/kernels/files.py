@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import os
+from dataclasses import replace
 from typing import Any
 
 from freestone.errors import FreestoneError
-from freestone.lang.front.file_types import describe, holds_entries, widened
+from freestone.lang.front.file_types import describe, format_name, holds_entries, widened
 from freestone.lang.front.graph.graph import Op
 from freestone.lang.front.types.types import DTYPES, Type, common_type, matrix
 
@@ -18,7 +19,13 @@ def read(run: Any, op: Op, path: str) -> Any:
 
     stored, wanted = describe(path), op.results[0].type
     check_planned(path, stored, wanted)
-    value = _loaded(path, stored)
+    if wanted.data == "matrix" and wanted.cell == "str" and _is_guessed(path, stored):
+        # Texts as they are written: 007 is not 7, and 1e5 not 100000.
+        labels = [label for label, _ in stored.schema or ()]
+        stored = replace(stored, schema=tuple((label, "str") for label in labels))
+        value = _loaded(path, stored, types=dict.fromkeys(labels, "str"))
+    else:
+        value = _loaded(path, stored)
     if wanted.data == "frame" and not isinstance(value, Frame):
         schema = wanted.schema or ()
         dense = value.toarray() if hasattr(value, "toarray") else value
@@ -34,6 +41,15 @@ def read(run: Any, op: Op, path: str) -> Any:
         return Csr.of_scipy(value.astype(DTYPES[wanted.cell]))
     dense = value.toarray() if hasattr(value, "toarray") else value
     return converted(dense, wanted.cell)
+
+
+def _is_guessed(path: str, stored: Type) -> bool:
+    """Tell whether types of columns were found in the text alone."""
+    from freestone.io.formats.meta import read_meta
+    from freestone.io.stores import locate
+
+    is_text = stored.data == "frame" and format_name(path) == "csv"
+    return is_text and read_meta(locate(path)) is None
 
 
 def check_planned(path: str, stored: Type, wanted: Type) -> None:

@@ -114,7 +114,13 @@ def _counted(keys: Array, span: int) -> tuple[Array, Array]:
 
 def _keys(op: Op, left: Frame, right: Frame) -> tuple[Array, Array]:
     at, other = op.attrs["on"]
-    return left.columns[at], right.columns[other]
+    one, two = left.columns[at], right.columns[other]
+    if (one.dtype == object) != (two.dtype == object):
+        raise ValueError(
+            f"keys are {left.labels[at]!r} of {left.cells[at]} and {right.labels[other]!r} of "
+            f"{right.cells[other]}, and texts equal no numbers: convert one of them"
+        )
+    return one, two
 
 
 def inner_join(run: Any, op: Op, left: Frame, right: Frame) -> Frame:
