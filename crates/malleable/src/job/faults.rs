@@ -50,7 +50,7 @@ pub fn explain(what: Disagreement, reports: &[Report]) -> Problem {
             let calls: Vec<String> = reports.iter().map(call).collect();
             let other = calls.iter().position(|other| *other != calls[0]).unwrap_or_default();
             format!(
-                "step {step}: rank 0 {}, and rank {other} {}: all ranks make such a call together,                  at the same step",
+                "step {step}: rank 0 {}, and rank {other} {}: all ranks make such a call together, at the same step",
                 calls[0], calls[other]
             )
         }
