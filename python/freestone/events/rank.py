@@ -220,9 +220,10 @@ class Rank:
         id : str
             Its identifier, at most 4096 bytes.
         data : optional
-            What it carries. NumPy arrays of any shape and dtype (no objects), numbers, text and
-            bytes go as they are, all else is pickled. The target gets arrays as read-only views of
-            where they arrived: on one node that is where they were written, without another copy.
+            What it carries. NumPy arrays of any shape and dtype (no objects), Python's numbers,
+            text and bytes go as they are, all else is pickled, NumPy's scalars too: C and Fortran
+            take ``int(x)`` and ``float(x)``. The target gets arrays as read-only views of where
+            they arrived: on one node that is where they were written, without another copy.
         persistent : bool
             It is fired again, at its target, each time it is consumed.
         by_reference : bool
