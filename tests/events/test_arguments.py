@@ -202,3 +202,11 @@ def test_numbers_that_mean_something_to_mpi_are_no_ranks(number: int) -> None:
             rank.wait([(number, "halo")])
 
     ev.run(main, ranks=2, threads=True)
+
+
+def test_any_is_no_target() -> None:
+    def main(rank: ev.Rank) -> None:
+        with pytest.raises(ValueError, match="ANY is a source of events only"):
+            rank.fire(ev.ANY, "x")
+
+    ev.run(main, ranks=1, threads=True)

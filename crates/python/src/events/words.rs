@@ -87,6 +87,9 @@ pub fn target(value: &Bound<'_, PyAny>, numbers: Numbers) -> PyResult<Target> {
     match ranks_in(value, "target", numbers)? {
         Given::Several(ranks) => Ok(Target::Group(ranks)),
         Given::One(ALL) => Ok(Target::All),
+        Given::One(ANY) => Err(PyValueError::new_err(
+            "ANY is a source of events only; fire at a rank, at SELF or at ALL",
+        )),
         Given::One(number) => rank_of(number, numbers).map(Target::Rank),
     }
 }
