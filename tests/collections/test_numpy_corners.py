@@ -188,14 +188,6 @@ def test_arrays_here_take_what_is_in_blocks(dtype: str) -> None:
         here[0] += fs.Array.from_numpy(REALS, 3)
 
 
-def test_rows_are_iterated_over(two_workers: fs.Cluster) -> None:
-    x, y = fs.Array.from_numpy(CELLS, 2), fs.Array.from_numpy(REALS[:, 0, 0], 3)
-    np.testing.assert_array_equal(list(x), list(CELLS))
-    np.testing.assert_array_equal(sum(x), sum(CELLS))
-    assert (sum(y), max(y), list(zip(y, y, strict=True))[2]) == (252.0, 72.0, (24.0, 24.0))
-    assert [len(block) for block in x.iter_blocks()] == [2, 2, 2, 1]
-
-
 def test_a_change_in_place_leaves_what_others_hold() -> None:
     x = fs.Array.from_numpy(CELLS, 2)
     y = x

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, NoReturn, Self
 
 import numpy as np
@@ -302,11 +302,6 @@ class Array(Expressions, Collection):
         part = self._slice(rows)
         part._columns, part._dtype, part._head = self._columns, self._dtype, self._head
         return part
-
-    def __iter__(self) -> Iterator[Any]:
-        """Yield the rows, as NumPy's arrays do; their blocks come here one after the other."""
-        for block in self.iter_blocks():
-            yield from block
 
     def __contains__(self, value: object) -> bool:
         """Tell whether any element equals a value, as NumPy's arrays do."""

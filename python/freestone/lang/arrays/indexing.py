@@ -76,8 +76,9 @@ def _check_kind(one: Any) -> None:
         one = np.asarray(one) if np.size(one) else np.empty(0, int)
     if one.dtype.kind not in "biu":
         raise IndexError(
-            "only integers, slices (`:`), ellipsis (`...`), np.newaxis (`None`) and integer or "
-            f"boolean arrays are valid indices, not {one!r:.60}"
+            f"rows are taken by a number, a slice or a mask, not by {one!r:.60}; as in NumPy, only "
+            "integers, slices (`:`), ellipsis (`...`), None and integer or boolean arrays are "
+            "indices"
         )
 
 
