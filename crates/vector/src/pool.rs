@@ -62,7 +62,7 @@ impl Shared {
         self.changes.fetch_add(1, Ordering::Release);
     }
 
-    /// Returns the state once it is as wanted: looks for so long, then sleeps until it is told.
+    /// Returns the state once it is as wanted: looks for so long, then sleeps until it is woken.
     fn when(
         &self,
         signal: &Condvar,

@@ -21,7 +21,7 @@ from freestone.collections.tables.sql_joins import joined_first
 from freestone.collections.tables.sql_layers import layers
 from freestone.collections.tables.sql_named import tabled, with_named_as_inputs
 from freestone.collections.tables.sql_parts import PARTS, ByParts, by_parts
-from freestone.collections.tables.sql_reaching import ENDS, ID, ROWS, reaching
+from freestone.collections.tables.sql_reaching import ENDS, ID, ROWS, Reaching, reaching
 from freestone.collections.tables.sql_reaching import PLACE as REACHED
 from freestone.collections.tables.sql_rewriting import combined, with_copies, without_pivot
 from freestone.collections.tables.sql_running import (
@@ -29,6 +29,7 @@ from freestone.collections.tables.sql_running import (
     BEFORE,
     PLACE,
     RUNNING,
+    Running,
     running,
 )
 from freestone.collections.tables.sql_trees import errors_of_duckdb, parsed, quoted, tables_in
@@ -124,8 +125,7 @@ def _in_order(connection: Any, step: Op, stages: Mapping[str, Stage], large: str
     found = running(connection, query, tables, large)
     if found is None or len(stages) > 1:
         return None
-    options = {"descending": found.descending, "nulls_last": found.nulls_last}
-    parts = in_ranges(stages[large].done(), pl.col(found.column), **options)
+    parts = _in_order_of(found, stages[large])
     if parts is None:
         return None
     try:
@@ -145,14 +145,19 @@ def _in_order(connection: Any, step: Op, stages: Mapping[str, Stage], large: str
     return made if made.plan.schema == step.schema else None
 
 
+def _in_order_of(found: Running | Reaching, stage: Stage) -> Stage | None:
+    """Return parts with the rows in the order of a query's windows; None if they have none."""
+    options = {"descending": found.descending, "nulls_last": found.nulls_last}
+    return in_ranges(stage.done(), pl.col(found.column), **options)
+
+
 def _with_ends(connection: Any, step: Op, stages: Mapping[str, Stage], large: str) -> Stage | None:
     """Return the stage of a query whose windows reach over some rows around each."""
     query, tables = step.args
     found = reaching(connection, query, tables, large, stages[large].columns)
     if found is None or len(stages) > 1:
         return None
-    options = {"descending": found.descending, "nulls_last": found.nulls_last}
-    parts = in_ranges(stages[large].done(), pl.col(found.column), **options)
+    parts = _in_order_of(found, stages[large])
     if parts is None:
         return None
     places = [pl.DataFrame({REACHED: [number]}) for number in range(len(parts.parts))]

@@ -20,6 +20,7 @@ from freestone.collections.tables.sql_orders import (
     is_window,
     same_tree,
     sense_of,
+    taken_apart,
 )
 from freestone.collections.tables.sql_reaching import reach_of
 from freestone.collections.tables.sql_trees import (
@@ -27,7 +28,6 @@ from freestone.collections.tables.sql_trees import (
     all_of,
     column_of,
     each_node,
-    errors_of_duckdb,
     parsed,
     quoted,
     replaced,
@@ -76,11 +76,7 @@ def layers(
     columns
         Those of its columns that are needed.
     """
-    try:
-        return _Query(connection, parsed(connection, query), tables[large], large).split(columns)
-    except (KeyError, TypeError, ValueError, *errors_of_duckdb()):
-        # Other versions of DuckDB may have trees of another form.
-        return None
+    return taken_apart(lambda: _Query.of(connection, query, tables, large).split(columns))
 
 
 @dataclass

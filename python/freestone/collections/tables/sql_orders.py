@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Self, TypeVar
 
 import polars as pl
 
@@ -13,6 +14,7 @@ from freestone.collections.tables.sql_trees import (
     called,
     column_of,
     each_node,
+    errors_of_duckdb,
     functions_of,
     parsed,
     table_of,
@@ -21,7 +23,19 @@ from freestone.collections.tables.sql_trees import (
     volatile_functions,
 )
 
-__all__ = ["RowsInOrder", "bare", "is_window", "same_tree", "sense_of"]
+__all__ = ["RowsInOrder", "bare", "is_window", "same_tree", "sense_of", "taken_apart"]
+
+
+Parts = TypeVar("Parts")
+
+
+def taken_apart(take: Callable[[], Parts]) -> Parts | None:
+    """Return what a query is taken apart into; None where it can't be, or is of an unknown form."""
+    try:
+        return take()
+    except (KeyError, TypeError, ValueError, *errors_of_duckdb()):
+        # Other versions of DuckDB may have trees of another form.
+        return None
 
 
 @dataclass
@@ -32,6 +46,13 @@ class RowsInOrder:
     node: Tree
     empty: pl.DataFrame
     large: str
+
+    @classmethod
+    def of(
+        cls, connection: Any, query: str, tables: Mapping[str, pl.DataFrame], large: str
+    ) -> Self:
+        """Return a query of the large one of some tables; DuckDB raises where it is none."""
+        return cls(connection, parsed(connection, query), tables[large], large)
 
     def check(self, *also: str) -> None:
         """Raise `ValueError` unless it is of rows of one table; it may have what `also` says."""

@@ -13,11 +13,16 @@ from typing import Any
 
 import polars as pl
 
-from freestone.collections.tables.sql_orders import RowsInOrder, is_window, same_tree, sense_of
+from freestone.collections.tables.sql_orders import (
+    RowsInOrder,
+    is_window,
+    same_tree,
+    sense_of,
+    taken_apart,
+)
 from freestone.collections.tables.sql_trees import (
     Tree,
     each_node,
-    errors_of_duckdb,
     parsed,
     quoted,
     replaced,
@@ -95,11 +100,7 @@ def reaching(
     columns
         Those of its columns that are needed.
     """
-    try:
-        return _Query(connection, parsed(connection, query), tables[large], large).split(columns)
-    except (KeyError, TypeError, ValueError, *errors_of_duckdb()):
-        # Other versions of DuckDB may have trees of another form.
-        return None
+    return taken_apart(lambda: _Query.of(connection, query, tables, large).split(columns))
 
 
 def reach_of(window: Tree) -> tuple[int, int] | None:

@@ -12,14 +12,19 @@ from typing import Any
 
 import polars as pl
 
-from freestone.collections.tables.sql_orders import RowsInOrder, bare, is_window, sense_of
+from freestone.collections.tables.sql_orders import (
+    RowsInOrder,
+    bare,
+    is_window,
+    sense_of,
+    taken_apart,
+)
 from freestone.collections.tables.sql_trees import (
     SELECT,
     Tree,
     aggregate_of,
     column_of,
     each_node,
-    errors_of_duckdb,
     parsed,
     replaced,
     text_of,
@@ -87,11 +92,7 @@ def running(
     large
         The one in parts.
     """
-    try:
-        return _Query(connection, parsed(connection, query), tables[large], large).split()
-    except (KeyError, TypeError, ValueError, *errors_of_duckdb()):
-        # Other versions of DuckDB may have trees of another form.
-        return None
+    return taken_apart(lambda: _Query.of(connection, query, tables, large).split())
 
 
 @dataclass
