@@ -157,7 +157,8 @@ def test_a_call_that_ran_when_the_cable_was_pulled_runs_again(
         return "done"
 
     future = cluster.submit(wait, str(begun), str(go))
-    assert until(begun.exists)
+    # The file is there before what is written to it.
+    assert until(lambda: begun.exists() and begun.read_text() == "x")
     cable.pull()
     assert until(lambda: begun.read_text() == "xx")
     go.touch()
