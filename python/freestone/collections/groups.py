@@ -5,7 +5,7 @@ from __future__ import annotations
 import operator
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from freestone.collections.hints import missing_of_groups
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
     from freestone.collections.relational import Relational
 
-__all__ = ["DynamicGroupBy", "GroupBy", "count_of", "items_of", "whole_number"]
+__all__ = ["GroupBy", "WindowGroupBy", "count_of", "items_of", "whole_number"]
 
 F = TypeVar("F", bound="Relational")
 
@@ -22,7 +22,7 @@ F = TypeVar("F", bound="Relational")
 class Groups(ABC, Generic[F]):
     """Rows in groups of some sort, of which aggregates make a row each."""
 
-    _made_by: ClassVar[str]
+    _made_by: str
 
     @abstractmethod
     def agg(self, *aggregates: Any, **named: Any) -> F:
@@ -135,18 +135,17 @@ class GroupBy(Groups[F]):
         return lists._then("explode", names, empty_as_null=True)
 
 
-class DynamicGroupBy(Groups[F]):
+class WindowGroupBy(Groups[F]):
     """Rows in windows, for ``agg``."""
 
-    _made_by = "group_by_dynamic"
-
-    def __init__(self, frame: F, index: pl.Expr, options: Mapping[str, Any]) -> None:
+    def __init__(self, frame: F, made_by: str, index: pl.Expr, options: Mapping[str, Any]) -> None:
         self._frame = frame
+        self._made_by = made_by
         self._index = index
         self._options = options
 
     def agg(self, *aggregates: Any, **named: Any) -> F:
-        """Make a row of each window that has rows, as ``LazyGroupBy.agg``.
+        """Make a row of each window that there is, as ``LazyGroupBy.agg``.
 
         Parameters
         ----------
@@ -156,7 +155,7 @@ class DynamicGroupBy(Groups[F]):
         from freestone.collections.tables import each_expr
 
         made = list(each_expr(aggregates, named))
-        return self._frame._then("group_by_dynamic", self._index, made, **self._options)
+        return self._frame._then(self._made_by, self._index, made, **self._options)
 
 
 def count_of(method: str, rows: Any) -> int:

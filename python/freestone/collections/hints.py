@@ -53,7 +53,6 @@ INSTEAD = {
     "quantile": "x.select(pl.all().quantile(0.5))",
     "repartition": "x.rechunk(2)",
     "resample": 'x.group_by_dynamic("a", every="1i").agg(pl.col("b").sum())',
-    "rolling": 'x.to_polars().rolling("a", period="3i").agg(pl.col("b").sum())',
     **dict.fromkeys(("sort_index", "sort_values"), 'x.sort("a")'),
     **dict.fromkeys(("sink_csv", "to_csv", "write_csv"), 'fs.write(x, "x.csv")'),
     **dict.fromkeys(("sink_parquet", "to_parquet", "write_parquet"), 'fs.write(x, "x.parquet")'),

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any, Self, TypeVar
 
-from freestone.collections.groups import DynamicGroupBy, GroupBy, count_of, items_of, whole_number
+from freestone.collections.groups import GroupBy, WindowGroupBy, count_of, items_of, whole_number
 from freestone.errors.keywords import suggest_keywords
 
 if TYPE_CHECKING:
@@ -255,7 +255,7 @@ class Relational:
         label: str = "left",
         group_by: Any = None,
         start_by: str = "window",
-    ) -> DynamicGroupBy[Self]:
+    ) -> WindowGroupBy[Self]:
         """Group rows by windows of a time or number, for ``agg``, as in ``LazyFrame``.
 
         Parameters
@@ -280,12 +280,7 @@ class Relational:
         """
         from freestone.collections.tables import as_expr
 
-        for name, value in {"every": every, "period": period, "offset": offset}.items():
-            if not (isinstance(value, str | timedelta) or (value is None and name != "every")):
-                raise TypeError(
-                    f"group_by_dynamic({name}={value!r}): it is a duration, as '1d' or "
-                    "'10i' of whole numbers, or a timedelta"
-                )
+        _check_durations("group_by_dynamic", {"every": every}, period=period, offset=offset)
         options = {
             "every": every,
             "period": period,
@@ -296,7 +291,47 @@ class Relational:
             "group_by": None if group_by is None else items_of(group_by),
             "start_by": start_by,
         }
-        return DynamicGroupBy(self, as_expr(index_column), options)
+        return WindowGroupBy(self, "group_by_dynamic", as_expr(index_column), options)
+
+    def rolling(
+        self,
+        index_column: Any,
+        *,
+        period: Any,
+        offset: Any = None,
+        closed: str = "right",
+        group_by: Any = None,
+    ) -> WindowGroupBy[Self]:
+        """Group the rows around each row by a time or number, for ``agg``, as in ``LazyFrame``.
+
+        Parameters
+        ----------
+        index_column
+            The column of times or whole numbers, or an expression.
+        period, offset
+            How long each window is, and how far from its row it begins, by default so that it
+            ends there: such as ``"1d"``, ``"10i"`` of numbers, or a timedelta.
+        closed
+            Which ends belong to a window: ``"right"``, ``"left"``, ``"both"`` or ``"none"``.
+        group_by
+            Names of columns, or expressions: rows that differ in them are in different windows.
+
+        Notes
+        -----
+        Computed as `group_by_dynamic` is: rows need not be sorted, and each part gets the rows
+        around its own that windows reach. There is a window for each row, in the order of the
+        index; with `group_by` in any.
+        """
+        from freestone.collections.tables import as_expr
+
+        _check_durations("rolling", {"period": period}, offset=offset)
+        options = {
+            "period": period,
+            "offset": offset,
+            "closed": closed,
+            "group_by": None if group_by is None else items_of(group_by),
+        }
+        return WindowGroupBy(self, "rolling", as_expr(index_column), options)
 
     def join(
         self,
@@ -498,6 +533,17 @@ class Relational:
     def reverse(self) -> Self:
         """Take the rows in reverse order; one call gets them all."""
         return self._then("reverse")
+
+
+def _check_durations(method: str, required: dict[str, Any], **optional: Any) -> None:
+    """Raise `TypeError` for what is no duration."""
+    given = required | {name: value for name, value in optional.items() if value is not None}
+    for name, value in given.items():
+        if not isinstance(value, str | timedelta):
+            raise TypeError(
+                f"{method}({name}={value!r}): it is a duration, as '1d' or "
+                "'10i' of whole numbers, or a timedelta"
+            )
 
 
 def _listed(value: Any) -> Any:

@@ -57,14 +57,70 @@ OPTIONS = {
 def test_windows_of_time(
     sizes: dict[str, int], drawn: Any, every: Any, options: Any, keys: Any, kind: Any, start: int
 ) -> None:
-    table, cuts = drawn
-    # Before 1970, or where summer time begins; at all hours of a day.
+    drawn = (_timed(drawn[0], kind, start), drawn[1])
+    _check(sizes, drawn, "group_by_dynamic", "day", {"every": every, "group_by": keys, **options})
+
+
+def _timed(table: pl.DataFrame, kind: Any, start: int) -> pl.DataFrame:
+    """Have a table's days be times at all hours, from a day on: where summer time begins, say."""
     days = pl.col("day").cast(pl.Datetime("ms")) + pl.duration(hours=start + 5 * pl.col("key"))
     zone = getattr(kind, "time_zone", None)
     if zone:
         days = days.dt.replace_time_zone("UTC").dt.convert_time_zone(zone)
-    table = table.with_columns(days.cast(kind).alias("day"))
-    _check(sizes, (table, cuts), "day", {"every": every, "group_by": keys, **options})
+    return table.with_columns(days.cast(kind).alias("day"))
+
+
+@pytest.mark.parametrize("sizes", [{}, CUT])
+@pytest.mark.parametrize("keys", [None, "flag", ["class", "n"]])
+@examples(40)
+@given(
+    drawn=tables(),
+    period=st.sampled_from(["1d", "3d", "12h", "1w", "1mo", "25h30m", datetime.timedelta(2)]),
+    options=st.fixed_dictionaries(
+        {},
+        optional={
+            "closed": st.sampled_from(["left", "right", "both", "none"]),
+            "offset": st.sampled_from(
+                ["1d", "-7h", "-9d", "-1w", "0d", "2h", "-1mo", datetime.timedelta(-1)]
+            ),
+        },
+    ),
+    kind=st.sampled_from(
+        [
+            pl.Date,
+            pl.Datetime("ms"),
+            pl.Datetime("us", "UTC"),
+            pl.Datetime("ns", "Europe/Berlin"),
+        ]
+    ),
+    start=st.sampled_from([0, -18302 * 24, 80 * 24, 300 * 24 - 30]),
+)
+def test_windows_of_time_around_rows(
+    sizes: dict[str, int], drawn: Any, period: Any, options: Any, keys: Any, kind: Any, start: int
+) -> None:
+    drawn = (_timed(drawn[0], kind, start), drawn[1])
+    _check(sizes, drawn, "rolling", "day", {"period": period, "group_by": keys, **options})
+
+
+@pytest.mark.parametrize("sizes", [{}, CUT])
+@examples(40)
+@given(
+    drawn=tables(),
+    period=st.sampled_from(["1i", "2i", "5i"]),
+    options=st.fixed_dictionaries(
+        {},
+        optional={
+            "closed": st.sampled_from(["left", "right", "both", "none"]),
+            "offset": st.sampled_from(["1i", "-4i", "0i", "-1i", "+2i"]),
+        },
+    ),
+    index=st.sampled_from(["n", "key"]),
+    keys=st.sampled_from([None, "flag"]),
+)
+def test_windows_of_numbers_around_rows(
+    sizes: dict[str, int], drawn: Any, period: str, options: Any, index: str, keys: Any
+) -> None:
+    _check(sizes, drawn, "rolling", index, {"period": period, "group_by": keys, **options})
 
 
 @pytest.mark.parametrize("sizes", [{}, CUT])
@@ -86,17 +142,18 @@ def test_windows_of_time(
 def test_windows_of_numbers(
     sizes: dict[str, int], drawn: Any, every: str, options: Any, index: str, keys: Any
 ) -> None:
-    _check(sizes, drawn, index, {"every": every, "group_by": keys, **options})
+    _check(sizes, drawn, "group_by_dynamic", index, {"every": every, "group_by": keys, **options})
 
 
-def _check(sizes: dict[str, int], drawn: Any, index: str, options: Any) -> None:
+def _check(sizes: dict[str, int], drawn: Any, method: str, index: str, options: Any) -> None:
     table, cuts = drawn
     table = table.with_columns(pl.col(index).fill_null(strategy="max"))
     table = table.with_columns(pl.col(index).fill_null(pl.lit(0).cast(table.schema[index])))
     rows = table.sort(index, maintain_order=True)
-    expected = rows.group_by_dynamic(index, **options).agg(AGGREGATES)
+    expected = getattr(rows, method)(index, **options).agg(AGGREGATES)
     with limits(**sizes):
-        found = framed(table, cuts).group_by_dynamic(index, **options).agg(AGGREGATES).to_polars()
+        windows = getattr(framed(table, cuts), method)(index, **options)
+        found = windows.agg(AGGREGATES).to_polars()
     same(found, expected, ordered=options["group_by"] is None)
 
 
@@ -111,6 +168,31 @@ def test_windows_are_made_by_parts(options: dict[str, Any]) -> None:
         found = made.to_polars()
     expected = table.sort("t").group_by_dynamic("t", every="10i", **options)
     same(found, expected.agg(pl.col("x").sum(), pl.col("x").last().alias("last")), ordered=True)
+
+
+@pytest.mark.parametrize("options", [{}, {"offset": "-5i"}, {"offset": "20i", "closed": "both"}])
+def test_windows_around_rows_are_made_by_parts(options: dict[str, Any]) -> None:
+    table = pl.DataFrame({"t": range(999, -1, -1), "x": range(1000)})
+    aggregates = [pl.col("x").sum(), pl.col("x").last().alias("last")]
+    with limits(**CUT):
+        made = (
+            fs.Frame.from_polars(table, 100).rolling("t", period="10i", **options).agg(aggregates)
+        )
+        assert len(lower(made._as_node(), None).parts) > 4
+        found = made.to_polars()
+    expected = table.sort("t").rolling("t", period="10i", **options).agg(aggregates)
+    same(found, expected, ordered=True)
+
+
+def test_windows_at_the_ends_of_64_bits() -> None:
+    # What is before the least number, polars itself makes wrong.
+    least, most = -(2**63) + 1, 2**63 - 1
+    table = pl.DataFrame({"t": [least, least + 1, -1, 0, most - 1, most] * 20, "x": range(120)})
+    table = table.sort("t", maintain_order=True)
+    with limits(**CUT):
+        frame = fs.Frame.from_polars(table, 10).rolling("t", period="1i", closed="both")
+        found = frame.agg(pl.col("x").sum()).to_polars()
+    same(found, table.rolling("t", period="1i", closed="both").agg(pl.col("x").sum()), ordered=True)
 
 
 def test_columns_of_windows_are_looked_at_at_once() -> None:
@@ -129,6 +211,16 @@ def test_columns_of_windows_are_looked_at_at_once() -> None:
         frame.group_by_dynamic("at", every=2)
     with pytest.raises(TypeError, match=r"group_by_dynamic\(period=3\)"):
         frame.group_by_dynamic("at", every="2i", period=3)
+    with pytest.raises(MissingColumnError, match="nowhere"):
+        frame.rolling("at", period="2i", group_by="nowhere").agg(pl.len())
+    with pytest.raises(ColumnTypeError, match="f64"):
+        frame.rolling("mm", period="2i").agg(pl.len())
+    with pytest.raises(TypeError, match=r"rolling\(period=2\): it is a duration"):
+        frame.rolling("at", period=2)
+    with pytest.raises(TypeError, match=r"rolling\(offset=3\): it is a duration"):
+        frame.rolling("at", period="2i", offset=3)
+    with pytest.raises(pl.exceptions.ComputeError, match="strictly positive"):
+        frame.rolling("at", period="0i").agg(pl.len()).to_polars()
     with pytest.raises(pl.exceptions.ComputeError, match="zero"):
         frame.group_by_dynamic("at", every="0i").agg(pl.len()).to_polars()
 
@@ -139,6 +231,8 @@ def test_an_index_with_nulls_is_refused_as_polars_does(sizes: dict[str, int]) ->
         frame = fs.Frame.from_table({"at": [1, 5, None, 7, 8, 20]}, 1)
         with pytest.raises(pl.exceptions.ComputeError, match="null values"):
             frame.group_by_dynamic("at", every="2i").agg(pl.len()).to_polars()
+        with pytest.raises(pl.exceptions.ComputeError, match="null values"):
+            frame.rolling("at", period="2i").agg(pl.len()).to_polars()
 
 
 @pytest.mark.parametrize("keys", [None, "flag"])

@@ -35,7 +35,7 @@ __all__ = [
 _OLDEST = pl.CompatLevel.oldest()
 _MIN_CHUNK_ROWS = 1 << 16
 _MAX_VIEWED_NBYTES = (1 << 31) - 1
-_MAX_INT64 = (1 << 63) - 1
+_MIN_INT64, _MAX_INT64 = -(1 << 63), (1 << 63) - 1
 MAX_SAMPLES = 256
 
 
@@ -120,9 +120,7 @@ class ByRange:
 
 @dataclass(frozen=True)
 class ByReach:
-    """Rows between two numbers are in a block, with those after them that windows reach.
-
-    Each block has the first row of all, too, by which polars finds out where windows begin.
+    """Rows between two numbers are in a block, with those around them that windows reach.
 
     Attributes
     ----------
@@ -130,16 +128,17 @@ class ByReach:
         The number, or what stands for the time, by which rows are cut.
     cuts : tuple of int
         The largest number of each block but the last one.
-    reach : int
-        How much larger the numbers in a window may be than where it begins.
-    first : int
-        The smallest number.
+    before, behind : int
+        How much smaller and larger the numbers in a window may be than what it is made for.
+    first : int or None
+        The number of the rows of which each block gets one; none if no block needs it.
     """
 
     key: pl.Expr
     cuts: tuple[int, ...]
-    reach: int
-    first: int
+    before: int
+    behind: int
+    first: int | None = None
 
     @property
     def parts(self) -> int:
@@ -149,13 +148,11 @@ class ByReach:
     def cut(self, frame: pl.DataFrame) -> Iterator[pl.DataFrame]:
         """Yield the rows of each block, in their order; nulls, which polars refuses, in all."""
         keys = frame.select(self.key).to_series()
-        leading = keys.is_first_distinct() & (keys == self.first)
-        starts = [-_MAX_INT64 - 1, *(each + 1 for each in self.cuts)]
-        ends = [*(min(each + self.reach, _MAX_INT64) for each in self.cuts), _MAX_INT64]
+        leading = keys.is_first_distinct() & keys.eq_missing(self.first)
+        starts = [_MIN_INT64, *(max(each + 1 - self.before, _MIN_INT64) for each in self.cuts)]
+        ends = [*(min(each + self.behind, _MAX_INT64) for each in self.cuts), _MAX_INT64]
         for start, end in zip(starts, ends, strict=True):
-            yield frame.filter(
-                keys.is_between(start, end).fill_null(True) | leading.fill_null(True)
-            )
+            yield frame.filter(keys.is_between(start, end).fill_null(True) | leading)
 
 
 @dataclass(frozen=True)

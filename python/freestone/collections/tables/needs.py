@@ -46,7 +46,7 @@ def _group_by(step: Op, needed: Columns) -> Columns:
     return roots(each_expr([*keys, *aggregates]))
 
 
-def _group_by_dynamic(step: Op, needed: Columns) -> Columns:
+def _windows(step: Op, needed: Columns) -> Columns:
     index, aggregates = step.args
     return roots(each_expr([index, step.options["group_by"] or [], *aggregates]))
 
@@ -83,9 +83,10 @@ _RULES: dict[str, Callable[[Op, Columns], Columns]] = {
     "drop": _drop,
     "filter": _filter,
     "group_by": _group_by,
-    "group_by_dynamic": _group_by_dynamic,
+    "group_by_dynamic": _windows,
     "head": _same,
     "rename": _rename,
+    "rolling": _windows,
     "select": _select,
     "slice": _same,
     "sort": _sort,

@@ -13,6 +13,8 @@ from freestone.collections.tables.answering import answer
 from freestone.collections.tables.problems import explained, without_rows
 
 if TYPE_CHECKING:
+    from polars.lazyframe.group_by import LazyGroupBy
+
     from freestone.collections.frame import Frame
 
 __all__ = ["Leaf", "Node", "Op", "Slot", "apply", "build", "known_op", "leaves", "op"]
@@ -106,9 +108,10 @@ def apply(
     if method == "group_by":
         keys, aggregates = args
         return frames[0].group_by(keys, **options).agg(aggregates)
-    if method == "group_by_dynamic":
+    if method in ("group_by_dynamic", "rolling"):
         index, aggregates = args
-        return frames[0].group_by_dynamic(index, **options).agg(aggregates)
+        windows: LazyGroupBy = getattr(frames[0], method)(index, **options)
+        return windows.agg(aggregates)
     if method == "concat":
         return pl.concat(frames, **options)
     if method == "sql":
