@@ -75,6 +75,8 @@ def main() -> None:
         rank = MPI.COMM_WORLD.rank
         if (WHICH, rank) == ("again", 1):
             world.replicated("x", 0)
+        if WHICH == "rows":
+            world.variable("y", load, rows=20 + rank)
         if WHICH == "other":
             world.variable(f"y{rank}", load)
         if (WHICH, rank) in (("first", 0), ("second", 1)):
@@ -195,6 +197,16 @@ def settings() -> dict[str, object]:
         return {"method": method, "check_every": 1 + MPI.COMM_WORLD.rank}
     if WHICH == "otherwise":
         return {"targets": {2: 4, 8: 1}, "method": method, "relabel": IS_FIRST}
+    if WHICH == "targets":
+        return {"targets": {8: 3 + MPI.COMM_WORLD.rank}}
+    if WHICH == "sources":
+        return {
+            "targets": [malleable.File(FOLDER / "target"), malleable.Signals()][
+                : 1 + MPI.COMM_WORLD.rank
+            ]
+        }
+    if WHICH == "room":
+        return {"slots": 1}
     if WHICH == "patience":
         return {"method": method, "timeout_s": 60 + MPI.COMM_WORLD.rank}
     return {"method": method}

@@ -20,6 +20,7 @@ from freestone.malleable import (
     Method,
     Request,
     Schedule,
+    Scheduler,
     Signals,
     Status,
 )
@@ -88,6 +89,22 @@ def test_all_methods_have_names() -> None:
     assert len(METHODS) == 18
     assert [Method.parse(str(method)) for method in METHODS] == list(METHODS)
     assert Method("merge", "onesided", "nonblocking").label == "Merge RMAA"
+
+
+def test_sources_say_all_that_ranks_have_to_have_the_same() -> None:
+    granted = Request(3, METHODS[1], {"n0": 3})
+    sources = [
+        (Schedule({5: 4, 7: granted}), "5: 4, 7: 3 by merge-p2p-nonblocking on {'n0': 3}"),
+        (File("target"), "File('target')"),
+        (Signals(signal.SIGUSR2, signal.SIGUSR1), "Signals(SIGUSR2, SIGUSR1)"),
+        (Efficiency(0.4, 0.9, every=5), "Efficiency(0.4, 0.9, every=5)"),
+        (Deadline(60, every=5), "Deadline(60, every=5)"),
+        (Scheduler("node:80", "cg"), "Scheduler(('node', 80), 'cg')"),
+    ]
+    for source, text in sources:
+        assert Config(targets=source).agreed()["targets"] == text
+    assert Config(targets={3: 2}).agreed()["targets"] == "3: 2"
+    assert Config().agreed()["targets"] == "none"
 
 
 def test_a_schedule_asks_once_for_the_last_that_is_due() -> None:

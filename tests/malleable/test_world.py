@@ -187,13 +187,33 @@ def test_who_asks_for_a_target(which: str, says: str, tmp_path: Path) -> None:
         ("objects", "registration: rank 0: 'x' holds Python objects"),
         ("twice", "registration: rank 0: 'x' is registered already, as <variable 'x': rows 0 to 5"),
         ("again", "registration: rank 1: 'x' is registered already, as <variable 'x': rows 5 to"),
-        ("other", "registration: rank 0 registers variable 'y0' at step 0, and rank 1 registers"),
-        ("first", "timeout: rank 0 registers variable 'y' at step 0, and rank 1 did not come to"),
-        ("second", "timeout: rank 1 registers variable 'y' at step 0, and rank 0 did not come to"),
+        (
+            "other",
+            "registration: rank 0 registers variable 'y0' of 10 rows at step 0, and rank 1",
+        ),
+        (
+            "first",
+            "timeout: rank 0 registers variable 'y' of 10 rows at step 0, and rank 1 did not",
+        ),
+        (
+            "second",
+            "timeout: rank 1 registers variable 'y' of 10 rows at step 0, and rank 0 did not",
+        ),
         ("once", "timeout: rank 1 calls a function once at step 0, and rank 0 did not come to"),
         (
             "settings",
             "configuration: rank 1 has check_every = 2, where rank 0 has 1; give all ranks the",
+        ),
+        (
+            "targets",
+            "configuration: rank 1 has targets = 8: 4, where rank 0 has 8: 3; give all ranks the",
+        ),
+        ("sources", "target'); Signals(SIGUSR1, SIGUSR2), where rank 0 has File('"),
+        ("room", "configuration: the job begins with 2 ranks, and there is room for 1 (see slots"),
+        (
+            "rows",
+            "registration: rank 0 registers variable 'y' of 20 rows at step 0, and rank 1 "
+            "registers variable 'y' of 21 rows at step 0; register, replace and save",
         ),
         (
             "patience",

@@ -222,6 +222,8 @@ class Config:
     def agreed(self) -> dict[str, str]:
         """Return the settings that must be the same on all ranks, as text, by key."""
         found = {key: str(getattr(self, key)) for key in _AGREED}
+        # Rank 0 is asked for targets, which may be another process after a resize.
+        found["targets"] = "; ".join(source.agreed() for source in self.sources) or "none"
         if callable(self.balance):
             # That of rank 0 is called.
             found["balance"] = "a function"

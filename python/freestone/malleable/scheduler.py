@@ -90,6 +90,10 @@ class Scheduler(Source):
         """Return the scheduler's name of this host."""
         return self._host
 
+    def agreed(self) -> str:
+        """Return who is asked, for which job."""
+        return f"Scheduler({self._address!r}, {self._job!r})"
+
     def ask(self, status: Status) -> Request | None:
         """Return what the scheduler wants."""
         self._status = status

@@ -41,12 +41,12 @@ def first_membership(comm: Any, config: Config, host: str) -> Membership:
     except ImportError as error:
         raise EngineMissingError(engine="MPI", missing=str(error), cure=_CURE) from error
     ranks = MPI.COMM_WORLD if comm is None else comm
+    membership = Membership.first(ranks, host)
+    _require_same(membership.control, config)
     places = config.places
     if places is not None and ranks.size > places:
         problem = f"the job begins with {ranks.size} ranks, and there is room for {places}"
         raise ConfigurationError(f"{problem} (see slots and balance)", key="slots", origin="")
-    membership = Membership.first(ranks, host)
-    _require_same(membership.control, config)
     return membership
 
 

@@ -74,6 +74,10 @@ class Request:
             raise _wrong(f"{self.size!r} processes: give a whole number of at least 1")
         object.__setattr__(self, "size", int(self.size))
 
+    def __str__(self) -> str:
+        method = "" if self.method is None else f" by {self.method}"
+        return f"{self.size}{method}" + ("" if self.slots is None else f" on {dict(self.slots)}")
+
     @classmethod
     def parse(cls, text: str) -> Request | None:
         """Return what JSON asks for; nothing for ``{}``.
@@ -202,6 +206,10 @@ class Source(ABC):
         """Return the most processes that are sure to be asked for."""
         return 0
 
+    def agreed(self) -> str:
+        """Return what must be the same on all ranks, as text: by default the name of the class."""
+        return type(self).__name__
+
 
 class Schedule(Source):
     """Targets that are known beforehand.
@@ -235,6 +243,10 @@ class Schedule(Source):
         """Return the largest target."""
         return max((request.size for request in self._targets.values()), default=0)
 
+    def agreed(self) -> str:
+        """Return the targets, by step."""
+        return ", ".join(f"{step}: {request}" for step, request in self._targets.items())
+
 
 class File(Source):
     """A file with a number of processes; a resize is requested whenever it is written.
@@ -264,6 +276,10 @@ class File(Source):
             self._refused = written
             _log.warning("%s: %s", self._path, error)
             return None
+
+    def agreed(self) -> str:
+        """Return the path."""
+        return f"File({self._path!r})"
 
 
 @suggest_keywords
@@ -314,6 +330,10 @@ class Signals(Source):
         size = max(1, int(status.size * factor))
         return Request(size if status.slots is None else min(size, status.slots))
 
+    def agreed(self) -> str:
+        """Return the signals."""
+        return "Signals({}, {})".format(*(signal.Signals(one).name for one in self._signals))
+
 
 @suggest_keywords
 class Efficiency(Source):
@@ -354,6 +374,10 @@ class Efficiency(Source):
         if efficiency >= self._high and fits and not was_too_many:
             return Request(more)
         return None
+
+    def agreed(self) -> str:
+        """Return the bounds, and how often they are looked at."""
+        return f"Efficiency({self._low}, {self._high}, every={self._every})"
 
 
 def _efficiency(status: Status, size: int) -> float:
@@ -396,6 +420,10 @@ class Deadline(Source):
         if status.size > 1 and 2.2 * needed < left:
             return Request(status.size // 2)
         return None
+
+    def agreed(self) -> str:
+        """Return the deadline, and how often it is looked at."""
+        return f"Deadline({self._seconds}, every={self._every})"
 
 
 def agree(

@@ -252,7 +252,7 @@ class World(Checkpoints):
         if self._joining is not None:
             self._joining.replicate(name, value)
         else:
-            self._require_new(name, "replicated")
+            self._require_new(name, f"replicated {name!r}")
         found = self._replicated[name] = Replicated[T](name)
         if self._joining is None:
             found.adopt(value)
@@ -419,9 +419,9 @@ class World(Checkpoints):
     def _register(self, name: str, kind: Kind, load: Load, rows: int | None) -> Array:
         if self._joining is not None:
             return self._joining.register(name, kind, rows, load)
-        self._require_new(name, kind)
-        self._begin_anew(f"{name!r} was registered meanwhile")
         count = self._config.rows if rows is None else rows
+        self._require_new(name, f"{kind} {name!r} of {count} rows")
+        self._begin_anew(f"{name!r} was registered meanwhile")
         array, layout = registering.register(
             self._membership, self._config, name, kind, load, count, self._layouts
         )
@@ -429,12 +429,12 @@ class World(Checkpoints):
         self._layouts[array.deal] = layout
         return array
 
-    def _require_new(self, name: str, kind: str) -> None:
+    def _require_new(self, name: str, what: str) -> None:
         """Require that all ranks register a name that none of them has yet; all together."""
         self._require_no_loop(f"{name!r} is registered")
         there = self._arrays.get(name) or self._replicated.get(name)
         problem = "" if there is None else registering.twice(name, there)
-        self._require_all(f"registers {kind} {name!r}", name, problem)
+        self._require_all(f"registers {what}", name, problem)
 
     def _require_all(self, what: str, name: str, problem: str = "") -> None:
         call = Call(what, name, self._progress.done, problem)

@@ -53,7 +53,9 @@ impl Job {
     fn next(&mut self, action: Action) -> Result<Action> {
         Ok(match action {
             Action::Vote(vote) => {
-                let timeout = self.settings.step_timeout;
+                let is_spawning = self.machine.state() == State::Spawning;
+                let awaits_joining = is_spawning && !self.machine.is_overlapped();
+                let timeout = self.settings.vote_timeout(awaits_joining);
                 let what = format!("checkpoint {}", vote.step);
                 let tally = count_votes(&*self.mpi, self.control()?, &vote, &what, timeout)?;
                 let facts = self.facts()?;

@@ -95,6 +95,13 @@ impl Settings {
         .to_vec()
     }
 
+    /// How long a vote waits for the other ranks. Rank 0 may have to wait for joining ranks before it
+    /// votes, while all stand at one checkpoint.
+    pub fn vote_timeout(&self, awaits_joining: bool) -> Duration {
+        let spawning = if awaits_joining { self.spawn_timeout } else { Duration::ZERO };
+        self.step_timeout.saturating_add(spawning)
+    }
+
     /// Refuses a size for which there is no room, if there are so many ranks and processors.
     ///
     /// # Errors
@@ -168,6 +175,17 @@ mod tests {
         let settings = Settings { slots: Some(3), ..Settings::default() };
         let text = settings.require_room(4, 2, 2).unwrap_err();
         assert_eq!(text, "4 ranks were asked for, and there are 3 slots");
+    }
+
+    #[test]
+    fn a_vote_waits_for_rank_0_as_long_as_that_may_wait_for_joining_ranks() {
+        let settings = Settings {
+            step_timeout: Duration::from_secs(5),
+            spawn_timeout: Duration::from_secs(60),
+            ..Settings::default()
+        };
+        assert_eq!(settings.vote_timeout(false), Duration::from_secs(5));
+        assert_eq!(settings.vote_timeout(true), Duration::from_secs(65));
     }
 
     #[test]

@@ -134,6 +134,11 @@ class Slurm(Source):
         names = (whole, whole.split(".")[0], os.environ.get("SLURMD_NODENAME", ""))
         return next((name for name in names if name in self._rules.own), "")
 
+    def agreed(self) -> str:
+        """Return how many processes may be asked for, and what for whom."""
+        rules = self._rules
+        return f"Slurm({rules.most}, {rules.per_node}, courtesy={rules.courtesy!r})"
+
     def open(self) -> None:
         """Outlive the first signal when a companion is cancelled, to leave its node in order."""
         if not self.host():
