@@ -73,7 +73,14 @@ AGGREGATES = {
         pl.when(pl.col("n").max() > 2).then(pl.lit("large")).otherwise(pl.lit("small")).alias("d"),
         pl.col("day").filter(pl.col("flag")).n_unique().alias("e"),
     ],
-    "all rows": [pl.col("n").median(), pl.col("n").std().alias("std"), pl.len()],
+    "all rows": [pl.col("n").skew(), pl.col("n").median().alias("median"), pl.len()],
+    "variances": [
+        pl.col("n").std(),
+        pl.col("key").var(0).alias("var"),
+        pl.col("n").cast(pl.Float32).std(2).alias("std 2"),
+        pl.col("x").filter(pl.col("x").is_finite()).var().alias("finite"),
+    ],
+    "not finite": [pl.col("x").var(), pl.col("x").std(0).alias("std")],
     "deviation": [(pl.col("n") - pl.col("n").mean()).sum().round(6) + 0.0],
     "over": [pl.col("n").sum().over("word").sum()],
 }

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -9,8 +10,23 @@ from typing import Any
 import polars as pl
 
 from freestone.collections.tables.expressions import from_tree, is_row_wise, names_of, tree_of
+from freestone.collections.tables.ranks import may_rank
 
-__all__ = ["Aggregates", "decomposed"]
+__all__ = ["Aggregates", "Ranked", "decomposed"]
+
+
+@dataclass(frozen=True)
+class Ranked:
+    """A column of one row: a quantile of the values of an expression of rows, by polars' rules.
+
+    Those of the same values have the same `key`.
+    """
+
+    name: str
+    values: pl.Expr
+    key: str
+    fraction: float
+    interpolation: str
 
 
 @dataclass
@@ -27,16 +43,19 @@ class Aggregates:
         What is computed of each part.
     final : list of polars.Expr
         What is computed of those, in the same groups.
+    ranked : list of Ranked
+        What is computed of all rows by the ranks of their values; only if there are no groups.
     tail : list of polars.Expr
-        The columns that were asked for, of what is final.
+        The columns that were asked for, of what is final or ranked.
     types : dict
-        The types of what is final.
+        The types of what is final or ranked.
     """
 
     empty: pl.DataFrame
     keyed: bool
     partial: list[pl.Expr] = field(default_factory=list)
     final: list[pl.Expr] = field(default_factory=list)
+    ranked: list[Ranked] = field(default_factory=list)
     tail: list[pl.Expr] = field(default_factory=list)
     types: dict[str, pl.DataType] = field(default_factory=dict)
 
@@ -52,6 +71,20 @@ class Aggregates:
         (dtype,) = self.empty.lazy().select(expr).collect_schema().dtypes()
         self.types[name] = dtype
         self.final.append(final.cast(dtype).alias(name))
+        return {"Column": name}
+
+    def quantile(self, expr: pl.Expr, of: Any, fraction: float, interpolation: str) -> Any:
+        """Have a quantile of a tree's values computed by ranks; return the tree of its column."""
+        values = from_tree(of)
+        dtypes = [
+            self.empty.lazy().select(each).collect_schema().dtypes() for each in (values, expr)
+        ]
+        (dtype,), (made,) = dtypes
+        if self.keyed or not (0 <= fraction <= 1 and may_rank(dtype)):
+            raise _NeedsAllRows
+        name = f"__ranked_{len(self.ranked)}"
+        self.types[name] = made
+        self.ranked.append(Ranked(name, values, json.dumps(of), fraction, interpolation))
         return {"Column": name}
 
     def is_of_rows(self, tree: Any, *, filtered: bool = True) -> bool:
@@ -92,11 +125,11 @@ def decomposed(empty: pl.DataFrame, exprs: Sequence[pl.Expr], *, keyed: bool) ->
     found = Aggregates(empty, keyed)
     try:
         for expr in exprs:
-            before = len(found.final)
+            before = len(found.types)
             if expr.meta.has_multiple_outputs():
                 return None
             tail = from_tree(_replaced(tree_of(expr), found))
-            if len(found.final) == before:
+            if len(found.types) == before:
                 return None
             (name,) = names_of(empty, expr)
             found.tail.append(tail.alias(name))
@@ -124,6 +157,18 @@ def _replaced(tree: Any, found: Aggregates) -> Any:
             return _repeated(tree, found, filtered=False)
         case {"Agg": {"Mean": child}}:
             return _of_rows(child, found) and _mean(tree, child, found)
+        case {"Agg": {"Median": child}}:
+            return _of_rows(child, found) and found.quantile(from_tree(tree), child, 0.5, "linear")
+        case {
+            "Function": {
+                "input": [child, {"Literal": {"Dyn": {"Float": fraction} | {"Int": fraction}}}],
+                "function": {"Quantile": {"method": method}},
+            }
+        }:
+            _of_rows(child, found)
+            return found.quantile(from_tree(tree), child, float(fraction), method.lower())
+        case {"Agg": {"Std": [child, ddof]} | {"Var": [child, ddof]}}:
+            return _of_rows(child, found) and _variance(tree, child, ddof, found)
         case {"Agg": {"NUnique": child}}:
             return _of_rows(child, found) and _unique(tree, child, found)
         case {"Function": {"input": [child], "function": "NullCount"}}:
@@ -179,6 +224,28 @@ def _mean(tree: Any, child: Any, found: Aggregates) -> Any:
     total = found.part(values.cast(pl.Float64).sum()).sum()
     count = found.part(values.count().cast(pl.UInt64)).sum()
     return found.whole(whole, pl.when(count > 0).then(total / count))
+
+
+def _variance(tree: Any, child: Any, ddof: int, found: Aggregates) -> Any:
+    """Have the squares of parts around their means, and put them around the mean of all.
+
+    References
+    ----------
+    Chan, Golub and LeVeque, Updating formulae and a pairwise algorithm for computing sample
+    variances, Stanford STAN-CS-79-773 (1979), equation 2.1.
+    """
+    values, whole = from_tree(child), from_tree(tree)
+    (dtype,) = found.empty.lazy().select(values.alias("of")).collect_schema().dtypes()
+    if not (dtype.is_integer() or dtype.is_float()):
+        raise _NeedsAllRows
+    values = values.cast(pl.Float64)
+    count = found.part(values.count().cast(pl.UInt64))
+    mean = found.part(values.mean())
+    squares = found.part(values.var(ddof=0) * values.count())
+    total = count.sum()
+    around = (count * (mean - (count * mean).sum() / total).pow(2)).sum()
+    variance = pl.when(total > ddof).then((squares.sum() + around) / (total - ddof))
+    return found.whole(whole, variance.sqrt() if "Std" in tree["Agg"] else variance)
 
 
 def _unique(tree: Any, child: Any, found: Aggregates) -> Any:

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
+
 import polars as pl
 
-from freestone.collections.tables.aggregates import Aggregates, decomposed
+from freestone.collections.tables.aggregates import Aggregates, Ranked, decomposed
+from freestone.collections.tables.calls import to_arrow
 from freestone.collections.tables.expressions import each_expr, is_row_wise, names_of
 from freestone.collections.tables.lowering import (
     LIMITS,
@@ -15,7 +18,8 @@ from freestone.collections.tables.lowering import (
 )
 from freestone.collections.tables.needs import Columns
 from freestone.collections.tables.ordered import disjoint
-from freestone.collections.tables.plan import Op
+from freestone.collections.tables.plan import Op, Slot
+from freestone.collections.tables.ranks import quantile_of
 from freestone.collections.tables.rowwise import row_wise
 from freestone.collections.tables.stages import Stage
 
@@ -64,7 +68,28 @@ def _select(step: Op, needed: Columns) -> Stage:
     if not stage.is_one and not row_wise(step):
         exprs = list(each_expr(step.args, step.options))
         found = decomposed(step.input.empty, exprs, keyed=False)
-        stage = stage.one() if found is None else stage.then("select", found.partial).one()
         if found is not None:
-            return stage.then("select", found.final).then("select", found.tail)
+            return _of_all_rows(stage, found)
+        stage = stage.one()
     return stage.then("select", *step.args, **step.options)
+
+
+def _of_all_rows(stage: Stage, found: Aggregates) -> Stage:
+    """Make one row of aggregates of all parts, and of quantiles of these."""
+    if found.ranked and not isinstance(stage.plan, Slot):
+        stage = stage.done()
+    ranked = list(_ranked(stage, found.ranked))
+    if found.partial:
+        stage = stage.then("select", found.partial).one().then("select", found.final)
+        return stage.then("with_columns", *ranked).then("select", found.tail)
+    one = pl.DataFrame(ranked)
+    return Stage.of([[to_arrow(one)]], one.clear(), stage.client).then("select", found.tail)
+
+
+def _ranked(stage: Stage, wanted: Sequence[Ranked]) -> Iterator[pl.Series]:
+    made: dict[str, Stage] = {}
+    for each in wanted:
+        if each.key not in made:
+            made[each.key] = stage.then("select", each.values.alias("values")).done()
+        found = quantile_of(made[each.key], each.fraction, each.interpolation)
+        yield found.alias(each.name)

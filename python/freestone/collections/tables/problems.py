@@ -60,7 +60,7 @@ def explained(
     except exceptions.ComputeError as error:
         if _reason(error).startswith("cannot compare"):
             raise ColumnTypeError(method, reason=_reason(error)) from None
-    except Exception:
+    except (Exception, pl.exceptions.PanicException):
         # What needs rows, as item() does, is checked where there are some.
         pass
     return without_rows(schema)
