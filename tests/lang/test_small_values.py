@@ -106,11 +106,18 @@ def test_exact_operations_of_larger_matrices_have_the_digits_of_a_plan(
         x.aggMax(0),
         x.aggMin(1),
         x.idxMax(1),
+        x.idxMin(0),
+        x[:, :1].diagMatrix(),
+        CONTEXT.fill(2.5, 300, 400),
+        CONTEXT.fill(7, 30, 40),
         x.asType("f4"),
         x.reshape(1, 120_000),
     ]
     values += [
         x[3:200, 5:9],
+        x[-7:],
+        x[:-7],
+        x[2:],
         x.t(),
         x.reverse(),
         x.cbind(y),
@@ -127,6 +134,28 @@ def test_exact_operations_of_larger_matrices_have_the_digits_of_a_plan(
         wanted = np.asarray(planned(value, monkeypatch))
         np.testing.assert_array_equal(found, wanted, strict=True)
         np.testing.assert_array_equal(np.signbit(found), np.signbit(wanted))
+
+
+def test_a_value_that_is_computed_again_reads_again() -> None:
+    array = drawn("f8")
+    x = CONTEXT.from_numpy(array)
+    values = [(x + x, lambda: array + array), (x.reverse(), lambda: array[::-1])]
+    values += [(x.aggMax(), lambda: array.max()), (x.cbind(x), lambda: np.hstack([array, array]))]
+    for _ in range(2):
+        for value, wanted in values:
+            found = value.compute(FUSED)
+            np.testing.assert_array_equal(found, wanted())
+            np.testing.assert_array_equal(value.compute(Settings(vec=True, timing=True)), found)
+        array *= -3.0
+
+
+def test_large_operations_that_a_plan_runs_in_no_other_way_have_none() -> None:
+    x = CONTEXT.from_numpy(drawn("f8", 1500, 1000))
+    for value in (x.cbind(x), x.rbind(x), x.idxMin(0), x.cumSum(), x.order(0, True, False)):
+        assert small.computed(value._value, FUSED) is not None
+    assert small.computed((x + x).cbind(x)._value, FUSED) is None
+    found = x.cbind(x).compute(FUSED)
+    np.testing.assert_array_equal(found, np.hstack([drawn("f8", 1500, 1000)] * 2))
 
 
 EDGES = [0.0, -0.0, 1.0, -1.5, 2.5, 0.49999997, np.nan, np.inf, -np.inf]

@@ -7,6 +7,7 @@ be written over. Types say all of it beforehand.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from operator import attrgetter, itemgetter
 from typing import Any
 
 import numpy as np
@@ -14,6 +15,7 @@ import numpy as np
 from freestone.lang.front.graph.graph import Op
 from freestone.lang.front.types.types import DTYPES, Type, is_float
 from freestone.lang.run.kernels.elementwise import BINARY, UNARY, in_one_pass
+from freestone.lang.run.kernels.memory import FROM
 
 __all__ = ["function_of", "is_quiet"]
 
@@ -32,6 +34,9 @@ COMPARISONS: dict[str, np.ufunc] = {
 REDUCTIONS: dict[str, np.ufunc] = {"sum": np.add, "min": np.minimum, "max": np.maximum}
 QUIET = frozenset({"minus", "abs", "round", "isNan"})
 IN_ONE_PASS = frozenset({*COMPARISONS, "min", "max"})
+MOVES = frozenset({"transpose", "reverse", "reshape", "index", "diag_vector", "cbind", "rbind"})
+MOVES |= {"fill", "index_row", "index_col"}
+"""Operations that compute nothing."""
 AXES = {"agg_all": None, "agg_row": 1, "agg_col": 0}
 
 
@@ -56,6 +61,8 @@ def function_of(op: Op) -> Function | None:
 def is_quiet(op: Op, types: Sequence[Type]) -> bool:
     """Tell whether NumPy has nothing to warn of in an operation's function, for any elements."""
     name = op.attrs.get("name")
+    if op.kind in MOVES:
+        return True
     if op.kind == "binary" and name in IN_ONE_PASS:
         # By the engine, if no side is repeated.
         one, other = types
@@ -141,7 +148,88 @@ def _product(op: Op, result: Type, left: Type, right: Type) -> Function | None:
     return np.matmul if same and known and is_float(result.cell) else None
 
 
+def _transpose(op: Op, result: Type, arg: Type) -> Function:
+    return attrgetter("T")
+
+
+def _reverse(op: Op, result: Type, arg: Type) -> Function:
+    return itemgetter(slice(None, None, -1))
+
+
+def _reshape(op: Op, result: Type, arg: Type, *sides: Type) -> Function | None:
+    shape = _shape(result)
+    return None if shape is None else lambda value, *_: value.reshape(shape)
+
+
+def _shape(type: Type) -> tuple[int, int] | None:
+    if type.rows is None or type.columns is None:
+        return None
+    return type.rows, type.columns
+
+
+def _index(op: Op, result: Type, arg: Type, *sides: Type) -> Function | None:
+    if op.attrs["kinds"] != ("range", "all"):
+        return None
+
+    def rows(value: Array, begin: Any, end: Any) -> Array:
+        if not 0 <= begin <= end <= len(value):
+            # Negative ones count from the end: the kernel counts, or says what is wrong.
+            raise IndexError
+        return value[begin:end]
+
+    return rows
+
+
+def _diagonal(op: Op, result: Type, arg: Type) -> Function | None:
+    if arg.rows is None or arg.rows != arg.columns:
+        return None
+    return lambda value: value.diagonal().reshape(-1, 1).copy()
+
+
+def _joined(op: Op, result: Type, left: Type, right: Type) -> Function | None:
+    if left.cell != right.cell or (result.nbytes or FROM) >= FROM:
+        return None
+    side, other = ("rows", 1) if op.kind == "cbind" else ("columns", 0)
+    if getattr(left, side) != getattr(right, side):
+        return None
+    join = np.concatenate
+    return lambda one, two: join((one, two), other)
+
+
+def _filled(op: Op, result: Type, value: Type, *sides: Type) -> Function | None:
+    shape = _shape(result)
+    if shape is None or value.cell != result.cell or (result.nbytes or FROM) >= FROM:
+        return None
+    dtype = np.dtype(DTYPES[result.cell])
+
+    def filled(value: Any, *_: Any) -> Array:
+        out = np.empty(shape, dtype)
+        out.fill(value)
+        return out
+
+    return None if dtype.hasobject else filled
+
+
+def _extreme_places(op: Op, result: Type, arg: Type) -> Function | None:
+    if not (arg.rows and arg.columns) or arg.cell in ("bool", "str"):
+        return None
+    axis = 1 if op.kind == "index_row" else 0
+    if op.attrs["name"] == "min":
+        return lambda value: value.argmin(axis, keepdims=True).view("u8")
+    return lambda value: value.argmax(axis, keepdims=True).view("u8")
+
+
 _FINDERS: dict[str, Callable[..., Function | None]] = {
+    "transpose": _transpose,
+    "reverse": _reverse,
+    "reshape": _reshape,
+    "index": _index,
+    "diag_vector": _diagonal,
+    "cbind": _joined,
+    "rbind": _joined,
+    "fill": _filled,
+    "index_row": _extreme_places,
+    "index_col": _extreme_places,
     "binary": _binary,
     "unary": _unary,
     "cast": _cast,

@@ -174,11 +174,12 @@ def _pandas(data: FrameData, known: list[Array], index: bool) -> Any:
 
 
 def _guarded(data: Array, known: Iterable[Array]) -> Array:
-    if not any(np.may_share_memory(array, data) for array in known):
-        return data
-    view = data.view()
-    view.flags.writeable = False
-    return view
+    for array in known:
+        if np.may_share_memory(array, data):
+            view = data.view()
+            view.setflags(write=False)
+            return view
+    return data
 
 
 def _arrays(data: Any) -> list[Array]:

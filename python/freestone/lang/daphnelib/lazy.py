@@ -48,6 +48,9 @@ WAYS = ("shared memory", "files")
 FUSED = Settings(vec=True)
 """How values are computed unless told otherwise."""
 
+PLAIN = (np.ndarray, float, int)
+"""What is handed out as it is, unless it may be an input's memory."""
+
 KINDS: dict[str, type[Lazy]] = {}
 """The class of lazy values of each data type."""
 
@@ -124,8 +127,9 @@ class Lazy:
         if type not in WAYS:
             raise ValueError(f"type={type!r}: there are {', '.join(WAYS)}")
         begin = time.perf_counter() if verbose else 0.0
-        made, given = graph.run(self._value, settings or FUSED)
-        found = exported(made, given, index=useIndexColumn)
+        found, given = graph.run(self._value, settings or FUSED)
+        if given or not isinstance(found, PLAIN):
+            found = exported(found, given, index=useIndexColumn)
         if asTensorFlow or asPyTorch:
             sides = None if shape is None else tuple(shape)
             found = as_tensor(found, torch=asPyTorch, shape=sides)

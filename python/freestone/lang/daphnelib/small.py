@@ -27,20 +27,26 @@ MAX_INEXACT_BYTES = 1 << 17
 """The bytes of the largest matrix of operations whose last digits may be others in a plan."""
 INEXACT_WEIGHT = 4
 """How many times as long most of these take, a byte."""
+ALONE_SHARE = 64
+"""Of how many bytes one counts of operations that a plan runs in no other way."""
 MAX_OPERATIONS = 64
 MAX_STEPS = 4096
 
 _KINDS = frozenset({"binary", "unary", "cast", "choose", "agg_all", "agg_row", "agg_col", "matmul"})
 _KINDS |= {"transpose", "to_scalar", "to_matrix", "index_row", "index_col", "outer", "reshape"}
 _KINDS |= {"index", "reverse", "diag_vector", "cbind", "rbind", "replace", "fill", "cumulate"}
-_KINDS |= {"order", "solve"}
+_KINDS |= {"order", "solve", "diag_matrix"}
 """Operations on dense matrices that no pass stores, or has run, in another way."""
 
-_EXACT = frozenset({"cast", "choose", "transpose", "index_row", "index_col", "reshape", "index"})
+_EXACT = frozenset({"cast", "choose", "transpose", "reshape", "index"})
 _EXACT |= {"reverse", "diag_vector", "cbind", "rbind", "replace", "fill", "cumulate"}
-_EXACT |= {"to_scalar", "to_matrix", "order", "solve"}
+_EXACT |= {"to_scalar", "to_matrix", "order", "solve", "index_row", "index_col", "diag_matrix"}
 _VIEWS = frozenset({"transpose", "reverse", "reshape", "index", "diag_vector"})
 """Operations that copy nothing, or as little as can be, in a plan as well."""
+
+_ALONE = frozenset({"cbind", "rbind", "order", "solve", "diag_matrix", "cumulate", "fill"})
+_ALONE |= {"index_row", "index_col"}
+"""Operations that are in no pipeline: a plan only costs time."""
 
 _EXACT_NAMES = frozenset({"add", "sub", "mul", "div", "min", "max", "eq", "neq", "lt", "le", "gt"})
 _EXACT_NAMES |= {"ge", "and", "or", "minus", "abs", "sign", "floor", "ceil", "round", "isNan"}
@@ -91,39 +97,76 @@ def computed(out: Value, settings: Settings) -> tuple[Any, list[Any]] | None:
     op = out.op
     if op is None or settings.has_to_be_planned:
         return None
-    if op.kind == "given":
-        data = op.attrs["data"]
-        return (data, [data]) if _is_dense(out.type) else None
-    operands, types = _operands(op)
-    if operands is None:
-        steps: dict[Op, Step] = {}
-        nbytes = _add(op, steps, MAX_OPERATIONS)
-        if nbytes is None or nbytes > MAX_BYTES:
-            return None
-        found = quietly(_run, steps, settings)
-        return found, [] if steps[op].is_apart else list(_given(steps))
-    step = _step_of(op, types)
-    if step is None or step.nbytes > MAX_BYTES:
+    ready = op.ready
+    if ready is None:
+        ready = _ready(op)
+        if ready is None:
+            return _of_steps(out, op, settings)
+        op.ready = ready
+    step, operands, given = ready
+    run, is_kernel, nbytes, _, is_quiet = step
+    if nbytes > MAX_BYTES:
         return None
-    run = Run(settings) if step.is_kernel else None
-    call = (op, step, operands, run, settings)
-    found = _done(*call) if step.is_quiet else quietly(_done, *call)
-    return found, [] if step.is_apart else list(_given([op]))
+    try:
+        if is_kernel:
+            found = quietly(run, Run(settings), op, *operands)
+        else:
+            found = run(*operands) if is_quiet else quietly(run, *operands)
+    except Exception:
+        found = _again(op, operands, settings)
+    return found, given
 
 
-def _operands(op: Op) -> tuple[list[Any] | None, list[Type]]:
-    """Return what an operation is given, if that is known, and its types."""
-    operands, types = [], []
+class Ready(NamedTuple):
+    """An operation whose operands are known, and what it does with them.
+
+    Attributes
+    ----------
+    step : Step
+        What it does.
+    operands : list
+        What it is given.
+    given : list
+        What Python gave, if the result may share memory with it.
+    """
+
+    step: Step
+    operands: list[Any]
+    given: list[Any]
+
+
+def _ready(op: Op) -> Ready | None:
+    """Return what an operation does to operands that are known; None if they are not."""
+    operands: list[Any] = []
+    types: list[Type] = []
+    given = []
     for value in op.operands:
         types.append(value.type)
         maker = value.op
-        if maker is None and value.const is not None:
+        if maker is not None and maker.kind == "given":
+            given.append(maker.attrs["data"])
+            operands.append(given[-1])
+        elif maker is None and value.const is not None:
             operands.append(value.const)
-        elif maker is not None and maker.kind == "given":
-            operands.append(maker.attrs["data"])
         else:
-            return None, types
-    return operands, types
+            return None
+    step = _step_of(op, types)
+    if step is None:
+        return None
+    return Ready(step, operands, [] if step.is_apart else given)
+
+
+def _of_steps(out: Value, op: Op, settings: Settings) -> tuple[Any, list[Any]] | None:
+    """Compute a value that is given, or that takes several steps, if all of them are small."""
+    if op.kind == "given":
+        data = op.attrs["data"]
+        return (data, [data]) if _is_dense(out.type) else None
+    steps: dict[Op, Step] = {}
+    nbytes = _add(op, steps, MAX_OPERATIONS)
+    if nbytes is None or nbytes > MAX_BYTES:
+        return None
+    found = quietly(_run, steps, settings)
+    return found, [] if steps[op].is_apart else list(_given(steps))
 
 
 def _add(op: Op, steps: dict[Op, Step], room: int) -> int | None:
@@ -174,8 +217,12 @@ def _done(op: Op, step: Step, operands: list[Any], run: Run | None, settings: Se
     try:
         return step.run(run, op, *operands) if step.is_kernel else step.run(*operands)
     except Exception:
-        # Again, by the way that says what failed, and where.
-        return Run(settings).checked(op, operands)[0]
+        return _again(op, operands, settings)
+
+
+def _again(op: Op, operands: list[Any], settings: Settings) -> Any:
+    """Run an operation that failed by the way that says what failed, and where."""
+    return Run(settings).checked(op, list(operands))[0]
 
 
 def _given(ops: Iterable[Op]) -> Iterator[Any]:
@@ -220,9 +267,12 @@ def _made(op: Op, types: list[Type]) -> Step | None:
         nbytes *= INEXACT_WEIGHT
     if op.kind in _VIEWS and "list" not in op.attrs.get("kinds", ()):
         nbytes = 1
+    elif op.kind in _ALONE:
+        nbytes = 1 + nbytes // ALONE_SHARE
     function = direct.function_of(op)
     if function is not None:
-        return Step(function, False, nbytes, True, direct.is_quiet(op, types))
+        is_apart = op.kind not in _VIEWS
+        return Step(function, False, nbytes, is_apart, direct.is_quiet(op, types))
     return Step(kernel_of(op.kind), True, nbytes, False, op.kind in _VIEWS)
 
 

@@ -91,7 +91,10 @@ class Block:
 
 @dataclass(eq=False, slots=True)
 class Op:
-    """An operation; `where` tells people in which place it runs."""
+    """An operation; `where` tells people in which place it runs.
+
+    `ready` is how a lazy value's operation runs without a plan, once that has been found out.
+    """
 
     kind: str
     operands: list[Value]
@@ -101,6 +104,7 @@ class Op:
     regions: list[Block] = field(default_factory=list)
     kernel: str | None = None
     where: str = ""
+    ready: Any = None
 
     @property
     def pure(self) -> bool:
