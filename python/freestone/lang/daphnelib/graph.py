@@ -6,7 +6,7 @@ from collections import ChainMap
 from collections.abc import Iterable, Iterator, MutableMapping
 from contextlib import contextmanager
 from contextvars import ContextVar
-from typing import Any
+from typing import Any, NamedTuple
 
 from freestone.lang.compile import PASSES
 from freestone.lang.daphnelib import programs, small
@@ -68,18 +68,39 @@ def run(value: Value, settings: Settings) -> tuple[Any, list[Any]]:
     The program is kept for graphs of the same operations, types and settings, such as the next step
     of an iteration: to improve a small one takes longer than to run it.
     """
-    if value.const is not None:
+    op = value.op
+    if op is None:
         return value.const, []
-    found = small.computed(value, settings)
-    if found is not None:
-        return found
+    ready = op.ready
+    if ready.__class__ is _Planned and ready.settings is settings:
+        program, data = ready.program, ready.data
+    else:
+        found = small.computed(value, settings)
+        if found is not None:
+            return found
+        program, data = _planned(value, op, settings)
+    return Run(settings, given=data).block(program.main, {})[0], data
+
+
+class _Planned(NamedTuple):
+    """The program that computed a value last, what Python gave it, and how it ran."""
+
+    program: Program
+    data: list[Any]
+    settings: Settings
+
+
+def _planned(value: Value, op: Op, settings: Settings) -> tuple[Program, list[Any]]:
+    """Return the program of a value, and what Python gave; its operation keeps both if it can."""
     ops = list(_ordered(value))
     data = list(_data(ops))
     key = programs.key_of(ops, value, settings)
     program = programs.known(key)
     if program is None:
         program = programs.keep(key, _compiled(value, ops, settings))
-    return Run(settings, given=data).block(program.main, {})[0], data
+    if key is not None:
+        op.ready = _Planned(program, data, settings)
+    return program, data
 
 
 def _compiled(value: Value, ops: Iterable[Op], settings: Settings) -> Program:

@@ -98,7 +98,7 @@ def computed(out: Value, settings: Settings) -> tuple[Any, list[Any]] | None:
     if op is None or settings.has_to_be_planned:
         return None
     ready = op.ready
-    if ready is None:
+    if ready.__class__ is not Ready:
         ready = _ready(op)
         if ready is None:
             return _of_steps(out, op, settings)

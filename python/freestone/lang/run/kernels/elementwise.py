@@ -13,6 +13,7 @@ from freestone.lang.front.graph.graph import Op
 from freestone.lang.front.types import scalars
 from freestone.lang.front.types.types import CODES, DTYPES, is_float
 from freestone.lang.run.kernels.memory import empty, plain
+from freestone.lang.run.kernels.quiet import quietly
 from freestone.lang.settings import Settings
 
 Array = np.ndarray[Any, Any]
@@ -170,11 +171,10 @@ def computed(
         found = in_one_pass(name, one, other)
         if found is not None:
             return found
-    with np.errstate(all="ignore"):
-        fits = target is not None and target.dtype == DTYPES[result] == DTYPES[cell]
-        if fits and isinstance(compute, np.ufunc) and name not in COMPARED:
-            return np.asarray(compute(one, other, out=target))
-        out = compute(one, other)
+    fits = target is not None and target.dtype == DTYPES[result] == DTYPES[cell]
+    if fits and isinstance(compute, np.ufunc) and name not in COMPARED:
+        return np.asarray(quietly(compute, one, other, target))
+    out: Array = quietly(compute, one, other)
     if cell == "str" and name in COMPARED:
         return out.astype("i8")
     return out if out.dtype == DTYPES[result] else np.asarray(converted(out, result))
@@ -256,8 +256,7 @@ def mapped(name: str, value: Array, cell: str) -> Array:
         return value
     if value.dtype == bool:
         value = value.astype("i8")
-    with np.errstate(all="ignore"):
-        out = UNARY[name](converted(value, cell) if is_float(cell) else value)
+    out = quietly(UNARY[name], converted(value, cell) if is_float(cell) else value)
     return np.asarray(converted(out, cell))
 
 
