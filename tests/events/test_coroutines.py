@@ -154,7 +154,7 @@ def test_what_needs_the_loop_of_asyncio_is_refused() -> None:
     with pytest.raises(RuntimeError, match="no running event loop") as caught:
         run(lambda rank: rank.submit(sleeps) and None)
     assert "with asyncio.run()" in "".join(caught.value.__notes__)
-    with pytest.raises(UsageError, match=r"awaits None; coroutines that are tasks"):
+    with pytest.raises(UsageError, match=r"awaits None; coroutines of freestone"):
         run(lambda rank: rank.submit(yields) and None)
     assert run(lambda rank: rank.submit(lambda: asyncio.run(plain())).result()) == 5
 
@@ -162,3 +162,25 @@ def test_what_needs_the_loop_of_asyncio_is_refused() -> None:
 async def plain() -> int:
     await asyncio.sleep(0.001)
     return 5
+
+
+async def conversation(rank: ev.Rank, first: int) -> list[int]:
+    future = rank.submit(lambda event: event.data + 1, on=[(ev.SELF, "number")])
+    rank.fire(ev.ALL, "number", first + rank.id)
+    events = await rank.arrival([(1 - rank.id, "number")])
+    return [await future, events[0].data]
+
+
+@pytest.mark.parametrize("threads", [True, False], ids=["threads", "processes"])
+def test_a_program_may_be_a_coroutine(threads: bool) -> None:
+    found = ev.run(conversation, ranks=2, args=[10], threads=threads)
+    assert found == [[11, 11], [12, 10]]
+
+
+def test_a_program_that_awaits_something_else_is_named() -> None:
+    async def main(rank: ev.Rank) -> None:
+        await asyncio.sleep(0.01 + rank.id)
+
+    with pytest.raises(RuntimeError, match="no running event loop") as caught:
+        run(main)
+    assert any("asyncio.run()" in note for note in caught.value.__notes__)

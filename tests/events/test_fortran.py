@@ -1,10 +1,11 @@
 """What the Fortran module takes: all kinds and ranks of arrays, text, groups; what it refuses."""
 
+import re
 from pathlib import Path
 
 import pytest
 
-from tests.events.test_c import done, fortran, prefix, run
+from tests.events.test_c import ROOT, done, fortran, prefix, run
 
 __all__ = ["prefix"]
 
@@ -164,3 +165,42 @@ def test_texts_and_identifiers_have_their_own_lengths(prefix: Path, tmp_path: Pa
     ended = run(str(tmp_path / "program"), 1)
     assert (ended.returncode, ended.stderr) == (0, "")
     assert ended.stdout.split("\n") == [" abcdefgh xy", " ab a longer text", ""]
+
+
+EMPTY = """
+program main
+  use freestone_events
+  implicit none
+  integer :: code
+  real(c_double), allocatable :: none(:, :)
+  integer(c_int32_t) :: nothing(0)
+  type(fse_event), pointer :: found(:)
+  allocate(none(0, 3))
+  code = fse_init()
+  code = fse_fire(FSE_SELF, "literal", [integer ::])
+  if (code /= FSE_OK) error stop fse_error()
+  code = fse_fire([FSE_SELF], "allocated", none)
+  if (code /= FSE_OK) error stop fse_error()
+  found => fse_wait([fse_on(FSE_SELF, "literal"), fse_on(FSE_SELF, "allocated")])
+  call fse_value(found(1), nothing)
+  print "(2(i0, 1x), 3i2)", found%count, fse_shape(found(1)), fse_shape(found(2))
+  call fse_free(found)
+  code = fse_finalise()
+end program
+"""
+
+
+def test_arrays_may_be_empty(prefix: Path, tmp_path: Path) -> None:
+    done(fortran(prefix, tmp_path, EMPTY))
+    ended = run(str(tmp_path / "program"), 1)
+    assert (ended.returncode, ended.stderr) == (0, "")
+    assert ended.stdout.split() == ["0", "0", "0", "3"]
+
+
+def test_the_program_of_the_page_runs(prefix: Path, tmp_path: Path) -> None:
+    page = (ROOT / "docs" / "howto" / "events-c.md").read_text()
+    (program,) = re.findall(r"```fortran\n(.*?)```", page, re.DOTALL)
+    done(fortran(prefix, tmp_path, program))
+    ended = run(str(tmp_path / "program"), 4)
+    assert (ended.returncode, ended.stderr) == (0, "")
+    assert sorted(ended.stdout.splitlines()) == [f"rank {rank}: 6" for rank in range(4)]

@@ -91,6 +91,20 @@ def test_values_arrive_as_they_were_fired(threads: bool) -> None:
             np.testing.assert_equal(value, expected)
 
 
+def fire_scalars(rank: ev.Rank) -> list[Any]:
+    scalars = [np.float32(0.5), np.float64(0.1), np.int32(-3), np.int64(7), np.bool_(True)]
+    for scalar in [*scalars, np.complex64(1j), np.uint16(5)]:
+        rank.fire(ev.SELF, "scalar", scalar)
+    return [rank.wait([(ev.SELF, "scalar")])[0].data for _ in range(len(scalars) + 2)]
+
+
+def test_scalars_of_numpy_are_numbers() -> None:
+    (found,) = ev.run(fire_scalars, ranks=1, threads=True)
+    # There is no such number in C's header as the last one.
+    wanted = [0.5, 0.1, -3, 7, True, 1j, np.uint16(5)]
+    assert [(type(one), one) for one in found] == [(type(one), one) for one in wanted]
+
+
 def look_at_array(rank: ev.Rank) -> tuple[bool, bool, float]:
     rank.fire(1 - rank.id, "a", np.full((512, 512), 1.0 + rank.id))
     array = rank.wait([(ev.ANY, "a")])[0].data

@@ -8,6 +8,10 @@ module freestone_events
   implicit none
   private
 
+  ! What tasks are declared with, and the kinds of what is fired.
+  public :: c_int, c_int8_t, c_int16_t, c_int32_t, c_int64_t, c_size_t, c_float, c_double, &
+      c_float_complex, c_double_complex, c_bool, c_ptr, c_null_ptr, c_loc, c_associated, c_f_pointer
+
   integer, parameter, public :: FSE_SELF = -1001, FSE_ALL = -1002, FSE_ANY = -1003
   integer, parameter, public :: FSE_NONE = 0, FSE_INT = 1, FSE_LONG = 2, FSE_FLOAT = 3, &
       FSE_DOUBLE = 4, FSE_BYTE = 5, FSE_ADDRESS = 6, FSE_BOOL = 7, FSE_COMPLEX_FLOAT = 8, &
@@ -881,24 +885,27 @@ contains
     error stop text
   end subroutine
 
-  ! A number, a list, or an array of a shape: an array of one element has one, too.
+  ! A number, a list, or an array of a shape: an array of one element has one, too. Compilers have extents of
+  ! -1 for arrays without elements.
   integer function fire(data, kind, extents, to, id, persistent)
     type(c_ptr), intent(in) :: data
     integer, intent(in) :: kind
     integer(c_size_t), intent(in) :: extents(:)
+    integer(c_size_t) :: counts(size(extents))
     integer, intent(in), target, contiguous :: to(..)
     character(len=*), intent(in) :: id
     logical, intent(in), optional :: persistent
     integer, pointer :: targets(:)
     integer :: flags
-    if (size(extents) == 0 .or. (size(extents) == 1 .and. product(extents) /= 1)) then
-      fire = fire_list(data, kind, product(extents), to, id, persistent)
+    counts = max(extents, 0_c_size_t)
+    if (size(counts) == 0 .or. (size(counts) == 1 .and. product(counts) /= 1)) then
+      fire = fire_list(data, kind, product(counts), to, id, persistent)
       return
     end if
     flags = 0
     if (present(persistent)) flags = merge(FSE_PERSISTENT, 0, persistent)
     call c_f_pointer(c_loc(to), targets, [size(to)])
-    fire = c_fire_array(data, kind, size(extents), extents, targets, &
+    fire = c_fire_array(data, kind, size(counts), counts, targets, &
         size(targets, kind=c_size_t), trim(id) // c_null_char, flags)
   end function
 

@@ -23,6 +23,11 @@ module freestone_malleable
   implicit none
   private
 
+  ! What data and the functions of a program are declared with.
+  public :: c_int, c_int8_t, c_int16_t, c_int32_t, c_int64_t, c_size_t, c_sizeof, c_float, c_double, &
+      c_float_complex, c_double_complex, c_bool, c_char, c_ptr, c_funptr, c_null_ptr, c_null_funptr, c_loc, &
+      c_funloc, c_associated, c_f_pointer, c_f_procpointer
+
   integer(c_int), parameter, public :: FSM_OK = 0, FSM_RESIZED = 1, FSM_LEAVE = 2, &
       FSM_USER_PHASE = 3, FSM_CANCELLED = 4
   integer(c_int), parameter, public :: FSM_DISAGREEMENT = -1, FSM_LAYOUT = -2, FSM_TIMEOUT = -3, &

@@ -1,4 +1,4 @@
-"""Tasks that pause: coroutines, whose rest is a task that needs what they wait for."""
+"""Coroutines: tasks, whose rest is a task that needs what they wait for, and programs."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ if TYPE_CHECKING:
     from freestone._native.events import Event, TaskFuture
     from freestone.events.rank import Rank
 
-__all__ = ["Arrival", "awaited", "begin"]
+__all__ = ["Arrival", "awaited", "begin", "complete"]
 
 _NOT_ASYNCIO = (
-    "coroutines that are tasks of freestone.events await rank.arrival(...) and what rank.submit() "
-    "returns; put what needs asyncio's event loop into a plain task, with asyncio.run()"
+    "coroutines of freestone.events await rank.arrival(...) and what rank.submit() returns; put "
+    "what needs asyncio's event loop into a plain function, with asyncio.run()"
 )
 
 
@@ -73,19 +73,37 @@ def _go_on(
     events: list[Event] | None,
 ) -> None:
     try:
-        wanted = coroutine.send(events)
+        wanted = _wanted(coroutine, f"the task {label}", events)
     except StopIteration as end:
         future.fulfil(end.value)
         return
+    rest = partial(_resume, rank, coroutine, label, future)
+    rank.submit_rest(rest, wanted.on, label, _place(coroutine))
+
+
+def complete(rank: Rank, coroutine: Coroutine[Any, Any, Any]) -> Any:
+    """Run a coroutine that is a program, which waits where a task would pause; what it returns."""
+    events: list[Event] | None = None
+    while True:
+        try:
+            wanted = _wanted(coroutine, "main", events)
+        except StopIteration as end:
+            return end.value
+        events = rank.wait(wanted.on)
+
+
+def _wanted(coroutine: Coroutine[Any, Any, Any], who: str, events: list[Event] | None) -> Arrival:
+    """Let a coroutine go on, up to its next pause; StopIteration has what it returned."""
+    try:
+        wanted = coroutine.send(events)
     except RuntimeError as error:
         if "no running event loop" in str(error):
             error.add_note(_NOT_ASYNCIO)
         raise
     if not isinstance(wanted, Arrival):
         coroutine.close()
-        raise UsageError(f"the task {label} awaits {wanted!r:.100}; {_NOT_ASYNCIO}")
-    rest = partial(_resume, rank, coroutine, label, future)
-    rank.submit_rest(rest, wanted.on, label, _place(coroutine))
+        raise UsageError(f"{who} awaits {wanted!r:.100}; {_NOT_ASYNCIO}")
+    return wanted
 
 
 def _place(coroutine: Coroutine[Any, Any, Any]) -> tuple[str, int] | None:

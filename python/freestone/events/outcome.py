@@ -8,12 +8,14 @@ import traceback
 import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from types import CoroutineType
 from typing import Any
 
 from freestone import _native
 from freestone.errors import FreestoneError
 from freestone.errors.events import EventsError, RankFailedError
 from freestone.events import tracing
+from freestone.events.coroutines import complete
 from freestone.events.failing import add_origin
 from freestone.events.rank import Rank
 from freestone.functions import dumps_failure
@@ -42,7 +44,9 @@ def carry_out(rank: Rank, main: Callable[..., Any], args: tuple[Any, ...]) -> Ou
     outcome = Outcome()
     try:
         with rank.noted("main", "main"):
-            outcome.value = main(rank, *args)
+            value = main(rank, *args)
+            is_coroutine = isinstance(value, CoroutineType)
+            outcome.value = complete(rank, value) if is_coroutine else value
         outcome.left = native.finish()
     except KeyboardInterrupt as error:
         print(f"interrupted\n{rank.report()}", file=sys.stderr, flush=True)

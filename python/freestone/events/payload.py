@@ -31,6 +31,7 @@ _TYPES: dict[int, type[np.generic]] = {
     INT8: np.int8,
     INT16: np.int16,
 }
+_KINDS = {np.dtype(scalar): kind for kind, scalar in _TYPES.items()}
 _HEAD = struct.Struct("<II")
 _LENGTH = struct.Struct("<Q")
 
@@ -38,8 +39,9 @@ _LENGTH = struct.Struct("<Q")
 def encode(value: Any, id: str) -> tuple[int, list[Any]]:
     """Encode what an event carries: its kind, and buffers that belong one after the other.
 
-    A NumPy array costs one copy, by the transport. Anything else is pickled with protocol 5, large
-    buffers in it (arrays, Arrow tables) out of band.
+    A NumPy array costs one copy, by the transport. A scalar of NumPy is a number of its type, as C
+    and Fortran have it. Anything else is pickled with protocol 5, large buffers in it (arrays,
+    Arrow tables) out of band.
 
     Raises
     ------
@@ -48,6 +50,8 @@ def encode(value: Any, id: str) -> tuple[int, list[Any]]:
     """
     if type(value) is np.ndarray and not value.dtype.hasobject and value.dtype.names is None:
         return ARRAY, _array(value)
+    if isinstance(value, np.generic) and (kind := _KINDS.get(value.dtype)) is not None:
+        return kind, [value.tobytes()]
     return PICKLE, _pickle(value, id)
 
 

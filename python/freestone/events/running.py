@@ -49,7 +49,8 @@ def run(
     Parameters
     ----------
     main : callable
-        Called on every rank with its `Rank` and `args`.
+        Called on every rank with its `Rank` and `args`. It may be a coroutine (``async def``),
+        which awaits what tasks await; it waits where they pause.
     ranks : int, optional
         How many ranks; 2 by default. Under ``mpiexec`` its ranks, whatever is said here.
     args : sequence
