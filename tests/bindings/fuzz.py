@@ -37,7 +37,7 @@ IN_CHILDREN = 8
 """How many of them are called."""
 WAITING = {"wait", "result", "take", "lock", "drain", "finish", "hold", "guard", "accept", "fail"}
 """Methods that wait for others as long as it takes: called by a thread that nobody waits for."""
-SIZED = ("layout_", "RowBlocks", "make_identity", "make_authority", "make_member")
+SIZED = ("layout_", "RowBlocks", "RowRuns", "make_identity", "make_authority", "make_member")
 """They take as long as the numbers say: what is neither small nor refused is made smaller."""
 CALLS = 600
 """Of one case; those that come later take what earlier ones returned."""
@@ -79,6 +79,7 @@ def made_first(folder: str) -> list[Callable[[], Any]]:
         lambda: _native.io.CsvIndex.scan(CSV, 44, 1),
         lambda: _native.layout.RowBlocks([0, 2, 5]),
         lambda: _native.layout.RowBlocks.even(20, 3),
+        lambda: _native.layout.RowRuns([0, 2, 5, 6], [1, 0, 1], 2),
         lambda: _native.vector.Drawing(7, 100, -1.0, 1.0, 0.5, 1),
         lambda: _native.vector.VectorMemory(4096, "default", 0),
         lambda: _native.manager.Options(),

@@ -99,7 +99,10 @@ def draw(seed: int, largest: int = 4, most_resizes: int = 4) -> History:
         "check_every": choose.choice((1, 1, 1, 3)),
         "balance": choose.choice(("rows", "nonzeros", [1.0, 2.0, 0.0, 3.0, 1.0, 1.0])),
     }
-    return History(choose.randint(1, 60), settings, data, loops, resizes)
+    rows = choose.randint(1, 60)
+    if choose.random() < 0.3:
+        settings |= {"minimal": True, "balance": "rows"}
+    return History(rows, settings, data, loops, resizes)
 
 
 def whole(data: Data, rows: int) -> Any:

@@ -14,6 +14,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
 from freestone import malleable
 from freestone.malleable import Method, Request, Source, Status
+from freestone.malleable.arrays import Run
 from tests.malleable.histories import Data, History, is_same, replay, step, whole, work
 
 MAX_STEPS = 200_000
@@ -46,6 +47,12 @@ def register(world: malleable.World, data: Data, rows: int) -> malleable.Array:
     return add(data.name, lambda start, stop: whole(data, rows)[start:stop])
 
 
+def in_order(everyone: list[list[Run]]) -> list[Any]:
+    """Return the rows of all ranks, run by run, in their order."""
+    runs = [run for theirs in everyone for run in theirs]
+    return [run.local for run in sorted(runs, key=lambda run: run[:2])]
+
+
 def main() -> None:
     """Go through the history."""
     history = History.of(json.loads(sys.argv[1]))
@@ -61,8 +68,8 @@ def main() -> None:
             changing = [array for array in arrays.values() if array.kind == "variable"]
 
             def between(changing: list[malleable.Array] = changing) -> int:
-                for array in changing:
-                    work(array.local)
+                for run in (run for array in changing for run in array.runs):
+                    work(run.local)
                 return int(world.comm.allreduce(1))
 
             if loop.by == "once":
@@ -71,20 +78,22 @@ def main() -> None:
                 between()
             is_last = number == len(history.loops) - 1
             for index in world.steps(MAX_STEPS if is_last else loop.steps):
-                for array in changing:
-                    step(array.local, index)
+                for run in (run for array in changing for run in array.runs):
+                    step(run.local, index)
                 assert len(set(world.comm.allgather(len(trace.value)))) == 1
                 trace.value.append((number, index))
                 if is_last and not asked.left():
                     break
                 if loop.is_left and not is_last and index == loop.steps - 1:
                     break
-        found = {name: world.comm.gather(array.local) for name, array in arrays.items()}
+        found = {name: world.comm.gather(array.runs) for name, array in arrays.items()}
         sizes = (world.size, [record.error for record in world.resizes])
     if world.rank == 0:
         wanted = replay(history, trace.value)
         for data, want in zip(history.data, wanted, strict=True):
-            assert is_same(found[data.name], want), f"{data} is not what one process finds"
+            assert is_same(in_order(found[data.name]), want), (
+                f"{data} is not what one process finds"
+            )
         print(json.dumps({"sizes": sizes, "trace": trace.value}))
 
 

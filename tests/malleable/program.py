@@ -91,19 +91,23 @@ def main() -> None:
             entries = world.variable("entries", loading(wanted["matrix"]))
         sums = world.replicated("sums", [])
         places = world.replicated("places", [])
+        most = world.replicated("most", 0)
         for step in world.steps(100_000):
             for name, whole in wanted.items():
-                array = held[name]
-                assert is_same(array.local, whole, array.start, array.stop), (name, array)
-            assert np.array_equal(x.local, np.arange(x.start, x.stop) + step)
-            x.local[...] += 1
-            if entries is not None:
-                count = entries.stop - entries.start
-                own = wanted["matrix"][entries.start : entries.stop]
-                assert is_same(entries.local, own * (-1.0) ** step, 0, count)
-                entries.local.data *= -1
-            starts = world.comm.allgather((x.start, x.stop))
-            assert [0, *(stop for _, stop in starts)] == [*(s for s, _ in starts), rows]
+                for start, stop, local in held[name].runs:
+                    assert is_same(local, whole, start, stop), (name, held[name])
+            for start, stop, local in x.runs:
+                assert np.array_equal(local, np.arange(start, stop) + step)
+                assert np.all(x.rank_of(np.arange(start, stop)) == world.rank)
+                local += 1
+            for start, stop, local in entries.runs if entries is not None else []:
+                own = wanted["matrix"][start:stop]
+                assert is_same(local, own * (-1.0) ** step, 0, stop - start)
+                local.data *= -1
+            everyone = world.comm.allgather([(start, stop) for start, stop, _ in x.runs])
+            runs = sorted(run for theirs in everyone for run in theirs)
+            assert [0, *(stop for _, stop in runs)] == [*(start for start, _ in runs), rows]
+            most.value = max(most.value, *map(len, everyone))
             assert world.comm.size == world.size
             if world.changed:
                 sums.value = [*sums.value, world.size]
@@ -118,6 +122,7 @@ def main() -> None:
             "resizes": records,
             "reported": reported,
             "places": places.value,
+            "runs": most.value,
         }
         print(json.dumps(found))
 

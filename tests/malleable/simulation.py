@@ -37,7 +37,7 @@ class Simulation:
         self._history = history
         self._random = random.Random(seed)
         self._wholes = {data.name: whole(data, history.rows) for data in history.data}
-        self._layout = plans.even(history.rows, 2)
+        self._layout: plans.Layout = plans.even(history.rows, 2)
         self._processes: list[Held] = [{}, {}]
 
     def register(self, loop: int) -> None:
@@ -48,44 +48,57 @@ class Simulation:
             for place, held in enumerate(self._processes):
                 array = self._empty(data.name)
                 array.take_layout(self._layout, place, self._elements(data.name))
-                array.fill(self._wholes[data.name][array.start : array.stop])
+                whole_of_it = self._wholes[data.name]
+                runs = self._layout.runs(place)
+                array.fill(*(whole_of_it[start:stop] for start, stop in runs))
                 held[data.name] = array
 
     def change(self, how: Any, *words: int) -> None:
         """Change all that is variable."""
         for held in self._processes:
             for array in held.values():
-                if array.kind == "variable":
-                    how(array.local, *words)
+                for run in array.runs if array.kind == "variable" else []:
+                    how(run.local, *words)
 
     def resize(self, size: int, method: Method) -> None:
         """Become another number of processes."""
-        before, after = self._layout, self._dealt(size)
-        leaving = range(before.places) if method.processes == "baseline" else ()
-        relabel = self._history.settings["relabel"]
-        plan = plans.plan(before, after, relabel=relabel, leaving=leaving)
+        before = self._layout
+        leaving = range(before.places) if method.processes == "baseline" else range(0)
+        plan = self._planned(size, leaving)
         count = max(plan.process_of) + 1 - before.places
         coming = [{n: self._empty(n) for n in self._processes[0]} for _ in range(max(0, count))]
         everyone = [*self._processes, *coming]
         for held in self._processes:
             assert not any(array.problem() for array in held.values())
         self._move(everyone, plan)
-        self._layout = after
+        self._layout = plan.after
         self._processes = [everyone[process] for process in plan.process_of]
         for place, held in enumerate(self._processes):
             for name, array in held.items():
-                array.take_layout(after, place, self._elements(name))
+                array.take_layout(plan.after, place, self._elements(name))
 
     def locals(self, name: str) -> list[Any]:
-        """Return the rows of all processes."""
-        return [held[name].local for held in self._processes]
+        """Return the rows of all processes, in their order."""
+        runs = [run for held in self._processes for run in held[name].runs]
+        return [run.local for run in sorted(runs, key=lambda run: run[:2])]
+
+    def _planned(self, size: int, leaving: range) -> plans.Plan:
+        before = self._layout
+        if self._history.settings.get("minimal"):
+            count = before.places
+            staying = [place for place in range(count) if place not in leaving]
+            process_of = [*staying, *range(count, count + size)][:size]
+            return plans.follow(before, plans.move_fewest(before, process_of, size), process_of)
+        relabel = self._history.settings["relabel"]
+        assert isinstance(before, Rows)
+        return plans.plan(before, self._dealt(size), relabel=relabel, leaving=leaving)
 
     def _move(self, everyone: list[Held], plan: plans.Plan) -> None:
         mail: dict[tuple[int, int, int], list[Any]] = {}
         carriers = []
         for process, held in enumerate(everyone):
             streams = [
-                Stream(array.storages[index], array.held(index), self._moves(array, plan, index))
+                Stream(array.storages[index], array.span(index), self._moves(array, plan, index))
                 for array in held.values()
                 for index in range(len(array.form.parts))
             ]

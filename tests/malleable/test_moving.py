@@ -22,7 +22,7 @@ from freestone.malleable.arrays import Array, Description
 from freestone.malleable.moving import Stream, transport
 from freestone.malleable.parts import Form, form_of
 from freestone.malleable.planning import leaving, new_groups
-from freestone.malleable.plans import Move, Plan, Rows
+from freestone.malleable.plans import Move, Plan, Rows, Runs
 from freestone.malleable.spawning import Group
 from freestone.malleable.storage import Storage
 from tests.malleable.fakes import FakeComm
@@ -107,6 +107,33 @@ def test_after_any_resizes_the_data_is_what_it_was(
         assert stacked.data.tobytes() == whole.data.tobytes()
         assert np.array_equal(stacked.indices, whole.indices)
         assert np.array_equal(stacked.indptr, whole.indptr)
+
+
+@pytest.mark.parametrize("kind", ["dense", "csr"])
+def test_rows_in_several_runs_are_used_one_by_one(kind: str) -> None:
+    whole = whole_of(kind, 4)
+    form = form_of(whole[:0], ROWS, getattr(whole, "nnz", 0))
+    layout = Runs([0, 4, 9, 20, ROWS], [1, 0, 2, 1], 4)
+    arrays = [empty(form) for _ in range(4)]
+    for place, array in enumerate(arrays):
+        array.take_layout(layout, place, elements(whole))
+        array.fill(*(whole[start:stop] for start, stop in layout.runs(place)))
+    found = sorted((run for array in arrays for run in array.runs), key=lambda run: run[:2])
+    assert [run[:2] for run in found] == [(0, 0), (0, 4), (4, 9), (9, 20), (20, ROWS)]
+    for start, stop, local in found:
+        assert (local != whole[start:stop]).sum() == 0
+    assert arrays[0].local.shape[0] == 5
+    assert arrays[3].local.shape[0] == 0
+    assert arrays[0].rank_of([0, 3, 4, 19, 22]).tolist() == [1, 1, 0, 2, 1]
+    assert arrays[0].rank_of(8) == 0
+    assert repr(arrays[1]) == f"<variable 'a': rows 0 to 4, 20 to {ROWS} of {ROWS}>"
+    for one in (lambda: arrays[1].local, lambda: arrays[1].start, lambda: arrays[1].stop):
+        with pytest.raises(
+            RegistrationError, match=r"'a' has 2 runs of rows on this rank; loop over"
+        ):
+            one()
+    with pytest.raises(IndexError, match="'a' has no row 23: it has 23"):
+        arrays[0].rank_of([1, ROWS])
 
 
 def test_no_byte_moves_that_could_stay() -> None:
@@ -265,7 +292,7 @@ def sparse_of(kind: str) -> Array:
 def test_a_csr_matrix_is_used_where_it_lies(kind: str) -> None:
     array = sparse_of(kind)
     for index, part in ((1, array.local.indices), (2, array.local.data)):
-        stored = array.storages[index].view(*array.held(index))
+        stored = array.storages[index].view(*array.span(index))
         assert part.__array_interface__["data"][0] == stored.__array_interface__["data"][0]
         assert part.flags.writeable == (kind == "variable")
 

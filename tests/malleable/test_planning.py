@@ -35,6 +35,17 @@ def crossing(blueprint: Blueprint, hosts: list[str]) -> tuple[int, int]:
     return blueprint.plans[ROWS].crossing([*hosts, *coming])
 
 
+def test_no_row_moves_that_could_stay_where_it_is() -> None:
+    config = Config(minimal=True, rows=ROWS)
+    grown = drawn(["a"] * 7, 8, config)
+    assert (grown.process_of, grown.plans[ROWS].moved()) == (tuple(range(8)), ROWS // 8)
+    # Of three rows each of rank 1 gives its last to rank 0 and one to rank 2; it may not stay.
+    shrunk = drawn(["a"] * 4, 3, config, groups="0100")
+    assert (shrunk.process_of, shrunk.plans[ROWS].moved()) == ((0, 2, 3), ROWS // 4)
+    assert shrunk.plans[ROWS].after.runs(0) == [(0, 80)]
+    assert drawn(["a"] * 4, 3, config, BASELINE).plans[ROWS].moved() == ROWS
+
+
 @pytest.mark.parametrize("method", [MERGE, BASELINE])
 def test_rows_stay_on_their_host_where_they_can(method: Method) -> None:
     # Joining ranks come in the order of the slots, ranks are in another one.

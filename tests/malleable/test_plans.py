@@ -75,6 +75,13 @@ def test_loads_and_weights() -> None:
     assert plans.by_load([0] * 10 + list(range(10, 21)), 2).offsets == [0, 10, 20]
     assert plans.weighted(10, [1, 3, 1]).of(1) == (2, 8)
     assert repr(plans.even(10, 2)) == "RowBlocks(10 rows on 2 places)"
+    runs = plans.Runs([0, 2, 5, 6], [1, 0, 1], 3)
+    assert repr(runs) == "RowRuns(6 rows in 3 runs on 3 places)"
+    assert [runs.runs(place) for place in range(3)] == [[(2, 5)], [(0, 2), (5, 6)], []]
+    for layout in (runs, plans.even(10, 2)):
+        assert pickle.loads(pickle.dumps(layout)) == layout
+        with pytest.raises(IndexError, match="there is no place 3"):
+            layout.runs(3)
 
 
 @pytest.mark.parametrize(

@@ -11,6 +11,8 @@ from typing import Any
 import numpy as np
 import pytest
 
+from freestone.malleable import plans
+from freestone.malleable.dealing import _layout_of
 from tests.malleable import particles
 from tests.malleable.jobs import run
 
@@ -101,6 +103,80 @@ def test_rows_lie_as_a_function_says(tmp_path: Path) -> None:
     assert counts == [[19, 1], [17, 1, 1, 1], [20]]
 
 
+def test_rows_lie_in_the_runs_that_a_function_says(tmp_path: Path) -> None:
+    # Blocks of three rows in turn; the last run is of fewer.
+    program = tmp_path / "cyclic.py"
+    program.write_text(
+        "import json\n"
+        "import numpy as np\n"
+        "import scipy.sparse\n"
+        "from freestone import malleable\n"
+        "from freestone.malleable import Method, Request\n"
+        "def deal(rows, size):\n"
+        "    starts = range(0, rows, 3)\n"
+        "    return [(a, min(a + 3, rows), at % size) for at, a in enumerate(starts)][::-1]\n"
+        "kinds = {3: 'merge-p2p', 1: 'merge-collective', 4: 'merge-onesided', 2: 'baseline-p2p'}\n"
+        "asked = [Request(size, Method.parse(f'{kind}-sync')) for size, kind in kinds.items()]\n"
+        "targets = {3 * at: request for at, request in enumerate(asked, 1)}\n"
+        "whole = scipy.sparse.random(20, 9, 0.4, 'csr', random_state=1)\n"
+        "with malleable.World(rows=20, balance=deal, targets=targets) as world:\n"
+        "    x = world.variable('x', lambda start, stop: np.arange(start, stop))\n"
+        "    A = world.variable('A', lambda start, stop: whole[start:stop])\n"
+        "    found = world.replicated('found', [])\n"
+        "    for step in world.steps(15):\n"
+        "        for start, stop, rows in x.runs:\n"
+        "            assert (rows == np.arange(start, stop) + step).all()\n"
+        "            rows += 1\n"
+        "        for start, stop, rows in A.runs:\n"
+        "            assert (rows != whole[start:stop]).nnz == 0\n"
+        "        counts = world.comm.allgather([len(rows) for _, _, rows in x.runs])\n"
+        "        found.value = [*found.value, counts]\n"
+        "    is_first = world.rank == 0\n"
+        "if is_first:\n"
+        "    print(json.dumps([found.value, [record.error for record in world.resizes]]))\n"
+    )
+    outcome = run(str(program))
+    assert outcome.status == 0, outcome.err
+    counts, errors = outcome.data
+    assert errors == [""] * 4
+    assert [len(one) for one, _ in itertools.groupby(counts)] == [2, 3, 1, 4, 2]
+    assert counts[0] == [[3, 3, 3, 2], [3, 3, 3]]
+
+
+def test_what_is_registered_later_lies_in_the_runs_that_there_are(tmp_path: Path) -> None:
+    program = tmp_path / "later.py"
+    program.write_text(
+        "import json\n"
+        "import numpy as np\n"
+        "import scipy.sparse\n"
+        "from freestone import malleable\n"
+        "whole = scipy.sparse.random(40, 9, 0.4, 'csr', random_state=1)\n"
+        "targets = {2: 3, 4: 4, 8: 3}\n"
+        "settings = {'minimal': True, 'method': 'merge-p2p-sync', 'targets': targets}\n"
+        "with malleable.World(rows=40, **settings) as world:\n"
+        "    x = world.variable('x', lambda start, stop: np.arange(start, stop))\n"
+        "    for _ in world.steps(6):\n"
+        "        pass\n"
+        "    loaded = []\n"
+        "    A = world.constant('A', lambda *rows: loaded.append(rows) or whole[slice(*rows)])\n"
+        "    found = world.once(lambda: world.comm.gather(loaded))\n"
+        "    for _ in world.steps(6):\n"
+        "        for start, stop, rows in A.runs:\n"
+        "            assert (rows != whole[start:stop]).nnz == 0\n"
+        "        assert [run[:2] for run in x.runs] == [run[:2] for run in A.runs]\n"
+        "    sizes = [record.after for record in world.resizes if not record.error]\n"
+        "    is_first = world.rank == 0\n"
+        "if is_first:\n"
+        "    print(json.dumps([sizes, found]))\n"
+    )
+    outcome = run(str(program))
+    assert outcome.status == 0, outcome.err
+    sizes, loaded = outcome.data
+    assert sizes == [3, 4, 3]
+    assert sorted(stop - start for theirs in loaded for start, stop in theirs) != [10] * 4
+    assert [sum(stop - start for start, stop in theirs) for theirs in loaded] == [10] * 4
+
+
 @pytest.mark.parametrize(
     "methods",
     [
@@ -172,6 +248,7 @@ def test_wrong_rows_are_refused_on_all_ranks_and_change_nothing() -> None:
     [
         ("offsets", "balance(10, 3) returned [0, 0, 0]; return 4 offsets from 0 to 10"),
         ("raises", "balance(10, 3) raised ZeroDivisionError"),
+        ("gap", "balance(10, 3) returned (5, 10, 2), where a run from row 4 comes next; return"),
         ("weights", "'w' on rank 1: row 5 weighs -1.0; weights are finite and at least 0"),
     ],
 )
@@ -181,6 +258,30 @@ def test_a_resize_that_can_not_be_dealt_is_refused_and_the_job_goes_on(
     outcome = run("wrong_rows.py", which)
     assert outcome.status == 0, outcome.err
     assert outcome.data["errors"][0].startswith(f"RegistrationError: {says}"), outcome.data
+
+
+@pytest.mark.parametrize(
+    ("runs", "says"),
+    [
+        ([(0, 10, 2)], "returned (0, 10, 2), where a run from row 0 comes next"),
+        ([(0, 10, -1)], "returned (0, 10, -1), where a run from row 0 comes next"),
+        ([(0, 6, 0), (5, 10, 1)], "returned (5, 10, 1), where a run from row 6 comes next"),
+        ([(0, 4, 0), (4, 3, 1)], "returned (4, 3, 1), where a run from row 4 comes next"),
+        ([(0, 4, 0), (4, 8, 1)], "returned no run from row 8 on"),
+        ([(0, 10)], "returned (0, 10) among its runs"),
+    ],
+)
+def test_runs_that_do_not_cover_the_rows_are_named(runs: list[Any], says: str) -> None:
+    problem = _layout_of(runs, 10, 2)
+    assert isinstance(problem, str)
+    assert problem.startswith(says)
+    assert problem.endswith("from 0 to 10, each as (start, stop, rank), of 2 ranks")
+
+
+def test_runs_may_be_given_in_any_order() -> None:
+    found = _layout_of([np.array([5, 10, 0]), (0, 2, 0), (2, 5, 1), (5, 5, 1)], 10, 2)
+    assert found == plans.Runs([0, 2, 5, 10], [0, 1, 0], 2)
+    assert _layout_of([0, 4, 10], 10, 2) == plans.Rows([0, 4, 10])
 
 
 @pytest.mark.parametrize(

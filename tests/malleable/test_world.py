@@ -55,6 +55,20 @@ def test_data_is_the_same_bit_for_bit_after_any_sequence(processes: str, third: 
         assert all(record["moved_nbytes"] > 0 for record in records)
 
 
+def test_data_in_runs_is_the_same_bit_for_bit_and_no_row_moves_that_could_stay() -> None:
+    methods = ["merge-p2p-sync", "merge-collective-nonblocking", "merge-onesided-sync"]
+    methods += ["merge-collective-thread", "merge-onesided-thread", "baseline-collective-sync"]
+    methods += ["merge-p2p-thread"]
+    resizes = walk(methods, seed=5, most=6)
+    words = {"resizes": resizes, "rows": 131, "seed": 3, "share": False, "entries": True}
+    outcome = run("program.py", json.dumps({**words, "minimal": True}))
+    assert outcome.status == 0, outcome.err
+    records = outcome.data["resizes"]
+    assert [(r["after"], r["error"]) for r in records] == [(size, "") for size, _ in resizes]
+    # One block to a rank would be one.
+    assert outcome.data["runs"] > 2
+
+
 def test_what_all_can_map_does_not_move_and_a_timeline_has_all_resizes(tmp_path: Path) -> None:
     resizes = [(3, "merge-p2p-sync"), (2, "baseline-collective-thread"), (4, "merge-onesided-sync")]
     path = tmp_path / "resizes.json"

@@ -27,6 +27,7 @@ def main() -> None:
     """Run the job."""
     which, found = sys.argv[1], {}
     balance: Any = {"offsets": lambda rows, size: [0] * size, "raises": lambda *_: 1 // 0}
+    balance["gap"] = lambda rows, size: [(0, 4, 0), (5, rows, size - 1)]
     settings = {"balance": balance[which]} if which in balance else {"weights": "w"}
     if which in balance:
         settings["balance"] = _after_start(balance[which])

@@ -5,7 +5,8 @@
 use freestone_base::layout::blocks::{block_transfers, even_out, reassign};
 use freestone_base::layout::nodes::{crossing, relabel_nodes};
 use freestone_base::layout::{
-    LayoutError, Relabelling, RowBlocks, Transfer, moved_weight, relabel_staying, transfers,
+    LayoutError, Relabelling, RowBlocks, RowRuns, Transfer, move_fewest, moved_weight,
+    relabel_staying, run_transfers,
 };
 use pyo3::exceptions::{PyIndexError, PyValueError};
 use pyo3::prelude::*;
@@ -68,13 +69,18 @@ impl Rows {
 
     /// The first row of a place, and the end of its rows.
     fn of(&self, place: usize) -> PyResult<(u64, u64)> {
-        let places = self.0.places();
-        if place >= places {
-            let problem = format!("there is no place {place}: there are {places}, from 0 on");
-            return Err(PyIndexError::new_err(problem));
-        }
+        require_place(place, self.0.places())?;
         let rows = self.0.of(place);
         Ok((rows.start, rows.end))
+    }
+
+    /// The same as the only run of rows of a place.
+    fn runs(&self, place: usize) -> PyResult<Vec<(u64, u64)>> {
+        self.of(place).map(|rows| vec![rows])
+    }
+
+    fn __getnewargs__(&self) -> (Vec<u64>,) {
+        (self.offsets(),)
     }
 
     fn __len__(&self) -> usize {
@@ -86,11 +92,110 @@ impl Rows {
     }
 }
 
+/// Rows dealt to places in runs; a place may have several of them, or none.
+#[pyclass(frozen, eq, module = "freestone._native.layout", name = "RowRuns")]
+#[derive(PartialEq)]
+pub struct Runs(RowRuns);
+
+#[pymethods]
+impl Runs {
+    /// A layout by the table of where its runs begin, and where the last one ends, and by the place
+    /// of each.
+    #[new]
+    fn new(offsets: Vec<u64>, place_of: Vec<usize>, places: usize) -> PyResult<Self> {
+        RowRuns::new(offsets, place_of, places).map(Self).map_err(refused)
+    }
+
+    /// How many places there are.
+    #[getter]
+    fn places(&self) -> usize {
+        self.0.places()
+    }
+
+    /// How many rows there are.
+    #[getter]
+    fn rows(&self) -> u64 {
+        self.0.rows()
+    }
+
+    /// Where each run begins, and where the last one ends.
+    #[getter]
+    fn offsets(&self) -> Vec<u64> {
+        self.0.bounds().to_vec()
+    }
+
+    /// The place of each run.
+    #[getter]
+    fn place_of(&self) -> Vec<usize> {
+        self.0.runs().map(|(_, place)| place).collect()
+    }
+
+    /// The first row and the end of each run of a place.
+    fn runs(&self, place: usize) -> PyResult<Vec<(u64, u64)>> {
+        require_place(place, self.0.places())?;
+        Ok(self.0.of(place).into_iter().map(|rows| (rows.start, rows.end)).collect())
+    }
+
+    fn __len__(&self) -> usize {
+        self.0.places()
+    }
+
+    fn __getnewargs__(&self) -> (Vec<u64>, Vec<usize>, usize) {
+        (self.offsets(), self.place_of(), self.0.places())
+    }
+
+    fn __repr__(&self) -> String {
+        let (rows, runs) = (self.0.rows(), self.0.bounds().len() - 1);
+        format!("RowRuns({rows} rows in {runs} runs on {} places)", self.0.places())
+    }
+}
+
+/// Rows in one block to a place, or in runs.
+#[derive(FromPyObject)]
+pub enum Layout<'py> {
+    /// One block to a place.
+    Blocks(PyRef<'py, Rows>),
+    /// Any number of runs to a place.
+    Runs(PyRef<'py, Runs>),
+}
+
+impl Layout<'_> {
+    fn to_runs(&self) -> RowRuns {
+        match self {
+            Self::Blocks(blocks) => RowRuns::from(&blocks.0),
+            Self::Runs(runs) => runs.0.clone(),
+        }
+    }
+}
+
+fn require_place(place: usize, places: usize) -> PyResult<()> {
+    if place < places {
+        return Ok(());
+    }
+    let problem = format!("there is no place {place}: there are {places}, from 0 on");
+    Err(PyIndexError::new_err(problem))
+}
+
 /// All common rows of an old and a new place, in the order of the rows.
 #[pyfunction]
-pub fn layout_transfers(py: Python<'_>, before: &Rows, after: &Rows) -> PyResult<Vec<Move>> {
-    let found = py.detach(|| transfers(&before.0, &after.0)).map_err(refused)?;
+pub fn layout_transfers(
+    py: Python<'_>,
+    before: Layout<'_>,
+    after: Layout<'_>,
+) -> PyResult<Vec<Move>> {
+    let (before, after) = (before.to_runs(), after.to_runs());
+    let found = py.detach(|| run_transfers(&before, &after)).map_err(refused)?;
     Ok(moves(&found))
+}
+
+/// As many rows for each place as for any other, or one more, so that no such layout moves fewer.
+#[pyfunction]
+pub fn layout_move_fewest(
+    before: Layout<'_>,
+    becomes: Vec<Option<usize>>,
+    places: usize,
+) -> PyResult<Runs> {
+    move_fewest(&before.to_runs(), &becomes, places).map(Runs).map_err(refused)
 }
 
 /// Which process becomes which place so that the least moves, among those that may stay.

@@ -97,8 +97,9 @@ mod _native {
     mod layout {
         #[pymodule_export]
         use crate::layout::{
-            Rows, layout_block_transfers, layout_crossing, layout_even_out, layout_moved,
-            layout_reassign, layout_relabel, layout_relabel_nodes, layout_transfers,
+            Rows, Runs, layout_block_transfers, layout_crossing, layout_even_out,
+            layout_move_fewest, layout_moved, layout_reassign, layout_relabel,
+            layout_relabel_nodes, layout_transfers,
         };
     }
 

@@ -16,7 +16,7 @@ applications*, SC-W 2023, doi 10.1145/3624062.3624110.
 
 from __future__ import annotations
 
-from freestone.malleable.arrays import Array
+from freestone.malleable.arrays import Array, Run
 from freestone.malleable.config import Config
 from freestone.malleable.method import METHODS, Method
 from freestone.malleable.record import Replicated, Resized
@@ -45,6 +45,7 @@ __all__ = [
     "Replicated",
     "Request",
     "Resized",
+    "Run",
     "Saved",
     "Schedule",
     "Scheduler",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import weakref
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Literal, NamedTuple
@@ -12,10 +13,10 @@ import numpy.typing as npt
 from freestone.errors import RegistrationError
 from freestone.malleable.parts import Form, assemble, pieces, problem_of
 from freestone.malleable.path import not_joined
-from freestone.malleable.plans import Move, Plan, Rows
+from freestone.malleable.plans import Layout, Move, Plan
 from freestone.malleable.storage import Handle, Storage
 
-__all__ = ["Array", "Deal", "Description", "Kind"]
+__all__ = ["Array", "Deal", "Description", "Kind", "Run"]
 
 Kind = Literal["constant", "variable"]
 Deal = int | str
@@ -33,8 +34,24 @@ class Description(NamedTuple):
     """The arrays whose rows were replaced together, if its were."""
 
 
+class Run(NamedTuple):
+    """Rows of this rank that lie behind one another.
+
+    Attributes
+    ----------
+    start, stop : int
+        Which rows of all.
+    local : array of shape (stop - start, ...) or CSR matrix
+        Those rows, in place.
+    """
+
+    start: int
+    stop: int
+    local: Any
+
+
 class Array:
-    """Rows of a dense array or of a CSR matrix, of which this rank has one block.
+    """Rows of a dense array or of a CSR matrix, of which this rank has one block, or several runs.
 
     Attributes
     ----------
@@ -45,19 +62,25 @@ class Array:
     is_shared : bool
         Whether the processes of a host have it in the same memory.
     start, stop : int
-        The rows that this rank has.
+        The rows that this rank has, if they are one block.
     local : array of shape (stop - start, ...) or CSR matrix
         Those rows, in place. A resize replaces it: read it again in each step.
+    runs : list of Run
+        The rows that this rank has: one run, or several by ``minimal`` or a ``balance`` function.
     """
 
     def __init__(self, description: Description, storages: list[Storage]) -> None:
         self.name, self.kind, self.form, self.is_shared, self.replaced = description
         self.storages = storages
-        self.layout: Rows | None = None
-        self._start = self._stop = 0
-        self._elements = (0, 0)
-        self._local: Any = None
-        self._views: list[Any] = []
+        self.layout: Layout | None = None
+        # The rows of this rank, and the elements of a matrix before each run and behind it.
+        self._bounds: list[tuple[int, int]] = [(0, 0)]
+        self._elements: list[tuple[int, int]] = [(0, 0)]
+        # Where runs of all ranks begin, and whose they are, once the program has asked for that.
+        self._owners: tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]] | None = None
+        # By run, once the program has asked for its rows.
+        self._runs: list[Run] = []
+        self._views: list[list[Any]] = []
         # Of what the program was given on this layout, and on the one before.
         self._given: list[weakref.ref[Any]] = []
         self._given_before: list[weakref.ref[Any]] = []
@@ -80,22 +103,26 @@ class Array:
     @property
     def start(self) -> int:
         """The first row of this rank."""
-        self._require_rows()
-        return self._start
+        return self._block()[0]
 
     @property
     def stop(self) -> int:
         """The row behind its last."""
+        return self._block()[1]
+
+    @property
+    def runs(self) -> list[Run]:
+        """All runs of rows of this rank, in their order; one that is empty, if it has no rows."""
         self._require_rows()
-        return self._stop
+        if not self._runs:
+            self._assemble()
+        return self._runs
 
     @property
     def local(self) -> Any:
         """The rows of this rank."""
-        if self._local is None:
-            self._require_rows()
-            self._local = self._assemble()
-        return self._local
+        self._block()
+        return self.runs[0].local
 
     @local.setter
     def local(self, value: Any) -> None:
@@ -109,26 +136,52 @@ class Array:
 
     def problem(self) -> str:
         """Return why what the program has made of `local` can't be kept, if it can't."""
-        if self._local is None or self.kind == "constant" or not self.form.is_ragged:
+        if self.kind == "constant" or not self.form.is_ragged:
             return ""
-        problem = problem_of(self._local, self._views)
+        pairs = zip(self._runs, self._views, strict=True)
+        problem = next(filter(None, (problem_of(run.local, views) for run, views in pairs)), "")
         return f"{self.name!r} has {problem}" if problem else ""
 
     def is_held_from_before(self) -> bool:
         """Tell whether the program still has a view of the rows of before a resize."""
         return any(root() is not None for root in self._given_before)
 
-    def take_layout(self, layout: Rows, place: int, ragged: Mapping[int, int]) -> None:
+    def rank_of(self, rows: Any) -> Any:
+        """Return the rank that has a row, or those that have some.
+
+        Parameters
+        ----------
+        rows : int or array of int
+            Which of all.
+
+        Raises
+        ------
+        IndexError
+            If there is no such row.
+        """
+        if self.layout is None:
+            raise not_joined(f"{self.name!r}")
+        asked = np.asarray(rows)
+        wrong = asked[(asked < 0) | (asked >= self.rows)]
+        if wrong.size:
+            raise IndexError(f"{self.name!r} has no row {wrong.flat[0]}: it has {self.rows}")
+        starts, ranks = self._owners = self._owners or _owners(self.layout)
+        found = ranks[np.searchsorted(starts, asked, "right") - 1]
+        return int(found) if asked.ndim == 0 else found
+
+    def take_layout(self, layout: Layout, place: int, ragged: Mapping[int, int]) -> None:
         """Have the rows of a place, whose bytes are in the storages already."""
-        self.layout = layout
-        self._start, self._stop = layout.of(place)
-        if self.form.is_ragged:
-            self._elements = (ragged[self._start], ragged[self._stop])
-        if isinstance(self._local, np.ndarray):
-            _freeze([self._local])
+        self.layout, self._owners = layout, None
+        self._bounds = layout.runs(place) or [(0, 0)]
+        self._elements = (
+            [(ragged[start], ragged[stop]) for start, stop in self._bounds]
+            if self.form.is_ragged
+            else [(0, 0)] * len(self._bounds)
+        )
         # What a program still holds of the rows of before is no longer written by mistake.
-        _freeze(self._views)
-        self._local, self._views = None, []
+        _freeze(run.local for run in self._runs if isinstance(run.local, np.ndarray))
+        _freeze(itertools.chain(*self._views))
+        self._runs, self._views = [], []
         given = [*self._given_before, *self._given]
         self._given_before = [root for root in given if root() is not None]
         self._given = []
@@ -138,39 +191,44 @@ class Array:
         self.form, self.replaced = description.form, description.replaced
         self.storages = storages
 
-    def part(self, index: int) -> Any:
-        """Return the bytes of a part that this rank has, of dtype uint8, in place."""
-        return self.storages[index].view(*self.held(index))
+    def pieces(self, index: int) -> list[tuple[int, Any]]:
+        """Return a part's bytes that this rank has, of dtype uint8, in place, and where they are.
+
+        By run, with the place of the first one in all.
+        """
+        return [(span[0], self.storages[index].view(*span)) for span in self.held(index)]
 
     def edges(self) -> dict[int, int]:
-        """Return the elements before this rank's first row and behind its last, of a matrix."""
-        return dict(zip((self._start, self._stop), self._elements, strict=True))
+        """Return the elements of a matrix before the first row of each run, and behind its last."""
+        pairs = zip(self._bounds, self._elements, strict=True)
+        return {row: count for run in pairs for row, count in zip(*run, strict=True)}
 
-    def fill(self, local: Any) -> None:
-        """Put this rank's rows into the storages."""
-        for index, values in enumerate(pieces(local)):
-            self._view(index)[...] = values
+    def fill(self, *local: Any) -> None:
+        """Put this rank's rows into the storages, those of each run."""
+        for run, rows in enumerate(local):
+            for index, values in enumerate(pieces(rows)):
+                self._view(index, run)[...] = values
 
-    def held(self, index: int) -> tuple[int, int]:
-        """Return where a part's bytes begin and end that this rank has."""
-        part = self.form.parts[index]
-        if part.per_row is not None:
-            return self._start * part.per_row * part.itemsize, (
-                self._stop * part.per_row * part.itemsize
-            )
-        first, last = self._elements
-        return first * part.itemsize, last * part.itemsize
+    def held(self, index: int) -> list[tuple[int, int]]:
+        """Return where a part's bytes begin and end that this rank has, by run."""
+        return self.form.parts[index].spans(self._bounds, self.edges())
 
-    def sums(self) -> npt.NDArray[np.int64]:
-        """Return the elements before each of this rank's rows, and behind the last, of all."""
-        return np.concatenate([[0], np.cumsum(self._view(0))]) + self._elements[0]
+    def span(self, index: int) -> tuple[int, int]:
+        """Return where a part's bytes begin and end that this rank has, with gaps in between."""
+        spans = self.held(index)
+        return spans[0][0], spans[-1][1]
+
+    def sums(self, run: int = 0) -> npt.NDArray[np.int64]:
+        """Return the elements before each row of a run, and behind the last, of all."""
+        return np.concatenate([[0], np.cumsum(self._view(0, run))]) + self._elements[run][0]
 
     def counts_before(self, rows: list[int]) -> dict[int, int]:
-        """Return the elements before each of `rows` that this rank knows: those of its block."""
-        sums = self.sums()
-        return {
-            row: int(sums[row - self._start]) for row in rows if self._start <= row <= self._stop
-        }
+        """Return the elements before each of `rows` that this rank knows: those of its runs."""
+        found: dict[int, int] = {}
+        for run, (start, stop) in enumerate(self._bounds):
+            sums = self.sums(run)
+            found |= {row: int(sums[row - start]) for row in rows if start <= row <= stop}
+        return found
 
     def moves(
         self, plan: Plan, index: int, ragged: Mapping[int, int], is_one: Callable[[int, int], bool]
@@ -220,21 +278,49 @@ class Array:
         if self.layout is None:
             raise not_joined(f"{self.name!r}")
 
-    def _view(self, index: int) -> Any:
-        return self.part(index).view(self.form.parts[index].dtype)
+    def _block(self) -> tuple[int, int]:
+        """Return the only run of rows of this rank.
 
-    def _assemble(self) -> Any:
-        roots = [storage.apart(*self.held(index)) for index, storage in enumerate(self.storages)]
-        self._given = [weakref.ref(root) for root in roots]
-        self._views = [
-            root.view(part.dtype) for root, part in zip(roots, self.form.parts, strict=True)
-        ]
-        if self.kind == "constant":
-            _freeze(self._views)
-        return assemble(self.form, self._stop - self._start, self._views)
+        Raises
+        ------
+        RegistrationError
+            If there are several.
+        """
+        self._require_rows()
+        if len(self._bounds) == 1:
+            return self._bounds[0]
+        problem = (
+            f"{self.name!r} has {len(self._bounds)} runs of rows on this rank; loop over them: "
+            "for start, stop, rows in its .runs"
+        )
+        raise RegistrationError(problem, name=self.name)
+
+    def _view(self, index: int, run: int = 0) -> Any:
+        return self.pieces(index)[run][1].view(self.form.parts[index].dtype)
+
+    def _assemble(self) -> None:
+        """Make what the program sees of the rows."""
+        for run, (start, stop) in enumerate(self._bounds):
+            parts = enumerate(self.storages)
+            roots = [storage.apart(*self.held(index)[run]) for index, storage in parts]
+            pairs = zip(roots, self.form.parts, strict=True)
+            views = [root.view(part.dtype) for root, part in pairs]
+            if self.kind == "constant":
+                _freeze(views)
+            self._given += map(weakref.ref, roots)
+            self._views.append(views)
+            self._runs.append(Run(start, stop, assemble(self.form, stop - start, views)))
 
     def __repr__(self) -> str:
-        return f"<{self.kind} {self.name!r}: rows {self._start} to {self._stop} of {self.rows}>"
+        runs = ", ".join(f"{start} to {stop}" for start, stop in self._bounds)
+        return f"<{self.kind} {self.name!r}: rows {runs} of {self.rows}>"
+
+
+def _owners(layout: Layout) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+    """Return where each run of all ranks begins, and whose it is, in the order of the rows."""
+    runs = [(*run, rank) for rank in range(layout.places) for run in layout.runs(rank)]
+    starts, _, ranks = np.array(sorted(runs), np.int64).reshape(-1, 3).T
+    return starts, ranks
 
 
 def _freeze(views: Iterable[Any]) -> None:

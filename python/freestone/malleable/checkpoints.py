@@ -15,7 +15,7 @@ from freestone.malleable.heartbeat import Heartbeat, Word
 from freestone.malleable.membership import Membership, next_membership
 from freestone.malleable.method import METHODS, Method
 from freestone.malleable.path import Once, Path
-from freestone.malleable.plans import Rows
+from freestone.malleable.plans import Layout
 from freestone.malleable.progress import Progress
 from freestone.malleable.record import Replicated, Resized
 from freestone.malleable.resize import Resize
@@ -41,7 +41,7 @@ class Checkpoints:
     _chooser: Chooser
     _progress: Progress
     _arrays: dict[str, Array]
-    _layouts: dict[Deal, Rows]
+    _layouts: dict[Deal, Layout]
     _replicated: dict[str, Replicated[Any]]
     _results: list[Once]
     # The resize that goes on; one that is asked for again, and what this rank asked for last.

@@ -23,7 +23,7 @@ __all__ = ["Balance", "Config", "require_same"]
 Balance = Literal["rows", "nonzeros"]
 
 _AGREED = (
-    *("rows", "method", "relabel", "by_host", "share", "balance", "weights", "slots"),
+    *("rows", "method", "relabel", "by_host", "share", "balance", "minimal", "weights", "slots"),
     *("check_every", "timeout_s", "spawn_timeout_s", "saves", "save_every", "load"),
 )
 
@@ -55,9 +55,13 @@ class Config:
         changes owners without being moved. Otherwise MPI messages carry everything.
     balance : {"rows", "nonzeros"}, sequence of float, or callable
         What a resize distributes evenly; or weights of the ranks, in their order, of which as
-        many are used as there are ranks. Or a function of the numbers of rows and of ranks that
-        returns where the rows of each rank begin, and where the last one's end: it is called on
-        rank 0.
+        many are used as there are ranks. Or a function of the numbers of rows and of ranks, called
+        on rank 0. It returns where the rows of each rank begin, and where the last one's end; or
+        runs of rows, each as ``(start, stop, rank)``, any number to a rank: see `Array.runs`.
+    minimal : bool
+        Move as few rows in a resize as there can be if each rank is to have as many as any other.
+        A rank may then have several runs of rows: see `Array.runs`. Ranks that stay keep their
+        order.
     weights : str, optional
         The name of variable data with one number a row: how much work that row is. A resize, and
         `World.rebalance`, give each rank about as much; the rows begin dealt evenly.
@@ -99,6 +103,7 @@ class Config:
     by_host: bool = True
     share: bool = True
     balance: Balance | Sequence[float] | Callable[[int, int], Sequence[int]] = "rows"
+    minimal: bool = False
     weights: str | None = None
     slots: int | Mapping[str, int] | None = None
     check_every: int = 1
@@ -121,7 +126,7 @@ class Config:
             value = getattr(self, key)
             if not _is_number(value) or not 0 < value <= largest:
                 raise _wrong(key, value, "a number of seconds above 0")
-        for key in ("relabel", "by_host", "share"):
+        for key in ("relabel", "by_host", "share", "minimal"):
             if not isinstance(getattr(self, key), bool):
                 raise _wrong(key, getattr(self, key), "true or false")
         self._check_slots()
@@ -163,6 +168,9 @@ class Config:
             raise _wrong("slots", self.slots, "a number of processes, or one for each host")
 
     def _check_balance(self) -> None:
+        is_even = isinstance(self.balance, str) and self.balance == "rows"
+        if self.minimal and (not is_even or self.weights is not None):
+            raise _wrong("minimal", True, "without balance= and weights=, which say otherwise")
         if self.weights is not None:
             if not isinstance(self.weights, str):
                 raise _wrong("weights", self.weights, "the name of registered data")

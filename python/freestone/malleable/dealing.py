@@ -13,12 +13,12 @@ from freestone.errors import ConfigurationError, RegistrationError
 from freestone.malleable import plans, together
 from freestone.malleable.arrays import Array
 from freestone.malleable.config import Config
-from freestone.malleable.plans import Rows
+from freestone.malleable.plans import Layout, Rows, Runs
 
 __all__ = ["deal", "require_weights"]
 
 
-def deal(comm: Any, arrays: Sequence[Array], rows: int, size: int, config: Config) -> Rows:
+def deal(comm: Any, arrays: Sequence[Array], rows: int, size: int, config: Config) -> Layout:
     """Return how rows are dealt to `size` ranks; collective.
 
     Parameters
@@ -90,29 +90,53 @@ def _is_one_number(array: Array) -> bool:
 
 def _as_asked(
     comm: Any, balance: Callable[[int, int], Any], rows: int, size: int, timeout_s: float
-) -> Rows:
+) -> Layout:
     """Return what the program's function says on rank 0."""
-    answer: tuple[list[int], str] = ([], "")
+    answer: Layout | str = ""
     if comm.rank == 0:
         try:
-            offsets = [operator.index(offset) for offset in balance(rows, size)]
-            answer = offsets, _problem_of(offsets, rows, size)
+            answer = _layout_of(list(balance(rows, size)), rows, size)
         except Exception as error:
-            answer = [], f"raised {type(error).__name__}: {error}"
-    offsets, problem = together.tell(comm, answer, timeout_s, "offsets of rows")
-    if problem:
-        raise RegistrationError(f"balance({rows}, {size}) {problem}", name="balance")
-    return Rows(offsets)
+            answer = f"raised {type(error).__name__}: {error}"
+    answer = together.tell(comm, answer, timeout_s, "the layout of rows")
+    if isinstance(answer, str):
+        raise RegistrationError(f"balance({rows}, {size}) {answer}", name="balance")
+    return answer
 
 
-def _problem_of(offsets: list[int], rows: int, size: int) -> str:
+def _layout_of(found: list[Any], rows: int, size: int) -> Layout | str:
+    """Return the layout that offsets or runs of rows are, or why they are none."""
+    if found and isinstance(found[0], Sequence | np.ndarray):
+        return _in_runs(found, rows, size)
+    offsets = [operator.index(offset) for offset in found]
     is_whole = len(offsets) == size + 1 and (offsets[0], offsets[-1]) == (0, rows)
     if is_whole and offsets == sorted(offsets):
-        return ""
+        return Rows(offsets)
     return (
         f"returned {offsets}; return {size + 1} offsets from 0 to {rows}, each at least as large "
-        "as the one before: rank r gets the rows from offset r to offset r + 1"
+        "as the one before: rank r gets the rows from offset r to offset r + 1; or runs of rows, "
+        "each as (start, stop, rank)"
     )
+
+
+def _in_runs(found: list[Any], rows: int, size: int) -> Layout | str:
+    how = f"return runs of all rows from 0 to {rows}, each as (start, stop, rank), of {size} ranks"
+    for run in found:
+        if len(run) != 3:
+            return f"returned {run!r} among its runs; {how}"
+    bounds, ranks = [0], [-1]
+    for start, stop, rank in sorted(tuple(map(operator.index, run)) for run in found):
+        if start != bounds[-1] or stop < start or not 0 <= rank < size:
+            where = f"a run from row {bounds[-1]} comes next"
+            return f"returned {(start, stop, rank)}, where {where}; {how}"
+        if rank == ranks[-1]:
+            bounds.pop()
+        else:
+            ranks.append(rank)
+        bounds.append(stop)
+    if bounds[-1] != rows:
+        return f"returned no run from row {bounds[-1]} on; {how}"
+    return Runs(bounds, ranks[1:], size)
 
 
 def _by_weights(comm: Any, array: Array, size: int, timeout_s: float) -> Rows:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
@@ -55,6 +55,12 @@ class Part:
         """
         elements = ragged[row] if self.per_row is None else row * self.per_row
         return elements * self.itemsize
+
+    def spans(
+        self, runs: Iterable[tuple[int, int]], ragged: Mapping[int, int]
+    ) -> list[tuple[int, int]]:
+        """Return where runs of rows begin and end, in bytes."""
+        return [(self.position(start, ragged), self.position(stop, ragged)) for start, stop in runs]
 
 
 @dataclass(frozen=True)

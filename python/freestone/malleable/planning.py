@@ -16,7 +16,7 @@ from freestone.malleable.arrays import Array, Deal
 from freestone.malleable.config import Config
 from freestone.malleable.dealing import deal
 from freestone.malleable.method import Method
-from freestone.malleable.plans import Plan, Rows
+from freestone.malleable.plans import Layout, Plan, Rows
 from freestone.malleable.spawning import Group
 from freestone.malleable.targets import Request
 
@@ -123,7 +123,7 @@ def new_groups(
 def draw(
     comm: Any,
     arrays: Sequence[Array],
-    layouts: Mapping[Deal, Rows],
+    layouts: Mapping[Deal, Layout],
     groups: Sequence[int],
     hosts: Sequence[str],
     request: Request,
@@ -138,7 +138,7 @@ def draw(
         Of the sources.
     arrays : sequence of Array
         What is registered.
-    layouts : mapping of int or str to Rows
+    layouts : mapping of int or str to Layout
         Today's, by the deal of arrays.
     groups, hosts : sequence
         The group and host of each source.
@@ -161,22 +161,35 @@ def draw(
     stay = [host for rank, host in enumerate(hosts) if rank not in gone] if coming else []
     slots = config.slots if granted is None else granted
     joining_ranks = new_groups(coming, stay, slots, granted is not None)
-    after = {
-        key: deal(comm, [array for array in arrays if array.deal == key], old.rows, size, config)
-        for key, old in layouts.items()
-    }
+    if config.minimal:
+        process_of = _staying(gone, before, size)
+        after: dict[Deal, Layout] = {
+            key: plans.move_fewest(old, process_of, size) for key, old in layouts.items()
+        }
+    else:
+        after = {
+            key: deal(comm, [each for each in arrays if each.deal == key], old.rows, size, config)
+            for key, old in layouts.items()
+        }
     bounds = {key: sorted({*layouts[key].offsets, *after[key].offsets}) for key in layouts}
     ragged = {
         array.name: _elements_before(comm, array, bounds[array.deal], config.timeout_s)
         for array in arrays
         if array.form.is_ragged
     }
-    nodes = _nodes(hosts, joining_ranks) if config.by_host else None
-    process_of = _processes(
-        arrays, layouts, after, bounds, ragged, gone, before, size, config.relabel, nodes
-    )
+    if not config.minimal:
+        nodes = _nodes(hosts, joining_ranks) if config.by_host else None
+        process_of = _processes(
+            arrays, layouts, after, bounds, ragged, gone, before, size, config.relabel, nodes
+        )
     each = {key: plans.follow(layouts[key], after[key], process_of) for key in layouts}
     return Blueprint(before, size, method, joining_ranks, process_of, each, ragged)
+
+
+def _staying(gone: Sequence[int], before: int, size: int) -> tuple[int, ...]:
+    """Return who becomes which rank if all that stay keep their order, before those that join."""
+    staying = [rank for rank in range(before) if rank not in gone]
+    return (*staying, *range(before, before + size))[:size]
 
 
 def _nodes(hosts: Sequence[str], joining_ranks: Sequence[Group]) -> list[str | int]:
@@ -187,8 +200,8 @@ def _nodes(hosts: Sequence[str], joining_ranks: Sequence[Group]) -> list[str | i
 
 def _processes(
     arrays: Sequence[Array],
-    layouts: Mapping[Deal, Rows],
-    after: Mapping[Deal, Rows],
+    layouts: Mapping[Deal, Layout],
+    after: Mapping[Deal, Layout],
     bounds: Mapping[Deal, list[int]],
     ragged: Mapping[str, Mapping[int, int]],
     gone: list[int],
@@ -209,6 +222,9 @@ def _processes(
         none = plans.even(0, before)
         return plans.plan(none, plans.even(0, size), relabel=False, leaving=gone).process_of
     heaviest = max(weight, key=lambda key: weight[key])
+    if not isinstance(layouts[heaviest], Rows) or not isinstance(after[heaviest], Rows):
+        # Only of blocks it is clear which choice moves the fewest.
+        return _staying(gone, before, size)
     marks = bounds[heaviest]
     index = {row: at for at, row in enumerate(marks)}
     table = [

@@ -1,7 +1,8 @@
 """Which process holds which rows, and what has to move when the number of processes changes.
 
 Pure: nothing is sent here. Rows are dealt to places in order, one contiguous block each
-(:class:`Rows`), or in many small blocks, several to a place (:func:`reassign`).
+(:class:`Rows`), in runs, any number to a place (:class:`Runs`), or in many small blocks, several to
+a place (:func:`reassign`).
 
 References
 ----------
@@ -17,20 +18,27 @@ from typing import NamedTuple
 
 from freestone import _native
 from freestone._native.layout import RowBlocks as Rows
+from freestone._native.layout import RowRuns as Runs
 
 __all__ = [
     "Crossing",
+    "Layout",
     "Move",
     "Plan",
     "Rows",
+    "Runs",
     "block_moves",
     "by_load",
     "even",
     "follow",
+    "move_fewest",
     "plan",
     "reassign",
     "weighted",
 ]
+
+Layout = Rows | Runs
+"""Rows dealt to places, in one block each or in runs."""
 
 
 class Move(NamedTuple):
@@ -55,8 +63,8 @@ class Plan:
 
     Attributes
     ----------
-    before, after : Rows
-        The layouts on the old and on the new places.
+    before, after : Layout
+        Of the old and of the new places.
     process_of : tuple of int
         The process of each new place. Processes below ``before.places`` are the old places,
         those from there on are new.
@@ -65,8 +73,8 @@ class Plan:
         where they are both are the same.
     """
 
-    before: Rows
-    after: Rows
+    before: Layout
+    after: Layout
     process_of: tuple[int, ...]
     moves: tuple[Move, ...]
 
@@ -81,20 +89,10 @@ class Plan:
         """
         return _native.layout.layout_moved(list(self.moves), offsets=offsets)
 
-    def __reduce__(self) -> tuple[object, ...]:
-        """Pickle the layouts as their offsets."""
-        return _restore, (self.before.offsets, self.after.offsets, self.process_of, self.moves)
-
     def crossing(self, nodes: Iterable[Hashable], offsets: Sequence[int] | None = None) -> Crossing:
         """Return what crosses between nodes, given that of each process: see :func:`plan`."""
         numbers = _numbered(nodes)
         return Crossing(*_native.layout.layout_crossing(list(self.moves), numbers, offsets=offsets))
-
-
-def _restore(
-    before: list[int], after: list[int], process_of: tuple[int, ...], moves: tuple[Move, ...]
-) -> Plan:
-    return Plan(Rows(before), Rows(after), process_of, moves)
 
 
 def even(rows: int, places: int) -> Rows:
@@ -180,14 +178,38 @@ def _numbered(nodes: Iterable[Hashable]) -> list[int]:
     return [numbers.setdefault(node, len(numbers)) for node in nodes]
 
 
-def follow(before: Rows, after: Rows, process_of: Sequence[int]) -> Plan:
+def move_fewest(before: Layout, process_of: Sequence[int], places: int) -> Runs:
+    """Deal rows evenly, to one row, so that no such layout moves fewer of them.
+
+    Parameters
+    ----------
+    before : Layout
+        Of the old places.
+    process_of : sequence of int
+        The process of each new place: see :class:`Plan`.
+    places : int
+        How many there shall be.
+
+    Notes
+    -----
+    See docs/decisions/114-rows-that-move-least-lie-in-runs-that-grow-together-again.md
+    """
+    place_of = {process: place for place, process in enumerate(process_of)}
+    becomes = [place_of.get(old) for old in range(before.places)]
+    return _native.layout.layout_move_fewest(before, becomes, places)
+
+
+def follow(before: Layout, after: Layout, process_of: Sequence[int]) -> Plan:
     """Plan how other rows get to the same processes."""
     moves = _native.layout.layout_transfers(before, after)
     return _plan(before, after, process_of, [(s, process_of[t], a, b) for s, t, a, b in moves])
 
 
 def _plan(
-    before: Rows, after: Rows, processes: Iterable[int], moves: Iterable[tuple[int, int, int, int]]
+    before: Layout,
+    after: Layout,
+    processes: Iterable[int],
+    moves: Iterable[tuple[int, int, int, int]],
 ) -> Plan:
     return Plan(before, after, tuple(processes), tuple(map(Move._make, moves)))
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -14,7 +14,7 @@ from freestone.malleable.config import Config
 from freestone.malleable.dealing import deal
 from freestone.malleable.membership import Membership
 from freestone.malleable.parts import Form, form_of
-from freestone.malleable.plans import Rows
+from freestone.malleable.plans import Layout, Rows
 from freestone.malleable.storage import Storage, reserve
 from freestone.malleable.targets import is_whole
 from freestone.malleable.transfer import make_arrays
@@ -33,18 +33,18 @@ def register(
     kind: Kind,
     load: Load,
     rows: int | None,
-    layouts: Mapping[Deal, Rows],
-) -> tuple[Array, Rows]:
+    layouts: Mapping[Deal, Layout],
+) -> tuple[Array, Layout]:
     """Load the rows of each rank; all ranks call it together.
 
     Parameters
     ----------
-    layouts : mapping of int or str to Rows
+    layouts : mapping of int or str to Layout
         Today's, by the deal of arrays: arrays of as many rows lie alike, also after a resize.
 
     Returns
     -------
-    Array, Rows
+    Array, Layout
         What this rank has, and how the rows are dealt to all.
 
     Raises
@@ -56,15 +56,13 @@ def register(
     layout = layouts.get(count)
     if layout is None:
         layout = deal(membership.data, [], count, membership.size, config)
-    start, stop = layout.of(membership.rank)
-    local, problem = _load(name, load, start, stop, rows)
-    description = _agree(membership, config, name, kind, local, rows, problem)
+    runs = layout.runs(membership.rank) or [(0, 0)]
+    local, problem = _load(name, load, runs, rows)
+    description, edges = _agree(membership, config, name, kind, runs, local, rows, problem)
     _require_room(membership, [description])
     array = make_arrays(membership.data, [description], {}, config.timeout_s)[name]
-    nonzeros = _nonzeros(local)
-    before = int(membership.data.exscan(nonzeros) or 0)
-    array.take_layout(layout, membership.rank, {start: before, stop: before + nonzeros})
-    array.fill(local)
+    array.take_layout(layout, membership.rank, edges)
+    array.fill(*local)
     membership.data.Barrier()
     return array, layout
 
@@ -194,11 +192,25 @@ def unmovable(membership: Membership, config: Config, arrays: Iterable[Array]) -
     )
 
 
-def _load(name: str, load: Load, start: int, stop: int, rows: int | None) -> tuple[Any, str]:
-    """Return this rank's rows, and what is wrong with them."""
+def _load(
+    name: str, load: Load, runs: Iterable[tuple[int, int]], rows: int | None
+) -> tuple[list[Any], str]:
+    """Return this rank's rows, by run, and what is wrong with them."""
     if not is_whole(rows, 0):
         problem = f"{name!r} has {rows!r} rows in all; give a whole number of at least 0 as rows="
-        return None, f"{problem}, or set it in the Config"
+        return [], f"{problem}, or set it in the Config"
+    local, problems = zip(*(_load_run(name, load, *run) for run in runs), strict=True)
+    problem = next(filter(None, problems), "")
+    if not problem:
+        forms = [form_of(rows_of_run, 0, 0) for rows_of_run in local]
+        other = next((form for form in forms if form != forms[0]), forms[0])
+        if other != forms[0]:
+            problem = f"{name!r} has {_shown(forms[0])} in one run, and {_shown(other)} in another"
+    return list(local), problem
+
+
+def _load_run(name: str, load: Load, start: int, stop: int) -> tuple[Any, str]:
+    """Return a run of rows, and what is wrong with them."""
     local = load(start, stop)
     problem = _problem_of(local)
     if problem:
@@ -245,15 +257,22 @@ def _agree(
     config: Config,
     name: str,
     kind: Kind,
-    local: Any,
+    runs: Sequence[tuple[int, int]],
+    local: Sequence[Any],
     rows: int | None,
     problem: str,
-) -> Description:
-    """Return what all ranks have registered, or raise on all of them."""
-    form = None if problem else form_of(local, rows or 0, 0)
+) -> tuple[Description, dict[int, int]]:
+    """Return what all ranks have registered, or raise on all of them.
+
+    And the elements before each row of a matrix at which a run begins or ends.
+    """
+    form = None if problem else form_of(local[0], rows or 0, 0)
     shared = config.share and kind == "constant"
     mine = (name, kind, form, shared)
-    all_of_them = membership.data.allgather((mine, _nonzeros(local), problem))
+    counted = (
+        [] if problem else [(*run, _nonzeros(its)) for run, its in zip(runs, local, strict=True)]
+    )
+    all_of_them = membership.data.allgather((mine, counted, problem))
     for rank, (theirs, _, their_problem) in enumerate(all_of_them):
         if their_problem:
             raise RegistrationError(f"rank {rank}: {their_problem}", name=name)
@@ -263,8 +282,11 @@ def _agree(
                 "register the same on all ranks, in the same order",
                 name=name,
             )
-    total = sum(count for _, count, _ in all_of_them)
-    return Description(name, kind, form_of(local, rows or 0, total), shared)
+    edges, total = {0: 0}, 0
+    for start, stop, nonzeros in sorted(run for _, theirs, _ in all_of_them for run in theirs):
+        edges[start], total = total, total + nonzeros
+        edges[stop] = total
+    return Description(name, kind, form_of(local[0], rows or 0, total), shared), edges
 
 
 def _is_csr(local: Any) -> bool:

@@ -23,7 +23,7 @@ from freestone.malleable.membership import Membership
 from freestone.malleable.method import Method
 from freestone.malleable.moving import Transport
 from freestone.malleable.path import Path
-from freestone.malleable.plans import Rows
+from freestone.malleable.plans import Layout
 from freestone.malleable.record import Resized
 from freestone.malleable.spawning import (
     CANCEL,
@@ -52,7 +52,7 @@ class Resize:
         The sources.
     arrays : dict of str to Array
         What they hold.
-    layouts : dict of int or str to Rows
+    layouts : dict of int or str to Layout
         How, by the deal of arrays.
     request : Request
         How many processes there shall be, and where.
@@ -77,7 +77,7 @@ class Resize:
         self,
         membership: Membership,
         arrays: dict[str, Array],
-        layouts: dict[Deal, Rows],
+        layouts: dict[Deal, Layout],
         request: Request,
         method: Method,
         config: Config,
@@ -256,7 +256,7 @@ class Resize:
 
     def _undone(self) -> Resized:
         for array in self._arrays.values():
-            array.release([[array.held(index)] for index in range(len(array.storages))])
+            array.release([array.held(index) for index in range(len(array.storages))])
         return self.record(self.step, 0)
 
     def cancel(self) -> None:

@@ -17,7 +17,7 @@ from freestone.malleable.dealing import deal
 from freestone.malleable.entering import Entering
 from freestone.malleable.membership import Membership
 from freestone.malleable.parts import Form, form_of
-from freestone.malleable.plans import Rows
+from freestone.malleable.plans import Layout
 from freestone.malleable.registering import Load
 from freestone.malleable.states import Contents, State
 from freestone.malleable.transfer import make_arrays
@@ -69,12 +69,12 @@ class Restoring(Entering):
         """Tell whether the job goes on in this loop."""
         return self._is_at(loop)
 
-    def read(self, config: Config) -> dict[Deal, Rows]:
+    def read(self, config: Config) -> dict[Deal, Layout]:
         """Read this rank's rows; all ranks call it together.
 
         Returns
         -------
-        dict of int or str to Rows
+        dict of int or str to Layout
             How rows are dealt to the ranks, by the deal of arrays.
 
         Raises
@@ -85,7 +85,7 @@ class Restoring(Entering):
         comm, rank = self.membership.data, self.membership.rank
         described = [array.description for array in self.arrays.values()]
         made = make_arrays(comm, described, {}, config.timeout_s)
-        layouts: dict[Deal, Rows] = {}
+        layouts: dict[Deal, Layout] = {}
         problem: SavedStateError | None = None
         for name, array in self.arrays.items():
             array.storages = made[name].storages
@@ -93,7 +93,7 @@ class Restoring(Entering):
                 layouts[array.deal] = deal(comm, [], array.rows, comm.size, config)
             layout = layouts[array.deal]
             try:
-                array.take_layout(layout, rank, self.state.elements(array, *layout.of(rank)))
+                array.take_layout(layout, rank, self.state.elements(array, layout.runs(rank)))
                 self.state.fill(array)
             except SavedStateError as error:
                 problem = problem or error

@@ -11,7 +11,7 @@ import pickle
 import struct
 import time
 import zlib
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -233,18 +233,19 @@ class State:
         progress = Progress(index=self.index.step, done=self.index.step)
         return Contents(Way(0, names, ()), progress, values, tuple(arrays))
 
-    def elements(self, array: Array, start: int, stop: int) -> dict[int, int]:
-        """Return the elements before two rows of an array, if it is a matrix."""
+    def elements(self, array: Array, runs: Iterable[tuple[int, int]]) -> dict[int, int]:
+        """Return the elements where runs of rows of an array begin and end, if it is a matrix."""
         if not array.form.is_ragged:
             return {}
-        return {row: self._elements_before(array.name, row) for row in {start, stop}}
+        rows = {row for run in runs for row in run}
+        return {row: self._elements_before(array.name, row) for row in rows}
 
     def fill(self, array: Array) -> None:
         """Read the rows that an array has on this rank."""
         with self._path.open("rb") as file:
             for index in range(len(array.form.parts)):
-                first, _ = array.held(index)
-                self._read(file.fileno(), array.name, index, array.part(index), first)
+                for first, values in array.pieces(index):
+                    self._read(file.fileno(), array.name, index, values, first)
 
     def _elements_before(self, name: str, row: int) -> int:
         edges = self._entries[name].edges
@@ -314,7 +315,11 @@ def _write_rows(
         for name, array in arrays.items():
             parts = zip(range(len(offsets[name])), offsets[name], strict=True)
             found[name] = [
-                _write_part(file.fileno(), array.part(index), array.held(index)[0], offset)
+                [
+                    chunk
+                    for first, values in array.pieces(index)
+                    for chunk in _write_part(file.fileno(), values, first, offset)
+                ]
                 for index, offset in parts
             ]
         os.fsync(file.fileno())

@@ -103,10 +103,11 @@ def warm_rows(arrays: Iterable[Array], blueprint: Blueprint, process: int) -> No
     for array in arrays:
         if array.is_shared:
             continue
-        bounds = blueprint.plans[array.deal].after.of(place)
+        runs = blueprint.plans[array.deal].after.runs(place)
         ragged = blueprint.ragged.get(array.name, {})
         for part, storage in zip(array.form.parts, array.storages, strict=True):
-            storage.warm(*(part.position(row, ragged) for row in bounds))
+            for span in part.spans(runs, ragged):
+                storage.warm(*span)
 
 
 class Transfer:
@@ -233,7 +234,7 @@ class Transfer:
         streams = [
             Stream(
                 array.storages[index],
-                array.held(index),
+                array.span(index),
                 self._moves(array, index),
             )
             for array in self._arrays.values()
@@ -259,9 +260,6 @@ class Transfer:
         ragged = self._blueprint.ragged.get(array.name, {})
         spans = []
         for index, part in enumerate(array.form.parts):
-            needed = [array.held(index)]
-            if self.place is not None:
-                start, stop = plan.after.of(self.place)
-                needed.append((part.position(start, ragged), part.position(stop, ragged)))
-            spans.append(needed)
+            runs = [] if self.place is None else plan.after.runs(self.place)
+            spans.append([*array.held(index), *part.spans(runs, ragged)])
         return spans

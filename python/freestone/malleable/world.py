@@ -24,7 +24,7 @@ from freestone.malleable.joining import Joining
 from freestone.malleable.joining_rank import end, pending
 from freestone.malleable.membership import Membership, host_of, next_membership
 from freestone.malleable.path import Once, call_once, label_of, not_joined
-from freestone.malleable.plans import Rows
+from freestone.malleable.plans import Layout
 from freestone.malleable.progress import Progress
 from freestone.malleable.record import Replicated, Resized
 from freestone.malleable.registering import Load
@@ -97,7 +97,7 @@ class World(Checkpoints):
         self._config = config.with_settings(settings)
         self._host = host_of(self._config)
         self._arrays: dict[str, Array] = {}
-        self._layouts: dict[Deal, Rows] = {}
+        self._layouts: dict[Deal, Layout] = {}
         self._replicated: dict[str, Replicated[Any]] = {}
         self.resizes: list[Resized] = []
         self.changed = True
@@ -170,7 +170,7 @@ class World(Checkpoints):
         load : callable
             Given the first row and the end of the rows of a rank, returns an array of shape
             ``(k, ...)`` or a SciPy CSR matrix with ``k`` rows. Called once, by the ranks that
-            begin the job.
+            begin the job; by a rank that has several runs of rows for each of them.
         rows : int, optional
             Of all ranks; by default the configuration's.
 

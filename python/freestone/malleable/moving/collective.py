@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from typing import Any
 
 import numpy as np
@@ -18,11 +19,11 @@ class Collective(Transport):
     _requests: list[Any]
 
     def start(self) -> None:
-        """Post an all-to-all for each stream that moves anything."""
+        """Post an all-to-all for each stream that moves anything, or some: see `_rounds`."""
         self._requests = []
         for stream in self._streams:
-            if stream.moves:
-                send, receive = self._words(stream)
+            for moves in _rounds(stream.moves):
+                send, receive = self._words(Stream(stream.storage, stream.span, moves))
                 self._requests.append(self._bridge.Ialltoallv(send, receive))
 
     def test(self) -> bool:
@@ -38,8 +39,8 @@ class Collective(Transport):
     def _side(self, stream: Stream, moves: dict[int, Move]) -> list[Any]:
         """Return buffer, counts, displacements and type of the bytes sent or received.
 
-        Between two contiguous blocks there is one run of rows at most. The buffer begins at its
-        first byte, so that the one sent from is never the one received into, as MPI wants.
+        The buffer begins at its first byte, so that the one sent from is never the one received
+        into, as MPI wants.
         """
         from mpi4py import MPI
 
@@ -52,3 +53,17 @@ class Collective(Transport):
             displacements[other] = move.start - first
         buffer = stream.storage.view(first, last) if moves else np.empty(0, np.uint8)
         return [buffer, counts.tolist(), displacements.tolist(), MPI.BYTE]
+
+
+def _rounds(moves: list[Move]) -> list[list[Move]]:
+    """Return the moves in as few lists as have one at most for each source and target.
+
+    Between two contiguous blocks there is one run of rows, between runs of rows there may be more.
+    """
+    counts: dict[tuple[int, int], int] = defaultdict(int)
+    rounds: dict[int, list[Move]] = defaultdict(list)
+    for move in moves:
+        pair = (move.source, move.target)
+        rounds[counts[pair]].append(move)
+        counts[pair] += 1
+    return list(rounds.values())

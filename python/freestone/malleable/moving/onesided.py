@@ -32,13 +32,13 @@ class OneSided(Transport):
         # Before the first get, behind whose parts every other message would wait.
         firsts = together.gather_all(
             self._bridge,
-            [stream.held[0] for stream in self._streams],
+            [stream.span[0] for stream in self._streams],
             self._timeout_s,
             "opening the windows",
         )
         for stream in self._streams:
-            held = stream.storage.view(*stream.held)
-            window = MPI.Win.Create(held if len(held) else None, 1, comm=self._bridge)
+            span = stream.storage.view(*stream.span)
+            window = MPI.Win.Create(span if len(span) else None, 1, comm=self._bridge)
             window.Lock_all()
             self._windows.append(window)
         for index, (stream, window) in enumerate(zip(self._streams, self._windows, strict=True)):

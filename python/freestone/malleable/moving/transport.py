@@ -23,14 +23,14 @@ class Stream:
     ----------
     storage : Storage
         The part's, of this process.
-    held : tuple of int
-        Where the bytes begin and end that this process has.
+    span : tuple of int
+        Where the bytes begin and end that this process has; some in between may be others'.
     moves : list of Move
         Of all processes, in bytes of the part's global order; none from a process to itself.
     """
 
     storage: Storage
-    held: tuple[int, int]
+    span: tuple[int, int]
     moves: list[Move]
 
 
