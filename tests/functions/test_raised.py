@@ -14,6 +14,7 @@ import pytest
 
 from freestone.errors import TaskRaisedError
 from freestone.functions import dumps_failure
+from freestone.functions.raised import described
 
 
 class Prefixed(Exception):
@@ -299,3 +300,20 @@ def test_a_chain_that_comes_back_to_itself_ends() -> None:
     assert str(found.__cause__) == "v"
     assert str(found.__cause__.__cause__) == str(first)
     assert found.__cause__.__cause__.__cause__ is found.__cause__
+
+
+def test_texts_that_are_no_unicode_come_as_they_can_be_shown() -> None:
+    pickled, name, message, shown = described(ValueError("caf\udce9.txt"))
+    assert pickle.loads(pickled).args == ("caf\udce9.txt",)
+    assert (name, message) == ("ValueError", r"caf\udce9.txt")
+    assert r"caf\udce9.txt" in shown
+
+
+def test_an_exception_whose_message_can_not_be_made_has_its_type() -> None:
+    class Mute(Exception):
+        def __str__(self) -> str:
+            raise RuntimeError("no")
+
+    _, name, message, _ = described(Mute())
+    assert name.endswith("Mute")
+    assert "its message can't be made: RuntimeError('no')" in message

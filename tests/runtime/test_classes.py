@@ -212,6 +212,56 @@ def test_metaclasses_are_not_called_here_for_results(cluster: fs.Cluster) -> Non
     assert Meta.made == ["One"]
 
 
+@pytest.mark.parametrize("pure", [True, False])
+def test_what_methods_refer_to_is_seen_as_it_was_then(cluster: fs.Cluster, pure: bool) -> None:
+    number, numbers = 1, [1]
+
+    def helper() -> int:
+        return number
+
+    class Plain:
+        def value(self) -> int:
+            return helper()
+
+        @property
+        def half(self) -> float:
+            return number / 2
+
+        @staticmethod
+        def first() -> int:
+            return numbers[0]
+
+    class Colour(enum.Enum):
+        RED = 1
+
+        def scaled(self) -> int:
+            return int(self.value) * helper()
+
+    class Pair(NamedTuple):
+        a: int
+
+        def scaled(self) -> int:
+            return self.a * helper()
+
+    def in_calls() -> tuple[int, float, int, int, int]:
+        plain = Plain()
+        return plain.value(), plain.half, plain.first(), Colour.RED.scaled(), Pair(1).scaled()
+
+    def of_arguments(plain: Plain, colour: Colour, pair: Pair) -> tuple[int, int, int]:
+        return plain.value(), colour.scaled(), pair.scaled()
+
+    def results() -> tuple[Any, Any]:
+        made = cluster.submit(of_arguments, Plain(), Colour.RED, Pair(1), pure=pure)
+        return cluster.submit(in_calls, pure=pure).result(), made.result()
+
+    assert results() == ((1, 0.5, 1, 1, 1), (1, 1, 1))
+    number, numbers[0] = 2, 3
+    assert results() == ((2, 1.0, 3, 2, 2), (2, 2, 2))
+
+    helper = lambda: 5  # noqa: E731, F811
+    assert results() == ((5, 1.0, 3, 5, 5), (5, 5, 5))
+
+
 def test_virtual_subclasses_are_seen(cluster: fs.Cluster) -> None:
     class Shape(abc.ABC):  # noqa: B024
         pass

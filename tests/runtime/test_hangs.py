@@ -64,6 +64,13 @@ def test_a_call_that_stops_its_executors_is_refused(cluster: fs.Cluster) -> None
     assert "stopped for longer than stopped_s" in str(caught.value)
 
 
+@pytest.mark.parametrize("isolation", ["fork", "process"])
+def test_a_call_that_stops_its_own_process_is_refused(cluster: fs.Cluster, isolation: str) -> None:
+    with pytest.raises(errors.TaskKilledError) as caught:
+        cluster.submit(stop_always, isolation=isolation, pure=False).result()
+    assert caught.value.signal == signal.SIGSTOP
+
+
 def test_a_home_that_hangs_is_replaced(opened: Opened) -> None:
     # More patience than a busy machine may try with a worker that does not hang.
     with opened(executors=1, memory="64MiB", disk="128MiB", silence_s=6.0) as cluster:

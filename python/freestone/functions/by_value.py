@@ -19,7 +19,7 @@ from typing import Any, NamedTuple
 
 from cloudpickle import cloudpickle
 
-from freestone.functions.watch import class_check
+from freestone.functions.watch import class_watch
 
 __all__ = ["States", "is_by_value", "own_no_classes", "reduce_class"]
 
@@ -105,7 +105,7 @@ def _version(cls: type) -> str:
             del _received[cls]
         sent = _sent.get(cls)
         if sent is None or not sent.is_unchanged(cls):
-            sent = _sent[cls] = _Sent(uuid.uuid4().hex, class_check(cls))
+            sent = _sent[cls] = _Sent(uuid.uuid4().hex, class_watch(cls))
         return sent.version
 
 
@@ -165,7 +165,7 @@ def _check_of(cls: type) -> Callable[[type], bool] | None:
     if not _owns:
         return None
     try:
-        return class_check(cls)
+        return class_watch(cls)
     except Exception:
         # It is not seen if the program changes it; a result that comes is better than none.
         return None

@@ -124,7 +124,7 @@ class Walk:
         active = self._active | {id(container)}
         digests = []
         for item in items:
-            inner = Walk(active)
+            inner = type(self)(active)
             inner._path, inner._home = [*self._path], self._home
             inner.value(item)
             self.found += inner.found

@@ -110,11 +110,19 @@ def describe_failure(error: BaseException) -> tuple[str, str]:
     name = kind.__qualname__
     if kind.__module__ not in ("builtins", "__main__"):
         name = f"{kind.__module__}.{name}"
-    return name, shortened(str(error))
+    try:
+        text = str(error)
+    except Exception as problem:
+        text = f"its message can't be made: {problem!r:.300}"
+    return name, shortened(text)
 
 
 def shortened(text: str) -> str:
-    """Cut out the middle of a text that is too long for a message to people."""
+    """Cut out the middle of a text that is too long for a message to people.
+
+    What is no Unicode in it, as in a file name of other bytes, is shown by its numbers.
+    """
+    text = text.encode("utf-8", "backslashreplace").decode()
     if len(text) <= _TEXT_LENGTH:
         return text
     half = _TEXT_LENGTH // 2
@@ -193,11 +201,7 @@ class _Link:
         return _with_state((_received, self._sent), state)
 
     def _dumps(self) -> tuple[str, str, bytes, str]:
-        try:
-            kind, text = describe_failure(self._error)
-        except Exception as problem:
-            kind = type(self._error).__qualname__
-            text = f"its message can't be made: {problem!r:.300}"
+        kind, text = describe_failure(self._error)
         if self._chain is None:
             return kind, text, b"", f"is not sent: {_CHAIN_LENGTH} later ones are"
         return kind, text, *self._chain.dumps(self._error)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import abc
+import contextlib
 import enum
 import functools
 import operator
@@ -25,7 +26,7 @@ from freestone.functions.classes import virtual_subclasses
 from freestone.functions.fingerprint import MISSING, Walk, digest
 from freestone.functions.values import IMMUTABLE
 
-__all__ = ["Watch", "class_check"]
+__all__ = ["Watch", "class_watch"]
 
 _STATELESS = frozenset({"ufunc", "_ArrayFunctionDispatcher", "builtin_function_or_method"})
 _FEW, _DEEP = 64, 2
@@ -78,7 +79,7 @@ class Watch:
             for key, value in captured.items()
         )
         self._classes = tuple(
-            (weakref.ref(place), class_check(place))
+            (weakref.ref(place), _class_check(place))
             for place, _ in walk.found
             if isinstance(place, type)
         )
@@ -152,7 +153,28 @@ def _own(function: FunctionType) -> tuple[Any, ...]:
     return function.__defaults__, function.__kwdefaults__, attributes
 
 
-def class_check(cls: type) -> _Check:
+def class_watch(cls: type) -> Callable[[type], bool]:
+    """Make the test whether a class, and all that its methods refer to, is still what it is now.
+
+    Notes
+    -----
+    It takes as long as a check of `Watch`, and as much to make as to name a function.
+    """
+    walk = _Tolerant()
+    with contextlib.suppress(RecursionError):
+        walk.value(cls)
+    check, watch = _class_check(cls), Watch(walk)
+    return lambda now: check(now) and watch.is_unchanged()
+
+
+class _Tolerant(Walk):
+    """A walk that passes over what has no lasting name: it is watched by identity."""
+
+    def refuse(self, value: object, reason: str, cause: Exception | None = None) -> None:
+        """Go on."""
+
+
+def _class_check(cls: type) -> _Check:
     """Make the test whether nothing in a class was bound anew or mutated since."""
     if isinstance(cls, enum.EnumMeta):
         # Members are bound once and for all.

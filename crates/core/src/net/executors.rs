@@ -191,13 +191,13 @@ impl Process {
         &mut self.prints
     }
 
-    /// Whether a signal has stopped it; one that is traced by a debugger does not count.
-    pub fn is_stopped(&self) -> bool {
-        let status = std::fs::read_to_string(format!("/proc/{}/stat", self.child.id()));
-        // The state comes after the program's name, which stands in parentheses.
-        status.is_ok_and(|status| {
-            status.rsplit_once(')').is_some_and(|(_, rest)| rest.trim_start().starts_with('T'))
-        })
+    /// Whether a signal has stopped it, or one of its children, if it runs a call in one.
+    pub fn is_stopped(&self, is_isolated: bool) -> bool {
+        let pid = self.child.id().to_string();
+        let children = || std::fs::read_to_string(format!("/proc/{pid}/task/{pid}/children"));
+        let has_stopped_child =
+            || children().is_ok_and(|children| children.split_whitespace().any(is_stopped));
+        is_stopped(&pid) || (is_isolated && has_stopped_child())
     }
 
     /// Kills it and all that it has started.
@@ -311,4 +311,13 @@ fn pidfd_open(pid: u32) -> io::Result<OwnedFd> {
     }
     // SAFETY: just opened, and nobody else has it; it is closed on exec.
     Ok(unsafe { OwnedFd::from_raw_fd(fd as RawFd) })
+}
+
+/// Whether a signal has stopped a process; one that is traced by a debugger does not count.
+fn is_stopped(pid: &str) -> bool {
+    let status = std::fs::read_to_string(format!("/proc/{pid}/stat"));
+    // The state comes after the program's name, which stands in parentheses.
+    status.is_ok_and(|status| {
+        status.rsplit_once(')').is_some_and(|(_, rest)| rest.trim_start().starts_with('T'))
+    })
 }

@@ -52,7 +52,7 @@ impl Shell {
             Action::Discard { path } => drop(std::fs::remove_file(path)),
             Action::Transfer { block, address, tier } => self.transfer(block, address, tier),
             Action::Measure => self.measure(),
-            Action::Look(executor) => self.look(executor),
+            Action::Look { executor, is_isolated } => self.look(executor, is_isolated),
             Action::MoveToDisk { name, form } => self.move_to_disk(name, form),
             Action::Verify { block, path } => self.check_bytes(move || {
                 let intact = transfer::is_intact(&path, &block);
@@ -134,9 +134,9 @@ impl Shell {
         }
     }
 
-    fn look(&mut self, executor: u32) {
+    fn look(&mut self, executor: u32, is_isolated: bool) {
         let process = self.executors.get(executor as usize).and_then(Option::as_ref);
-        let is_stopped = process.is_some_and(Process::is_stopped);
+        let is_stopped = process.is_some_and(|process| process.is_stopped(is_isolated));
         self.handle(Event::Looked { executor, is_stopped });
     }
 

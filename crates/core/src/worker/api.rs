@@ -287,8 +287,9 @@ pub enum Action {
     },
     /// Look how much the temporary files of calls take; answered with [`Event::Measured`].
     Measure,
-    /// Look whether an executor is stopped; answered with [`Event::Looked`].
-    Look(u32),
+    /// Look whether an executor is stopped, or the process in which it runs a call; answered with
+    /// [`Event::Looked`].
+    Look { executor: u32, is_isolated: bool },
     /// Move a block from memory to disk; answered with [`Event::Moved`].
     MoveToDisk {
         /// The block.

@@ -3,7 +3,7 @@
 use super::api::{Action, Now};
 use super::calls::Call;
 use super::claim::LAST_SEQUENCE;
-use crate::wire::Call as SentCall;
+use crate::wire::{Call as SentCall, Isolation};
 use freestone_base::{FunctionId, Name, Resources, TaskId};
 use smallvec::SmallVec;
 use std::collections::{HashMap, HashSet, VecDeque};
@@ -39,6 +39,8 @@ pub(super) struct InFlight {
     pub inputs: SmallVec<[Name; 2]>,
     /// The blocks that it may leave.
     pub outputs: SmallVec<[Name; 1]>,
+    /// Whether it runs in a process of its own.
+    pub is_isolated: bool,
 }
 
 /// A call that waits for others.
@@ -168,6 +170,7 @@ impl Executor {
             expected_ns,
             inputs,
             outputs,
+            is_isolated: assignment.options.isolation != Isolation::Shared,
         });
         self.work_ns += expected_ns;
         sequence

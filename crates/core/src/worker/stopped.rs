@@ -1,4 +1,5 @@
-//! Executors that were stopped by a signal: they end nothing, and nobody else ends them.
+//! Executors that were stopped by a signal, they or the process in which they run a call: they end
+//! nothing, and nobody else ends them.
 //!
 //! One that has something to do and has not ended a call for a second is looked at each second. One
 //! that is found stopped each time, for as long as the settings say, is killed: its calls go to
@@ -51,7 +52,8 @@ impl Worker {
                     executor.stopped_since = None;
                 }
                 executor.looked_at = now;
-                out.push(Action::Look(index));
+                let is_isolated = executor.in_flight.front().is_some_and(|call| call.is_isolated);
+                out.push(Action::Look { executor: index, is_isolated });
             }
         }
     }

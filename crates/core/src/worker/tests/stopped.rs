@@ -25,7 +25,7 @@ fn second(harness: &mut Harness, stopped: bool) -> Vec<u32> {
 }
 
 fn looked_at(action: &Action) -> Option<u32> {
-    if let Action::Look(executor) = action { Some(*executor) } else { None }
+    if let Action::Look { executor, .. } = action { Some(*executor) } else { None }
 }
 
 #[test]

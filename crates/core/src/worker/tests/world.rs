@@ -216,7 +216,7 @@ impl World {
                 let nbytes = if self.is_calm { 0 } else { self.dice.below(500) };
                 self.pending.push(Event::Measured { nbytes });
             }
-            Action::Look(executor) => {
+            Action::Look { executor, .. } => {
                 self.pending.push(Event::Looked { executor, is_stopped: false });
             }
             Action::Discard { .. } | Action::Refuse { .. } => {}
