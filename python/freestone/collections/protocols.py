@@ -6,6 +6,7 @@ offers itself to it.
 
 from __future__ import annotations
 
+import importlib
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
 
@@ -28,7 +29,10 @@ def offer_expressions(lazily: Callable[[Any], Any]) -> None:
 def expression_of(array: Any) -> Any:
     """Return the expression that stands for an array."""
     if _lazily is None:
-        raise TypeError("expressions of arrays need `import freestone as fs` and `fs.Array`")
+        # An array that came from another process was not made by way of the package's door, which
+        # loads expressions beside it.
+        _ = importlib.import_module("freestone").Array
+    assert _lazily is not None
     return _lazily(array)
 
 

@@ -189,8 +189,9 @@ def foreign_future(label: str, name: str, in_call: bool) -> FreestoneError:
         what="value",
         where=f"future {name[:8]} of {label!r}",
         kind="freestone.Future",
-        reason="a future is pickled only inside the arguments of its cluster's calls, and a task "
-        "returns its result()",
+        reason="a future is pickled only inside the arguments of its cluster's calls: a task "
+        "returns its result(), and what is pickled or copied elsewhere is what compute() of a "
+        "collection, or result() of a future, returns",
     )
 
 

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import copy
 import functools
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from freestone.lang.arrays.computing import computed
+from freestone.lang.arrays.computing import as_array, computed
 from freestone.lang.arrays.nodes import (
     IndexNotLazyError,
     Node,
@@ -17,6 +18,7 @@ from freestone.lang.arrays.nodes import (
     ordered,
     refusal,
     source,
+    unwritten,
 )
 from freestone.lang.arrays.taking import every, taken
 from freestone.lang.arrays.totals import small, total
@@ -131,6 +133,13 @@ def _taken_of_row(columns: Key, row: Any) -> Any:
     return row[None][(0, *columns)]
 
 
+def _unwritten(key: Key) -> Key:
+    """Copy lists and arrays of positions: the program may write into them later."""
+    return tuple(
+        unwritten(one) if isinstance(one, np.ndarray) else copy.deepcopy(one) for one in key
+    )
+
+
 def _is_mask(key: Any) -> bool:
     if isinstance(key, Node):
         return key.dtype == bool
@@ -146,13 +155,18 @@ def filtered(node: Node, mask: Any) -> Node:
     if not isinstance(mask, Node):
         mask = cut_up(np.asarray(mask), node.rows)
     if mask.rows != node.rows:
-        raise IndexError(
-            f"a mask of shape {shape} is cut into other blocks than the array of shape "
-            f"{node.shape}: rechunk() what it is made of to the offsets of the array"
-        )
+        mask = _cut_like(mask, node)
     shape = (None, *node.shape[mask.ndim :])
     rows = Rows(mask, node.rows.offsets)
     return Node("filter", (node, mask), shape, node.dtype, rows, {"function": select})
+
+
+def _cut_like(mask: Node, node: Node) -> Node:
+    """Cut a mask into the blocks of what it chooses from; it is computed now."""
+    assert node.rows is not None
+    if mask.rows is None:
+        return cut_up(np.asarray(computed(mask)), node.rows)
+    return source(as_array(mask).rechunk(node.rows.offsets))
 
 
 def select(block: NDArray[Any], mask: NDArray[Any]) -> Any:
@@ -195,7 +209,7 @@ def _columns(node: Node, key: Key) -> Node:
         part = whole[(slice(None), *key)]
     except IndexError as error:
         raise IndexError(f"{error}: the shape is {node.shape}") from None
-    function = functools.partial(_part_of, key)
+    function = functools.partial(_part_of, _unwritten(key))
     shape = (node.shape[0], *part.shape[1:])
     return Node("rows", (node,), shape, node.dtype, node.rows, {"function": function})
 
@@ -216,7 +230,8 @@ def _row(node: Node, number: int, columns: Key) -> Node:
     # A sum of one row, without a type of its own: any cells will do.
     whole.attrs["function"] = _only
     whole.attrs["counts"] = True
-    return small(functools.partial(_taken_of_row, columns), whole) if columns else whole
+    taken_of_row = functools.partial(_taken_of_row, _unwritten(columns))
+    return small(taken_of_row, whole) if columns else whole
 
 
 def _only(block: NDArray[Any]) -> Any:

@@ -157,6 +157,9 @@ class LazyArray(ArrayMethods):
     def __float__(self) -> float:
         return float(self._number())
 
+    def __complex__(self) -> complex:
+        return complex(self._number())
+
     def __int__(self) -> int:
         return int(self._number())
 

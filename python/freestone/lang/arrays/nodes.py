@@ -89,7 +89,9 @@ def cut_up(data: NDArray[Any], rows: Rows) -> Node:
     blocks = (
         Array.from_numpy(data, rows.offsets)
         if len(rows.offsets) > 1
-        else Array([data], rows.offsets, name="array", columns=data.shape[1:], dtype=data.dtype)
+        else Array(
+            [unwritten(data)], rows.offsets, name="array", columns=data.shape[1:], dtype=data.dtype
+        )
     )
     return Node("source", (), data.shape, data.dtype, rows, {"data": blocks})
 
@@ -97,7 +99,8 @@ def cut_up(data: NDArray[Any], rows: Rows) -> Node:
 def value(data: Any) -> Node:
     """Make the node of an array or a number that is here.
 
-    Python's own numbers have no type of their own, as in NumPy.
+    Python's own numbers have no type of their own, as in NumPy. What the program writes into the
+    array later is not seen: it is copied.
     """
     # NumPy's float64 and complex128 are subclasses of Python's numbers, and do have a type.
     if isinstance(data, bool | int | float | complex) and not isinstance(data, np.generic):
@@ -109,7 +112,16 @@ def value(data: Any) -> Node:
     array = np.asarray(data)
     if array.dtype.hasobject:
         raise TypeError(f"{type(data).__name__} can't be part of an array expression")
-    return Node("value", (), array.shape, array.dtype, None, {"data": data})
+    kept = data if isinstance(data, np.generic) else unwritten(array)
+    return Node("value", (), array.shape, array.dtype, None, {"data": kept})
+
+
+def unwritten(array: NDArray[Any]) -> NDArray[Any]:
+    """Return a copy into which nobody can write, or the array if nobody could."""
+    if array.flags.writeable or array.base is not None:
+        array = array.copy()
+        array.flags.writeable = False
+    return array
 
 
 def ordered(roots: Iterable[Node]) -> Iterator[Node]:
