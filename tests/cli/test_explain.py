@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 
 import pytest
 
@@ -17,6 +19,12 @@ def test_an_error_is_explained_by_slug_and_by_name(
     reported = capsys.readouterr().out
     assert reported.startswith("closed (ClosedError)")
     assert "what to do:" in reported
+
+
+def test_errors_of_tasks_are_there_in_a_fresh_process() -> None:
+    command = [sys.executable, "-m", "freestone", "explain", "TaskKilledError"]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    assert done.stdout.startswith("task-killed (TaskKilledError)")
 
 
 def test_a_broad_error_names_those_below(capsys: pytest.CaptureFixture[str]) -> None:

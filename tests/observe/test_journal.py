@@ -186,6 +186,11 @@ def test_a_forked_child_lets_go_of_the_file(tmp_path: Path) -> None:
             warnings.simplefilter("ignore", DeprecationWarning)
             child = os.fork()
         if child == 0:
-            os._exit(int(not written._file.closed))
+            is_let_go = written._file.closed
+            try:
+                # As at the end of the cluster's block.
+                written.close()
+            finally:
+                os._exit(int(not is_let_go or sys.exc_info()[0] is not None))
         assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
     assert tasks(trace.read(path)) == ["square"]

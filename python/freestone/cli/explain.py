@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import importlib
 import inspect
 import textwrap
 from collections.abc import Iterator
@@ -23,6 +24,9 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def execute(arguments: argparse.Namespace, output: Output) -> int:
     """Show one error, or all of them."""
+    # These are loaded when one is first asked for.
+    importlib.import_module("freestone.errors.task")
+
     kinds = list(_below(FreestoneError))
     if arguments.error is None:
         listed = {kind.slug: _what(kind) for kind in sorted(kinds, key=lambda kind: kind.slug)}

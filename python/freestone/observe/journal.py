@@ -90,6 +90,9 @@ class Journal:
         OSError
             When it can't be written; the journal stays.
         """
+        if self._file.closed:
+            # In a child that was forked, which has let go of it.
+            return
         journal = self._stop()
         try:
             self._append()

@@ -289,7 +289,12 @@ pub enum Action {
     Measure,
     /// Look whether an executor is stopped, or the process in which it runs a call; answered with
     /// [`Event::Looked`].
-    Look { executor: u32, is_isolated: bool },
+    Look {
+        /// Which.
+        executor: u32,
+        /// Whether it runs a call in a process of its own.
+        is_isolated: bool,
+    },
     /// Move a block from memory to disk; answered with [`Event::Moved`].
     MoveToDisk {
         /// The block.

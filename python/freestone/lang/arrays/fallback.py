@@ -137,7 +137,7 @@ def _of_cumulative(
 def _as_numpys_type(name: str, given: Sequence[Any], made: Any) -> Any:
     """Return what Dask made with NumPy's type, where Dask widens it or changes its byte order."""
     types = [one.dtype for one in _flat(given) if hasattr(one, "dtype")]
-    if name in ("einsum", "tensordot", "vdot") and types:
+    if name in ("dot", "einsum", "tensordot", "vdot") and types:
         # Sums of wider integers, cut off, are those of narrow ones that overflow.
         return made.astype(np.result_type(*types))
     return made.astype(types[0]) if name in _KEEPING_TYPES and types else made
