@@ -5,7 +5,10 @@ from __future__ import annotations
 import abc
 import dataclasses
 import enum
+import subprocess
+import sys
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import pytest
@@ -326,3 +329,57 @@ def test_what_calls_set_in_a_class_stays_until_the_program_changes_it(
     assert results() == [11, 12, 12, 12, 13]
     Counter.count = 0
     assert results() == [1, 2, 2, 2, 3]
+
+
+AGAIN = """
+import freestone as fs
+
+CELL = '''
+import dataclasses
+import enum
+
+@dataclasses.dataclass
+class Point:
+    x: int = 1
+
+class Corner(Point):
+    pass
+
+class Colour(enum.Enum):
+    RED = 1
+
+class Odd(ValueError):
+    pass
+
+def made():
+    return Point(), Corner(), Colour.RED
+
+def kinds(values):
+    point, corner, colour = values
+    return isinstance(point, Point), isinstance(corner, Point), colour is Colour.RED
+
+def failing():
+    raise Odd
+'''
+
+with fs.Cluster(executors=1, memory="32MiB", disk="32MiB") as cluster:
+    for cell in (CELL, CELL, CELL.replace("x: int = 1", "x: int = 2"), CELL):
+        exec(cell)
+        future = cluster.submit(made)
+        values = future.result()
+        assert values == (Point(), Corner(), Colour.RED), values
+        assert kinds(values) == (True, True, True)
+        assert cluster.submit(kinds, future).result() == (True, True, True)
+        assert cluster.submit(kinds, values).result() == (True, True, True)
+        try:
+            cluster.submit(failing).result()
+        except Odd:
+            print("caught")
+"""
+
+
+def test_a_cell_of_a_notebook_that_runs_again_defines_the_same_classes(tmp_path: Path) -> None:
+    (tmp_path / "notebook.py").write_text(AGAIN)
+    command = [sys.executable, str(tmp_path / "notebook.py")]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert (done.stdout, done.stderr) == ("caught\n" * 4, "")

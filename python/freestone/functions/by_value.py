@@ -2,13 +2,16 @@
 
 Cloudpickle sends a class that can't be imported elsewhere with all that is in it, and a number by
 which a process that gets it again finds the class that it made before. What was sent is put into
-that class each time. Two things are needed besides. The process that defined the class keeps its
+that class each time. Three things are needed besides. The process that defined the class keeps its
 own state, or a result would undo what the program has set since. And a function that stays resident
-gets the state that it was sent with, though what was sent later has another one.
+gets the state that it was sent with, though what was sent later has another one. And a class that a
+script or a notebook defines again as it was is the same class elsewhere: its number is of its name
+and its content, and a result that comes then is of the class that the name stands for now.
 """
 
 from __future__ import annotations
 
+import sys
 import threading
 import uuid
 import weakref
@@ -19,9 +22,9 @@ from typing import Any, NamedTuple
 
 from cloudpickle import cloudpickle
 
-from freestone.functions.watch import class_watch
+from freestone.functions.watch import class_watch, content_of
 
-__all__ = ["States", "is_by_value", "own_no_classes", "reduce_class"]
+__all__ = ["States", "is_by_value", "number", "own_no_classes", "reduce_class"]
 
 _HOOK = "__init_subclass__"
 _TRACKER = -2
@@ -63,6 +66,9 @@ _received: weakref.WeakKeyDictionary[type, _Put] = weakref.WeakKeyDictionary()
 """Classes that other processes have defined, or changed last."""
 _loading = _Loading()
 _owns = True
+_process = uuid.uuid4().hex
+"""By which a class of this process's script is told from one of another program's."""
+_SCRIPTS = frozenset({"__main__", "__mp_main__"})
 
 
 def own_no_classes() -> None:
@@ -72,6 +78,39 @@ def own_no_classes() -> None:
     """
     global _owns
     _owns = False
+
+
+def number(cls: type) -> None:
+    """Give a class of the script the number that one of its name and content has."""
+    module = cls.__module__
+    if module not in _SCRIPTS or not _owns or cls in cloudpickle._DYNAMIC_CLASS_TRACKER_BY_CLASS:
+        return
+    if _now_named(module, cls.__qualname__) is not cls:
+        return
+    known = f"{_process} {module} {cls.__qualname__} {content_of(cls).hex()}"
+    with _lock:
+        cloudpickle._DYNAMIC_CLASS_TRACKER_BY_CLASS[cls] = known
+        cloudpickle._DYNAMIC_CLASS_TRACKER_BY_ID[known] = cls
+
+
+def _defined_again(known: str) -> type | None:
+    """Return the class of this process's script that has a number by now, if there is one."""
+    process, *place = known.split(" ", 3)
+    if process != _process or len(place) != 3:
+        return None
+    cls = _now_named(*place[:2])
+    if cls is None:
+        return None
+    number(cls)
+    is_it = cloudpickle._DYNAMIC_CLASS_TRACKER_BY_CLASS.get(cls) == known
+    return cls if is_it else None
+
+
+def _now_named(module: str, qualname: str) -> type | None:
+    found: Any = sys.modules.get(module)
+    for name in qualname.split("."):
+        found = getattr(found, name, None)
+    return found if isinstance(found, type) else None
 
 
 def is_by_value(reduced: Any) -> bool:
@@ -112,7 +151,8 @@ def _version(cls: type) -> str:
 def _made(make: Callable[..., type], args: tuple[Any, ...]) -> type:
     """Return a class of this process, or make it."""
     with _lock:
-        known: type | None = cloudpickle._DYNAMIC_CLASS_TRACKER_BY_ID.get(args[_TRACKER])
+        known: type | None = _defined_again(args[_TRACKER])
+        known = known or cloudpickle._DYNAMIC_CLASS_TRACKER_BY_ID.get(args[_TRACKER])
         if known is not None:
             return known
         with _unnoticed(args[0] if make is cloudpickle._make_skeleton_enum else args[2]):

@@ -10,7 +10,7 @@ from typing import Any
 
 import cloudpickle
 
-from freestone.functions.by_value import is_by_value, reduce_class
+from freestone.functions.by_value import is_by_value, number, reduce_class
 from freestone.functions.modules import is_importable
 
 __all__ = ["Pickler", "dumps", "pickled_by"]
@@ -35,6 +35,8 @@ class Pickler(cloudpickle.Pickler):  # type: ignore[misc]
             return _cached, (value.__wrapped__, value.cache_parameters())
         if kind is functools.cached_property:
             return _cached_property, (value.func, value.attrname)
+        if isinstance(value, type):
+            number(value)
         reduced = super().reducer_override(value)
         if isinstance(value, type) and is_by_value(reduced):
             return reduce_class(value, reduced)

@@ -26,7 +26,7 @@ from freestone.functions.classes import virtual_subclasses
 from freestone.functions.fingerprint import MISSING, Walk, digest
 from freestone.functions.values import IMMUTABLE
 
-__all__ = ["Watch", "class_watch"]
+__all__ = ["Watch", "class_watch", "content_of"]
 
 _STATELESS = frozenset({"ufunc", "_ArrayFunctionDispatcher", "builtin_function_or_method"})
 _FEW, _DEEP = 64, 2
@@ -160,11 +160,20 @@ def class_watch(cls: type) -> Callable[[type], bool]:
     -----
     It takes as long as a check of `Watch`, and as much to make as to name a function.
     """
+    check, watch = _class_check(cls), Watch(_walked(cls))
+    return lambda now: check(now) and watch.is_unchanged()
+
+
+def content_of(cls: type) -> bytes:
+    """Hash what is in a class and what its methods refer to, into 16 bytes."""
+    return _walked(cls).digest()
+
+
+def _walked(cls: type) -> Walk:
     walk = _Tolerant()
     with contextlib.suppress(RecursionError):
         walk.value(cls)
-    check, watch = _class_check(cls), Watch(walk)
-    return lambda now: check(now) and watch.is_unchanged()
+    return walk
 
 
 class _Tolerant(Walk):
