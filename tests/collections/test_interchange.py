@@ -24,6 +24,30 @@ def test_arrays_to_dask_and_back(cluster: fs.Cluster) -> None:
     np.testing.assert_array_equal(back.compute(), WHOLE)
 
 
+def test_arrows_libraries_take_one_dimension(cluster: fs.Cluster) -> None:
+    pa = pytest.importorskip("pyarrow")
+    pl = pytest.importorskip("polars")
+    x = fs.Array.from_numpy(WHOLE, 6)[:, 0]
+    assert pa.array(x).to_pylist() == WHOLE[:, 0].tolist()
+    assert pl.DataFrame({"a": x * 2})["a"].to_list() == (WHOLE[:, 0] * 2).tolist()
+    frame = fs.Frame.from_table({"a": x, "b": x * 2}, 7)
+    assert frame.compute()["b"].to_pylist() == (WHOLE[:, 0] * 2).tolist()
+    with pytest.raises(pa.ArrowInvalid, match="1-dimensional"):
+        pa.array(fs.Array.from_numpy(WHOLE, 6))
+
+
+def test_a_number_of_dasks_is_no_array(cluster: fs.Cluster) -> None:
+    da = pytest.importorskip("dask.array")
+    with pytest.raises(TypeError, match="an Array has rows, and this has no dimension"):
+        fs.Array.from_dask(da.ones(3, chunks=2).sum())
+
+
+def test_no_cell_equals_none(cluster: fs.Cluster) -> None:
+    x = fs.Array.from_numpy(WHOLE, 6)
+    np.testing.assert_array_equal(np.asarray(x == None), WHOLE == None)  # noqa: E711
+    np.testing.assert_array_equal(np.asarray(x != None), WHOLE != None)  # noqa: E711
+
+
 def test_frames_and_bags_to_dask_and_back(cluster: fs.Cluster) -> None:
     pytest.importorskip("dask.dataframe")
     frame = fs.Frame.from_table({"a": list(range(10))}, 4)

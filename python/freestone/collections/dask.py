@@ -83,6 +83,8 @@ def check_kind(x: Any, cls: type[Collection]) -> None:
         cls.kind, "collection of Dask's"
     )
     is_array = hasattr(x, "chunks") and hasattr(x, "_meta")
+    if is_array and cls.kind == "array" and not x.ndim:
+        raise TypeError("an Array has rows, and this has no dimension: compute() has its value")
     if hasattr(x, "__dask_graph__") and (cls.kind == "bag" or is_array == (cls.kind == "array")):
         return
     found = f"{cls.__name__}.from_dask() takes a {wanted}, not what is of type {type(x).__name__}"

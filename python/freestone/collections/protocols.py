@@ -72,6 +72,10 @@ def _in_place(name: str) -> Callable[..., Any]:
     return method
 
 
+def _all(array: Any, truth: bool) -> Any:
+    return np.full_like(array, truth, dtype=bool)
+
+
 class ArrayMethods(NDArrayOperatorsMixin):
     """The methods of NumPy's arrays, by its functions, and its operators, by its ufuncs."""
 
@@ -108,6 +112,20 @@ class ArrayMethods(NDArrayOperatorsMixin):
 
     # Equality is elementwise; arrays are still told apart as objects.
     __hash__ = object.__hash__
+
+    def __eq__(self, other: Any) -> Any:
+        """Compare every cell; None equals none."""
+        return super().__eq__(other) if other is not None else _all(self, False)
+
+    def __ne__(self, other: Any) -> Any:
+        """Compare every cell; None equals none."""
+        return super().__ne__(other) if other is not None else _all(self, True)
+
+    def __arrow_c_array__(self, requested_schema: Any = None) -> Any:
+        """Compute it for libraries that take Arrow's arrays, such as polars: one dimension."""
+        import pyarrow as pa
+
+        return pa.array(np.asarray(self)).__arrow_c_array__(requested_schema)
 
     def __bool__(self) -> bool:
         """Tell whether the only element is true; as NumPy's, an array of several raises."""

@@ -189,9 +189,8 @@ def foreign_future(label: str, name: str, in_call: bool) -> FreestoneError:
         what="value",
         where=f"future {name[:8]} of {label!r}",
         kind="freestone.Future",
-        reason="a future is pickled only inside the arguments of its cluster's calls: a task "
-        "returns its result(), and what is pickled or copied elsewhere is what compute() of a "
-        "collection, or result() of a future, returns",
+        reason="a future, or a collection that has some, goes to calls as an argument and not in a "
+        "closure, and elsewhere as its result() or compute(); a task returns its result()",
     )
 
 
