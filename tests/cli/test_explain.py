@@ -21,7 +21,7 @@ def test_an_error_is_explained_by_slug_and_by_name(
     assert "what to do:" in reported
 
 
-def test_errors_of_tasks_are_there_in_a_fresh_process() -> None:
+def test_errors_of_tasks_are_there_in_a_new_process() -> None:
     command = [sys.executable, "-m", "freestone", "explain", "TaskKilledError"]
     done = subprocess.run(command, capture_output=True, text=True, check=True)
     assert done.stdout.startswith("task-killed (TaskKilledError)")
