@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from scipy import sparse
 
 import freestone as fs
 from freestone._native.vector import map_one, map_two
@@ -147,6 +148,36 @@ def test_a_value_that_is_computed_again_reads_again() -> None:
             np.testing.assert_array_equal(found, wanted())
             np.testing.assert_array_equal(value.compute(Settings(vec=True, timing=True)), found)
         array *= -3.0
+
+
+def test_planned_values_that_are_computed_again_have_the_digits_of_the_first_time() -> None:
+    array, other = drawn("f8", 400, 300), drawn("f8", 400, 300)[::-1].copy()
+    x, y = CONTEXT.from_numpy(array), CONTEXT.from_numpy(other)
+    column = CONTEXT.from_numpy(array[:1].T.copy())
+    csr = CONTEXT.from_scipy(sparse.random_array((400, 300), density=0.05, rng=2, format="csr"))
+    values = [x.sum(), x.mean(1), x.var(0), x.stddev(1), (x * y).sum(), x @ column, csr @ column]
+    values += [csr.sum(), csr.sum(1), x.exp() - y, (x - x.mean(1)).t() @ y, (x > 0.0).sum(0)]
+    settings = Settings(vec=True, partitioning="GSS", select_matrix_repr=True)
+    for factor in (1.0, -3.0):
+        array *= factor
+        firsts = [value.compute(replace(settings)) for value in values]
+        for _ in range(4):
+            for value, first in zip(values, firsts, strict=True):
+                np.testing.assert_array_equal(value.compute(settings), first)
+
+
+def test_planned_values_that_fail_again_say_so_again() -> None:
+    array = np.arange(1, 120_001).reshape(300, 400)
+    x = CONTEXT.from_numpy(array)
+    value = (x / x + 1).sum()
+    for _ in range(4):
+        assert value.compute() == 240_000
+    array[7, 7] = 0
+    for _ in range(4):
+        with pytest.raises(ScriptRunError, match="divided by zero"):
+            value.compute()
+    array[7, 7] = 1
+    assert value.compute() == 240_000
 
 
 def test_large_operations_that_a_plan_runs_in_no_other_way_have_none() -> None:

@@ -6,16 +6,16 @@ from collections import ChainMap
 from collections.abc import Iterable, Iterator, MutableMapping
 from contextlib import contextmanager
 from contextvars import ContextVar
-from typing import Any, NamedTuple
+from typing import Any
 
 from freestone.lang.compile import PASSES
 from freestone.lang.daphnelib import programs, small
+from freestone.lang.daphnelib.planned import Planned
 from freestone.lang.front.extensions.kernel import choose
 from freestone.lang.front.extensions.loading import kernels_of
 from freestone.lang.front.graph.emitter import Emitter
 from freestone.lang.front.graph.graph import Block, Op, Program, Value, outer_operands
 from freestone.lang.front.types.types import Type
-from freestone.lang.run.local import Run
 from freestone.lang.settings import Settings
 
 __all__ = ["building", "emitter", "given", "program_of", "run"]
@@ -72,35 +72,26 @@ def run(value: Value, settings: Settings) -> tuple[Any, list[Any]]:
     if op is None:
         return value.const, []
     ready = op.ready
-    if ready.__class__ is _Planned and ready.settings is settings:
-        program, data = ready.program, ready.data
-    else:
+    if ready.__class__ is not Planned or ready.settings is not settings:
         found = small.computed(value, settings)
         if found is not None:
             return found
-        program, data = _planned(value, op, settings)
-    return Run(settings, given=data).block(program.main, {})[0], data
+        ready = _planned(value, op, settings)
+    return ready.run(), ready.data
 
 
-class _Planned(NamedTuple):
-    """The program that computed a value last, what Python gave it, and how it ran."""
-
-    program: Program
-    data: list[Any]
-    settings: Settings
-
-
-def _planned(value: Value, op: Op, settings: Settings) -> tuple[Program, list[Any]]:
-    """Return the program of a value, and what Python gave; its operation keeps both if it can."""
+def _planned(value: Value, op: Op, settings: Settings) -> Planned:
+    """Return the program of a value, which its operation keeps if it can."""
     ops = list(_ordered(value))
     data = list(_data(ops))
     key = programs.key_of(ops, value, settings)
     program = programs.known(key)
     if program is None:
         program = programs.keep(key, _compiled(value, ops, settings))
+    planned = Planned(program, data, settings)
     if key is not None:
-        op.ready = _Planned(program, data, settings)
-    return program, data
+        op.ready = planned
+    return planned
 
 
 def _compiled(value: Value, ops: Iterable[Op], settings: Settings) -> Program:

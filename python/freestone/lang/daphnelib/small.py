@@ -19,7 +19,7 @@ from freestone.lang.run.kernels.quiet import quietly
 from freestone.lang.run.local import Run
 from freestone.lang.settings import Settings
 
-__all__ = ["MAX_BYTES", "computed"]
+__all__ = ["MAX_BYTES", "computed", "step_of"]
 
 MAX_BYTES = 5 << 20
 """What operations may read and write together: some 50 µs, as a plan and its threads take."""
@@ -99,9 +99,11 @@ def computed(out: Value, settings: Settings) -> tuple[Any, list[Any]] | None:
         return None
     ready = op.ready
     if ready.__class__ is not Ready:
+        if ready.__class__ is Several:
+            return _of_steps(op, ready, settings)
         ready = _ready(op)
         if ready is None:
-            return _of_steps(out, op, settings)
+            return _several(out, op, settings)
         op.ready = ready
     step, operands, given = ready
     run, is_kernel, nbytes, _, is_quiet = step
@@ -150,23 +152,54 @@ def _ready(op: Op) -> Ready | None:
             operands.append(value.const)
         else:
             return None
-    step = _step_of(op, types)
+    step = step_of(op, types)
     if step is None:
         return None
     return Ready(step, operands, [] if step.is_apart else given)
 
 
-def _of_steps(out: Value, op: Op, settings: Settings) -> tuple[Any, list[Any]] | None:
+class Several(NamedTuple):
+    """An operation that needs others, and what all of them do.
+
+    Attributes
+    ----------
+    before : list of (Op, Step)
+        The others, in order.
+    last : Step
+        What itself does. It is not among them, so that it does not keep itself.
+    nbytes : int
+        How much all of them read and write.
+    given : list
+        What Python gave, if the result may share memory with it.
+    """
+
+    before: list[tuple[Op, Step]]
+    last: Step
+    nbytes: int
+    given: list[Any]
+
+
+def _several(out: Value, op: Op, settings: Settings) -> tuple[Any, list[Any]] | None:
     """Compute a value that is given, or that takes several steps, if all of them are small."""
     if op.kind == "given":
         data = op.attrs["data"]
         return (data, [data]) if _is_dense(out.type) else None
     steps: dict[Op, Step] = {}
     nbytes = _add(op, steps, MAX_OPERATIONS)
-    if nbytes is None or nbytes > MAX_BYTES:
+    if nbytes is None:
         return None
-    found = quietly(_run, steps, settings)
-    return found, [] if steps[op].is_apart else list(_given(steps))
+    last = steps[op]
+    given = [] if last.is_apart else list(_given(steps))
+    del steps[op]
+    op.ready = Several(list(steps.items()), last, nbytes, given)
+    return _of_steps(op, op.ready, settings)
+
+
+def _of_steps(op: Op, several: Several, settings: Settings) -> tuple[Any, list[Any]] | None:
+    before, last, nbytes, given = several
+    if nbytes > MAX_BYTES:
+        return None
+    return quietly(_run, [*before, (op, last)], settings), given
 
 
 def _add(op: Op, steps: dict[Op, Step], room: int) -> int | None:
@@ -184,20 +217,20 @@ def _add(op: Op, steps: dict[Op, Step], room: int) -> int | None:
             if more is None:
                 return None
             nbytes += more
-    step = _step_of(op, types)
+    step = step_of(op, types)
     if step is None or len(steps) >= MAX_OPERATIONS:
         return None
     steps[op] = step
     return nbytes + step.nbytes
 
 
-def _run(steps: dict[Op, Step], settings: Settings) -> Any:
+def _run(steps: list[tuple[Op, Step]], settings: Settings) -> Any:
     """Run operations in order, and return the result of the last one."""
     # All results stay until the end, so that none is written over.
     values: dict[Op, Any] = {}
     run: Run | None = None
     found = None
-    for op, step in steps.items():
+    for op, step in steps:
         operands = []
         for value in op.operands:
             maker = value.op
@@ -234,7 +267,7 @@ def _given(ops: Iterable[Op]) -> Iterator[Any]:
 _steps: dict[Hashable, Step | None] = {}
 
 
-def _step_of(op: Op, types: list[Type]) -> Step | None:
+def step_of(op: Op, types: list[Type]) -> Step | None:
     """Return what an operation does; None if it is not small, or may be done in another way."""
     if op.kind not in _KINDS or op.kernel is not None:
         return None

@@ -117,6 +117,12 @@ def _engine(run: Any, op: Op, values: dict[Value, Any]) -> tuple[Any, ...]:
     return results
 
 
+def prepared_for(body: Block, values: dict[Value, Any]) -> Prepared | None:
+    """Return how a pipeline that has run with such operands is put together, if that is known."""
+    key = _signature(body, values)
+    return None if key is None else body.prepared.get(key)
+
+
 def _signature(body: Block, values: dict[Value, Any]) -> tuple[Any, ...] | None:
     """Return what decides how a pipeline is put together; None if elements do, too.
 
