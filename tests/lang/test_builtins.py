@@ -209,6 +209,9 @@ def test_functions_with_several_results() -> None:
     assert printed("l, m = remove(createList([1], [2]), 0); print(m); print(length(l));") == (
         dense(I64, "1") + "1\n"
     )
+    assert printed("l = createList([1], [2, 3]); print(getElementInList(l, 1));") == (
+        dense(I64, "2", "3")
+    )
     assert printed("v, w = eigen([2.0, 1.0, 1.0, 2.0](2, 2)); print(v);") == dense(F64, "1", "3")
     joined = f'f, p = semiJoin({F}, {G}, "a", "c"); print(f); print(p);'
     assert printed(joined) == "Frame(2x1, [a:int64_t])\n2\n2\n" + dense(I64, "1", "2")
@@ -412,7 +415,8 @@ ELSEWHERE: dict[str, Callable[..., None]] = {
         ("leftOuterJoin", "fullOuterJoin", "antiJoin"), test_words_without_a_meaning_are_refused
     ),
     **dict.fromkeys(
-        ("recode", "remove", "eigen", "semiJoin", "groupJoin"), test_functions_with_several_results
+        ("recode", "remove", "getElementInList", "eigen", "semiJoin", "groupJoin"),
+        test_functions_with_several_results,
     ),
     **dict.fromkeys(
         (

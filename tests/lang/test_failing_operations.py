@@ -15,6 +15,9 @@ from tests.lang.scripts import outcome, outcome_on, printed_on
 
 UNUSED = {
     "an element of a list": ("l = createList([1]); l, e = remove(l, 5);", "outside of a list"),
+    "an element that is looked up": (
+        "l = createList([1]); e = getElementInList(l, 5);", "outside of a list",
+    ),
     "scalars": ("i = 7 / as.scalar([0]);", "divided by zero"),
     "cells": ("X = seq(1, 5000); Y = X / (X - 7);", "divided by zero"),
     "cells of a chain": ("X = seq(1, 5000); Y = (X % (X - 7)) * 2 + 1;", "divided by zero"),

@@ -38,6 +38,14 @@ def length(emitter: Emitter, arg: Value) -> Value:
     return emitter.emit("length", [arg], scalar("index"))
 
 
+@builtin("getElementInList", "l idx")
+def get_element_in_list(emitter: Emitter, arg: Value, index: Value) -> Value:
+    """Return an element of a list."""
+    cell = _list(emitter, arg).cell
+    emitter.number(index, "idx")
+    return emitter.emit("element", [arg, index], matrix(cell))
+
+
 @builtin("append", "l m")
 def append(emitter: Emitter, arg: Value, element: Value) -> Value:
     """Make a list with one more element."""

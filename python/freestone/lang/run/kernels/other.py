@@ -149,9 +149,19 @@ def append(run: Any, op: Op, items: list[Any], item: Any) -> list[Any]:
     return [*items, item]
 
 
+def element(run: Any, op: Op, items: list[Any], index: Any) -> Any:
+    """Return an element of a list."""
+    return items[_place(items, index)]
+
+
 def remove(run: Any, op: Op, items: list[Any], index: Any) -> tuple[list[Any], Any]:
     """Make a list without one element."""
+    at = _place(items, index)
+    return items[:at] + items[at + 1 :], items[at]
+
+
+def _place(items: list[Any], index: Any) -> int:
     at = int(index)
     if not 0 <= at < len(items):
         raise IndexError(f"element {at} is outside of a list of {len(items)}")
-    return items[:at] + items[at + 1 :], items[at]
+    return at
