@@ -26,7 +26,7 @@ intersect merge except leftOuterJoin fullOuterJoin antiJoin
 print readMatrix readFrame write writeMatrix writeFrame stop
 openFile openDevice openFileOnTarget close readCsv
 oneHot recode bin
-createList length append remove getElementInList
+createList length append remove getElementInList replaceElementInList
 now map quantize startProfiling stopProfiling receiveFromNumpy saveDaphneLibResult
 """
 NAMES = TABLE.split()

@@ -137,7 +137,7 @@ CASES: list[tuple[str, str, str]] = [
     (
         "groupSum",
         f'groupSum({F}, "a", "b")',
-        "Frame(2x2, [a:int64_t, sum(b):double])\n1 0.5\n2 4\n",
+        "Frame(2x2, [a:int64_t, SUM(b):double])\n1 0.5\n2 4\n",
     ),
     (
         "setColLabels",
@@ -212,6 +212,15 @@ def test_functions_with_several_results() -> None:
     assert printed("l = createList([1], [2, 3]); print(getElementInList(l, 1));") == (
         dense(I64, "2", "3")
     )
+    text = (
+        "l = createList([1], [2, 3]); m, e = replaceElementInList(l, 1, [4]); print(l); print(m);"
+    )
+    assert printed(f"{text} print(e);") == (
+        f"List(2, DenseMatrix, int64_t)\n{dense(I64, '1')}{dense(I64, '2', '3')}"
+        f"List(2, DenseMatrix, int64_t)\n{dense(I64, '1')}{dense(I64, '4')}{dense(I64, '2', '3')}"
+    )
+    text = 'print(typeOf({"a": [1], "b": ["x"]}));'
+    assert printed(text) == "Frame(1x2, int64_t, std::string)\n"
     assert printed("v, w = eigen([2.0, 1.0, 1.0, 2.0](2, 2)); print(v);") == dense(F64, "1", "3")
     joined = f'f, p = semiJoin({F}, {G}, "a", "c"); print(f); print(p);'
     assert printed(joined) == "Frame(2x1, [a:int64_t])\n2\n2\n" + dense(I64, "1", "2")
@@ -415,7 +424,15 @@ ELSEWHERE: dict[str, Callable[..., None]] = {
         ("leftOuterJoin", "fullOuterJoin", "antiJoin"), test_words_without_a_meaning_are_refused
     ),
     **dict.fromkeys(
-        ("recode", "remove", "getElementInList", "eigen", "semiJoin", "groupJoin"),
+        (
+            "recode",
+            "remove",
+            "getElementInList",
+            "replaceElementInList",
+            "eigen",
+            "semiJoin",
+            "groupJoin",
+        ),
         test_functions_with_several_results,
     ),
     **dict.fromkeys(

@@ -15,6 +15,9 @@ from tests.lang.scripts import outcome, outcome_on, printed_on
 
 UNUSED = {
     "an element of a list": ("l = createList([1]); l, e = remove(l, 5);", "outside of a list"),
+    "an element that is replaced": (
+        "l = createList([1]); m, e = replaceElementInList(l, 1, [2]);", "outside of a list",
+    ),
     "an element that is looked up": (
         "l = createList([1]); e = getElementInList(l, 5);", "outside of a list",
     ),

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from freestone.errors.lang import ScriptCompileError
-from freestone.lang.front.queries import in_input_order, translated
+from freestone.lang.front.queries import expanded, in_input_order, translated
 from tests.lang.scripts import printed
 
 pytest.importorskip("duckdb")
@@ -29,15 +29,26 @@ def asked(query: str) -> str:
         ("SELECT f.a FROM f WHERE f.b = 'b'", "Frame(2x1, [f.a:int64_t])\n1\n1\n"),
         ('SELECT a FROM f WHERE b = "it\'s"', "Frame(1x1, [a:int64_t])\n2\n"),
         ('SELECT f."a" AS "n" FROM f WHERE a > 2', "Frame(1x1, [n:int64_t])\n3\n"),
-        ("SELECT a / 2 FROM f", "Frame(4x1, [a / 2:int64_t])\n1\n0\n1\n0\n"),
+        ("SELECT a / 2 FROM f", "Frame(4x1, [a/2:int64_t])\n1\n0\n1\n0\n"),
         ("SELECT DISTINCT a FROM f", "Frame(3x1, [a:int64_t])\n1\n2\n3\n"),
         ("SELECT g.v FROM f, g AS h WHERE f.a = g.k", "Frame(3x1, [g.v:double])\n0.5\n1.5\n0.5\n"),
         ("SELECT f.b FROM f ORDER BY f.a", "Frame(4x1, [f.b:std::string])\nb\nb\nit's\na\n"),
-        ("SELECT * FROM g", "Frame(2x2, [k:int64_t, v:double])\n1 0.5\n2 1.5\n"),
+        ("SELECT * FROM g", "Frame(2x2, [g.k:int64_t, g.v:double])\n1 0.5\n2 1.5\n"),
         (
             "SELECT g.*, k + 1 FROM g WHERE k=1",
-            "Frame(1x3, [k:int64_t, v:double, k + 1:int64_t])\n",
+            "Frame(1x3, [g.k:int64_t, g.v:double, k+1:int64_t])\n",
         ),
+        ("SELECT SUM( k * 2 ) FROM g", "Frame(1x1, [SUM(k*2):int64_t])\n6\n"),
+        ("SELECT f.b FROM f WHERE f.b = 'it\\\\'s'", "Frame(1x1, [f.b:std::string])\nit's\n"),
+        (
+            "SELECT * FROM f, g AS h WHERE f.a = h.k AND f.b = 'a'",
+            "Frame(0x4, [f.a:int64_t, f.b:std::string, h.k:int64_t, h.v:double])\n",
+        ),
+        (
+            "SELECT *, COUNT(g.k) AS n FROM f JOIN g ON f.a = g.k GROUP BY f.b",
+            "Frame(2x2, [f.b:std::string, n:int64_t])\nb 2\nit's 1\n",
+        ),
+        ("SELECT * FROM g GROUP BY g.*", "Frame(2x2, [g.k:int64_t, g.v:double])\n1 0.5\n2 1.5\n"),
         (
             "SELECT SUM(a), b FROM f GROUP BY b",
             "Frame(3x2, [SUM(a):int64_t, b:std::string])\n3 a\n",
@@ -98,7 +109,27 @@ def test_the_order_of_the_input_is_that_of_row_ids(query: str, expected: str) ->
         ("SELECT 'say \"x\"'", "SELECT 'say \"x\"'"),
         ('SELECT x AS "n", f . "m" FROM f', 'SELECT x AS "n", f . "m" FROM f'),
         ("SELECT (SELECT 1 GROUP BY 1) FROM f", "SELECT (SELECT 1 GROUP BY 1) FROM f"),
+        (r"SELECT 'a\'b', 'tab\t'", "SELECT 'a''b', 'tab\t'"),
+        (r"SELECT 'a\\b', '\d'", r"SELECT E'a\\b', E'\\d'"),
     ],
 )
 def test_translations(query: str, expected: str) -> None:
     assert translated(query) == expected
+
+
+@pytest.mark.parametrize(
+    ("query", "expected"),
+    [
+        ("SELECT g.*, a FROM f, g", "SELECT g.k, a FROM f, g"),
+        ("SELECT DISTINCT * FROM g k LIMIT 1", "SELECT DISTINCT k.k FROM g k LIMIT 1"),
+        ("SELECT k.* FROM g AS k", "SELECT k.k FROM g AS k"),
+        ("SELECT g.* FROM g AS k", "SELECT k.k FROM g AS k"),
+        ("SELECT f.* FROM f, g GROUP BY f.a, g.k", "SELECT f.a FROM f, g GROUP BY f.a, g.k"),
+        ("SELECT COUNT(*) FROM f", "SELECT COUNT(*) FROM f"),
+        ("SELECT * FROM f JOIN g USING (a)", "SELECT * FROM f JOIN g USING (a)"),
+        ("SELECT * FROM f, (SELECT 1) AS s", "SELECT * FROM f, (SELECT 1) AS s"),
+        ("SELECT * FROM unknown", "SELECT * FROM unknown"),
+    ],
+)
+def test_stars_stand_for_columns(query: str, expected: str) -> None:
+    assert expanded(query, {"f": ["a", "b c"], "g": ["k"]}) == expected

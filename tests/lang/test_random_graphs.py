@@ -148,5 +148,5 @@ def test_frames_of_pandas_go_in_and_out() -> None:
     pd = pytest.importorskip("pandas")
     frame = pd.DataFrame({"a": [1, 2, 2], "b": [0.5, 1.5, 2.5]})
     lazy = CONTEXT.from_pandas(frame)
-    assert lazy.groupSum("a", "b").compute().to_dict("list") == {"a": [1, 2], "sum(b)": [0.5, 4.0]}
+    assert lazy.groupSum("a", "b").compute().to_dict("list") == {"a": [1, 2], "SUM(b)": [0.5, 4.0]}
     np.testing.assert_array_equal(lazy.toMatrix().compute(), frame.to_numpy())

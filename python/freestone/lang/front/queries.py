@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping, Sequence
 
-__all__ = ["divides", "in_input_order", "labels_of", "translated"]
+__all__ = ["divides", "expanded", "in_input_order", "labels_of", "translated"]
 
-_QUOTED = r"'(?:[^']|'')*'" r'|"(?:[^"]|"")*"'
-_TEXT = re.compile(_QUOTED)
+_QUOTED = r"'(?:[^'\\]|''|\\.)*'" r'|"(?:[^"\\]|""|\\.)*"'
+_TEXT = re.compile(_QUOTED, re.DOTALL)
+_ESCAPE = re.compile(r"\\([bfnrt\"'\\])")
+_ESCAPED = {"b": "\b", "f": "\f", "n": "\n", "r": "\r", "t": "\t"}
+_BLANKS = re.compile(rf"({_QUOTED})|(?<!\w)\s+|\s+(?!\w)", re.DOTALL)
 _PIECE = re.compile(rf"{_QUOTED}|[()]|\w+|\s+|.", re.DOTALL)
 _NAME = r"(?:\w+|\"(?:[^\"]|\"\")*\")"
 _LABEL = re.compile(rf"\s*({_NAME})(?:\s*\.\s*({_NAME}))?\s*")
@@ -24,6 +28,10 @@ GROUPING = frozenset({"group", "distinct", "union", "except", "intersect"})
 AFTER_TABLES = frozenset({"where", "group", "having", "order", "limit", "offset", ";"})
 NO_ALIASES = AFTER_TABLES | {"join", "inner", "left", "right", "full", "cross", "natural", "on"}
 NO_ALIASES |= {"using", "semi", "anti", "outer", "positional", "asof"}
+MERGING = frozenset({"using", "natural", "semi", "anti", "union", "except", "intersect"})
+"""Words of queries in which a star stands for something else than all columns of all tables."""
+_STAR = re.compile(rf"\s*(?:({_NAME})\s*\.\s*)?\*\s*")
+_SELECT = re.compile(r"\s*select\s+(?:distinct\s+)?", re.IGNORECASE)
 _AGGREGATE = re.compile(r"\b(sum|count|avg|min|max)\s*\(", re.IGNORECASE)
 
 
@@ -36,6 +44,60 @@ def translated(query: str) -> str:
     "SELECT f.a FROM f WHERE f.b = 'it\'\'s'"
     """
     return _ordered(_by_alias(_TEXT.sub(_as_text, query)))
+
+
+def expanded(query: str, columns: Mapping[str, Sequence[str]]) -> str:
+    """Write out the columns that the stars of a query stand for: of groups, they are the keys.
+
+    Examples
+    --------
+    >>> expanded("SELECT * FROM f, g", {"f": ["a", "b c"], "g": ["a"]})
+    'SELECT f.a, f."b c", g.a FROM f, g'
+    >>> expanded("SELECT *, SUM(b) FROM f GROUP BY a", {"f": ["a", "b"]})
+    'SELECT a, SUM(b) FROM f GROUP BY a'
+    """
+    clauses, tables = _clauses(query), _tables(query)
+    known = all(name in columns for name, _ in tables)
+    if not tables or not known or not MERGING.isdisjoint(clauses):
+        return query
+    every = [(alias, f"{alias}.{_name(at)}") for name, alias in tables for at in columns[name]]
+    others = {name: alias for name, alias in tables}
+    chosen = every
+    if "group" in clauses:
+        begin, end = clauses["group"], _end_of_keys(query, clauses)
+        word = re.match(r"\s*group\s+by\s+", query[begin:], re.IGNORECASE)
+        if word is not None:
+            keys = _written(_split(query[begin + word.end() : end]), every, others)
+            chosen = [(key.partition(".")[0].strip(), key.strip()) for key in keys]
+            query = f"{query[:begin]}{word.group()}{','.join(keys)}{query[end:]}"
+    items = _items(query)
+    select = _SELECT.match(query)
+    if select is None or not any(_STAR.fullmatch(item) for item in items):
+        return query
+    made = ", ".join(item.strip() for item in _written(items, chosen, others))
+    return f"{select.group()}{made} {query[_clauses(query)['from'] :]}"
+
+
+def _written(
+    items: list[str], columns: list[tuple[str, str]], others: Mapping[str, str]
+) -> list[str]:
+    """Return what is selected, with the columns of tables in the place of stars."""
+    found = []
+    for item in items:
+        star = _STAR.fullmatch(item)
+        if star is None:
+            found.append(item)
+        else:
+            table = others.get(star.group(1), star.group(1))
+            found += [column for alias, column in columns if table in (None, alias)]
+    return found
+
+
+def _name(label: str) -> str:
+    """Return a label as a query may write it."""
+    if re.fullmatch(r"[A-Za-z_]\w*", label):
+        return label
+    return '"' + label.replace('"', '""') + '"'
 
 
 def divides(query: str) -> bool:
@@ -109,10 +171,16 @@ def _as_text(found: re.Match[str]) -> str:
     text, before = found.group(), found.string[: found.start()].rstrip()
     # After these it can only be a name.
     is_name = before.endswith(".") or re.search(r"\bas$", before, re.IGNORECASE)
-    if text[0] == "'" or is_name:
+    if is_name:
         return text
-    inner = text[1:-1].replace('""', '"').replace("'", "''")
-    return f"'{inner}'"
+    mark = text[0]
+    inner = _ESCAPE.sub(_unescaped, text[1:-1].replace(2 * mark, mark)).replace("'", "''")
+    # What is left of backslashes are characters of the text.
+    return f"E'{inner.replace(chr(92), 2 * chr(92))}'" if "\\" in inner else f"'{inner}'"
+
+
+def _unescaped(found: re.Match[str]) -> str:
+    return _ESCAPED.get(found.group(1), found.group(1))
 
 
 def _ordered(query: str) -> str:
@@ -123,11 +191,17 @@ def _ordered(query: str) -> str:
         return f"{query[:end].rstrip()} ORDER BY ALL {query[end:]}".rstrip()
     if "group" not in clauses or not UNORDERED.isdisjoint(clauses):
         return query
-    begin = clauses["group"]
-    ends = [clauses[word] for word in ("having", "qualify", "window") if word in clauses]
-    end = _end(query, clauses)
-    keys = re.sub(r"^\s*group\s+by", "", query[begin : min([*ends, end])], flags=re.IGNORECASE)
+    begin, end = clauses["group"], _end(query, clauses)
+    keys = re.sub(
+        r"^\s*group\s+by", "", query[begin : _end_of_keys(query, clauses)], flags=re.IGNORECASE
+    )
     return f"{query[:end].rstrip()} ORDER BY {keys.strip()} {query[end:]}"
+
+
+def _end_of_keys(query: str, clauses: dict[str, int]) -> int:
+    """Return where the keys of the groups of a query end."""
+    behind = [clauses[word] for word in ("having", "qualify", "window", "order") if word in clauses]
+    return min([*behind, _end(query, clauses)])
 
 
 def _end(query: str, clauses: dict[str, int]) -> int:
@@ -180,7 +254,9 @@ def _label(item: str, name: str) -> str:
     if alone is not None:
         return ".".join(_bare(part) for part in alone.groups() if part is not None)
     alias = _ALIAS.fullmatch(item)
-    return name if alias is not None and _bare(alias.group(1)) == name else item.strip()
+    if alias is not None and _bare(alias.group(1)) == name:
+        return name
+    return _BLANKS.sub(lambda found: found.group(1) or "", item)
 
 
 def _bare(name: str) -> str:
@@ -189,16 +265,20 @@ def _bare(name: str) -> str:
 
 def _items(query: str) -> list[str]:
     """Return what a query selects."""
+    return _split(_SELECT.sub("", query, count=1))
+
+
+def _split(text: str) -> list[str]:
+    """Return the parts of a list, up to the tables of the query."""
     items, depth, current = [], 0, ""
-    rest = re.sub(r"^\s*select\s+(distinct\s+)?", "", query, flags=re.IGNORECASE)
-    for piece in _PIECE.finditer(rest):
-        text = piece.group()
-        depth += (text == "(") - (text == ")")
-        if depth == 0 and text.lower() in ("from", ";"):
+    for found in _PIECE.finditer(text):
+        piece = found.group()
+        depth += (piece == "(") - (piece == ")")
+        if depth == 0 and piece.lower() in ("from", ";"):
             break
-        if text == "," and depth == 0:
+        if piece == "," and depth == 0:
             items.append(current)
             current = ""
         else:
-            current += text
+            current += piece
     return [*items, current]

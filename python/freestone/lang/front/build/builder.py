@@ -116,9 +116,9 @@ class Builder(Functions):
         values = self.values(node.value)
         self.place = node.place
         if any(value.type.data == "nothing" for value in values):
-            self.fail("this call has no result that could be assigned")
+            self.refuse("this call has no result that could be assigned")
         if len(values) != len(node.targets):
-            self.fail(f"{len(values)} results can't be assigned to {len(node.targets)} variables")
+            self.refuse(f"{len(values)} results can't be assigned to {len(node.targets)} variables")
         for target, value in zip(node.targets, values, strict=True):
             self._write(target, value)
 

@@ -54,10 +54,10 @@ class Expressions(Emitter):
         values = self.values(node)
         if len(values) != 1:
             self.place = node.place
-            self.fail(f"this call has {len(values)} results; assign them to as many variables")
+            self.refuse(f"this call has {len(values)} results; assign them to as many variables")
         if values[0].type.data == "nothing":
             self.place = node.place
-            self.fail("this call has no result")
+            self.refuse("this call has no result")
         return values[0]
 
     def values(self, node: Expression) -> list[Value]:
@@ -322,15 +322,15 @@ class Expressions(Emitter):
     def _check_position(self, const: Scalar | None, count: int | None) -> None:
         if const is None or count is None:
             return
-        at = self._floored(const)
+        at = self._whole(const)
         if not -count <= at < count:
             self.fail(f"position {at} is outside of 0 to {count - 1}")
 
-    def _floored(self, const: Scalar) -> int:
-        """Round a position down."""
+    def _whole(self, const: Scalar) -> int:
+        """Cut a position off at its point."""
         if not math.isfinite(float(const)):
             self.fail(f"a position has to be a number, not {printed(const)}")
-        return math.floor(float(const))
+        return int(float(const))
 
     def _range(self, side: tree.Range, count: int | None) -> tuple[str, list[Value], int | None]:
         zero = self.constant(0, "si64")
@@ -339,7 +339,7 @@ class Expressions(Emitter):
         if side.end is None:
             known = None
             if count is not None and begin.const is not None:
-                first = self._floored(begin.const)
+                first = self._whole(begin.const)
                 known = count - (first if first >= 0 else first + count)
             return "from", [begin], None if known is None or known < 0 else known
         end = self.value(side.end)
@@ -350,7 +350,7 @@ class Expressions(Emitter):
     def _length(self, begin: Value, end: Value, count: int | None) -> int | None:
         if begin.const is None or end.const is None:
             return None
-        first, last = self._floored(begin.const), self._floored(end.const)
+        first, last = self._whole(begin.const), self._whole(end.const)
         if count is None:
             return last - first if 0 <= first <= last else None
         first, last = (at + count if at < 0 else at for at in (first, last))

@@ -46,6 +46,18 @@ def get_element_in_list(emitter: Emitter, arg: Value, index: Value) -> Value:
     return emitter.emit("element", [arg, index], matrix(cell))
 
 
+@builtin("replaceElementInList", "l idx m")
+def replace_element_in_list(
+    emitter: Emitter, arg: Value, index: Value, element: Value
+) -> list[Value]:
+    """Make a list with another element at a position, and return the one that was there, too."""
+    cell = _list(emitter, arg).cell
+    emitter.number(index, "idx")
+    _check(emitter, cell, element)
+    operands = [arg, index, element]
+    return emitter.emit_all("replace_element", operands, [arg.type, matrix(cell)])
+
+
 @builtin("append", "l m")
 def append(emitter: Emitter, arg: Value, element: Value) -> Value:
     """Make a list with one more element."""

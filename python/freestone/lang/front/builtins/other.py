@@ -29,7 +29,9 @@ def one_hot(emitter: Emitter, arg: Value, info: Value) -> Value:
     type, about = emitter.matrix(arg, "arg"), emitter.numbers(info, "info")
     emitter.equal(about.rows, 1, "info of oneHot is one row")
     emitter.equal(type.columns, about.columns, "arg and info of oneHot differ in columns")
-    return emitter.emit("one_hot", [arg, info], matrix(type.cell, type.rows))
+    return emitter.emit(
+        "one_hot", [arg, info], matrix("si64" if type.cell == "str" else type.cell, type.rows)
+    )
 
 
 @builtin("recode", "arg orderPreserving")

@@ -104,7 +104,7 @@ def group_sum(emitter: Emitter, frame: Value, *columns: Value) -> Value:
     places = [_column(emitter, frame, label, "a column of groupSum") for label in columns]
     kept = [schema[place] for place in places[:-1]]
     label, cell = schema[places[-1]]
-    result = _frame((*kept, (f"sum({label})", cell)))
+    result = _frame((*kept, (f"SUM({label})", cell)))
     return emitter.emit("group_sum", [frame], result, places=places)
 
 
@@ -140,10 +140,14 @@ def register_view(emitter: Emitter, name: Value, frame: Value) -> Value:
 @builtin("sql", "query")
 def sql(emitter: Emitter, query: Value) -> Value:
     """Ask a query in SQL of the registered frames."""
+    from freestone.lang.front.queries import expanded
     from freestone.lang.front.sql import result_schema
 
     emitter.text(query, "query")
-    text = str(emitter.known(query, "query"))
+    views = {
+        name: [label for label, _ in type.schema or ()] for name, type in emitter.views.items()
+    }
+    text = expanded(str(emitter.known(query, "query")), views)
     try:
         schema = result_schema(text, emitter.views)
     except ValueError as error:

@@ -159,7 +159,7 @@ def _chosen(count: int, kind: str, values: Sequence[Value]) -> list[int] | None:
     consts = [value.const for value in sides if value.const is not None]
     if len(consts) < len(sides) or not all(math.isfinite(float(const)) for const in consts):
         return None
-    places = [math.floor(float(const)) for const in consts]
+    places = [int(float(const)) for const in consts]
     places = [at + count if at < 0 else at for at in places]
     if kind in ("at", "list"):
         return places

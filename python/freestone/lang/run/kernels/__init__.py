@@ -30,7 +30,7 @@ for _module, _kinds in {
     "files": "read write read_csv_file open_file open_device open_on_device close",
     "lending": "receive save_result",
     "other": "now quantize one_hot recode distinct encode bin finite_end create_list "
-    "length element append remove",
+    "length element replace_element append remove",
     "pipeline": "pipeline",
     "applied": "apply",
     "strips": "rows part mirrored append_rows print_rows chosen_rows cumulate_rows reshape_rows "

@@ -6,7 +6,6 @@ import time
 from typing import Any
 
 from freestone.lang.front.graph.graph import Op
-from freestone.lang.run.kernels.elementwise import converted
 
 NO_ENDS = float("inf"), float("-inf")
 """The ends of no cells."""
@@ -35,6 +34,8 @@ def one_hot(run: Any, op: Op, value: Any, info: Any) -> Any:
         raise ValueError(
             f"oneHot of {value.shape[1]} columns needs a row of as many, not {info.shape}"
         )
+    if value.dtype == object:
+        value = _numbered(value)
     parts = []
     for column, width in zip(value.T, info[0].astype("i8").tolist(), strict=True):
         if width == -1:
@@ -49,21 +50,24 @@ def one_hot(run: Any, op: Op, value: Any, info: Any) -> Any:
 def _encoded(column: Any, width: int) -> Any:
     import numpy as np
 
-    positions = _numbers(column) if column.dtype == object else column
-    places = positions.astype("i8")
-    wrong = places[(places != positions) | (places < 0) | (places >= width)]
+    places = column.astype("i8")
+    wrong = places[(places != column) | (places < 0) | (places >= width)]
     if wrong.size:
         raise IndexError(f"oneHot: {wrong[0]} is no position of {width}")
-    out = np.zeros((len(column), width), "i8")
+    out = np.zeros((len(column), width), column.dtype)
     out[np.arange(len(column)), places] = 1
-    return converted(out, "str") if column.dtype == object else out.astype(column.dtype)
+    return out
 
 
-def _numbers(column: Any) -> Any:
-    try:
-        return column.astype("i8")
-    except ValueError:
-        raise ValueError("oneHot takes positions; recode makes them of other strings") from None
+def _numbered(texts: Any) -> Any:
+    """Replace the texts of each column by numbers, in the order in which they come."""
+    import numpy as np
+
+    numbered = np.empty(texts.shape, "i8")
+    for at in range(texts.shape[1]):
+        column = texts[:, at : at + 1]
+        numbered[:, at : at + 1] = _places(column, distinct_of(column, False))
+    return numbered
 
 
 def recode(run: Any, op: Op, value: Any, ordered: Any) -> tuple[Any, Any]:
@@ -89,6 +93,10 @@ def distinct(run: Any, op: Op, value: Any, ordered: Any) -> Any:
 
 def encode(run: Any, op: Op, value: Any, distinct: Any) -> Any:
     """Replace the cells of a column by their places in another one that has each of them once."""
+    return _places(value, distinct)
+
+
+def _places(value: Any, distinct: Any) -> Any:
     import numpy as np
 
     order = np.argsort(distinct[:, 0], kind="stable")
@@ -152,6 +160,14 @@ def append(run: Any, op: Op, items: list[Any], item: Any) -> list[Any]:
 def element(run: Any, op: Op, items: list[Any], index: Any) -> Any:
     """Return an element of a list."""
     return items[_place(items, index)]
+
+
+def replace_element(
+    run: Any, op: Op, items: list[Any], index: Any, item: Any
+) -> tuple[list[Any], Any]:
+    """Make a list with another element at a position."""
+    at = _place(items, index)
+    return [*items[:at], item, *items[at + 1 :]], items[at]
 
 
 def remove(run: Any, op: Op, items: list[Any], index: Any) -> tuple[list[Any], Any]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import sys
 from typing import Any
 
@@ -31,6 +30,9 @@ def type_of(run: Any, op: Op, value: Any) -> str:
         return "const char*" if type.cell == "str" else PRINTED[type.cell]
     if type.data == "list":
         return f"List({len(value)}, DenseMatrix, {PRINTED[type.cell]})"
+    if isinstance(value, Frame):
+        cells = ", ".join(PRINTED[cell] for cell in value.cells)
+        return f"Frame({value.shape[0]}x{value.shape[1]}, {cells})"
     return header(type, value)
 
 
@@ -107,8 +109,8 @@ def _sorted(cells: Array, ascending: bool) -> Array:
 
 
 def position(value: Any, length: int, what: str) -> int:
-    """Round a position down, and count negative ones from the end."""
-    at: int = math.floor(value)
+    """Cut a position off at its point, and count negative ones from the end."""
+    at = int(value)
     if not -length <= at < length:
         raise IndexError(f"{what} {at} is outside of 0 to {length - 1}")
     return at + length if at < 0 else at
@@ -127,8 +129,8 @@ def sides_of(op: Op, shape: tuple[int, int], values: tuple[Any, ...]) -> list[sl
         elif kind == "list":
             sides.append(_positions(rest.pop(0), length, what))
         else:
-            begin = math.floor(rest.pop(0))
-            end = length if kind == "from" else math.floor(rest.pop(0))
+            begin = int(rest.pop(0))
+            end = length if kind == "from" else int(rest.pop(0))
             sides.append(_range(begin, end, length, what))
     return sides
 
@@ -144,12 +146,12 @@ def _range(begin: int, end: int, length: int, what: str) -> slice:
 def _positions(value: Array, length: int, what: str) -> Array:
     if value.shape[1] != 1:
         raise ValueError(f"positions are one column, not {value.shape[1]}")
-    floors = np.floor(value[:, 0])
+    wholes = np.trunc(value[:, 0])
     # No number, such as NaN, is inside.
-    wrong = floors[~((floors >= -length) & (floors < length))]
+    wrong = wholes[~((wholes >= -length) & (wholes < length))]
     if wrong.size:
         raise IndexError(f"{what} {wrong[0]:.0f} is outside of 0 to {length - 1}")
-    places = floors.astype("i8")
+    places = wholes.astype("i8")
     return np.where(places < 0, places + length, places)
 
 
