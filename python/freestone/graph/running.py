@@ -23,6 +23,7 @@ from freestone.graph.grouping import Group, Limits, group
 from freestone.graph.persisting import as_nodes, is_to_persist
 from freestone.graph.program import NOTE, run
 from freestone.graph.reading import Graph, constant_of, read, specs_of
+from freestone.graph.recomputing import Recomputing
 from freestone.graph.reducing import Parts, check
 from freestone.graph.rewriting import Reduction
 from freestone.graph.stack import Stack
@@ -38,6 +39,8 @@ _PRIORITIES = 64
 _MAX_TOOLS = 256
 _MAX_LABELS = 8
 _MAX_SAMPLES = 64
+_LATE_S = 0.05
+"""The seconds of a call are its last output: its results may be there before they are."""
 _ARITY = 8
 _AHEAD = 64
 """So many calls are written before the first of them is submitted: most tools are known then."""
@@ -128,7 +131,7 @@ def run_graph(
     `slots` says how many calls each worker runs at once.
     """
     with no_collection():
-        this_run = _Run(client, graph, stack, slots)
+        this_run = _Run(client, graph, stack, slots, hears_tasks=bool(callbacks))
         this_run.submit_all()
     return this_run.results(callbacks, stay)
 
@@ -182,7 +185,15 @@ class _Written:
 class _Run:
     """One run of one graph."""
 
-    def __init__(self, client: Client, graph: Graph, stack: Stack, slots: Sequence[int]) -> None:
+    def __init__(
+        self,
+        client: Client,
+        graph: Graph,
+        stack: Stack,
+        slots: Sequence[int],
+        *,
+        hears_tasks: bool = False,
+    ) -> None:
         self.client, self.graph, self.stack = client, graph, stack
         self.durations = _durations.setdefault(client, Durations())
         kinds = Kinds()
@@ -193,11 +204,14 @@ class _Run:
         self.tools = Tools(self.packed)
         self.futures: dict[int, Future] = dict(enumerate(graph.held))
         self.calls: list[tuple[Future, Program]] = []
-        self.left = [*graph.users]
+        self.recomputing = Recomputing(graph)
+        self.used = [0] * len(graph.nodes)
         self.labels: dict[Any, str] = {}
         # What is retained must be named by the graph alone, not by how long something took.
         self.is_measured = stack.keep == "task" and stack.fuse
         self.slots, self.is_one_worker = max(sum(slots), 1), len(slots) == 1
+        # Callbacks hear of each task once, and other workers don't have its blocks.
+        self.recomputes = self.is_measured and self.is_one_worker and not hears_tasks
         self.reductions = {
             number: node for number, node in enumerate(graph.nodes) if isinstance(node, Reduction)
         }
@@ -220,9 +234,12 @@ class _Run:
         known = {kinds: self._expected(kinds) for kinds in set(self.kinds)}
         seconds = [0.0] * first + [known[kind] for kind in self.kinds[first:]]
         groups = self._groups(seconds, slots, piloted)
+        calls: list[Sequence[int]] = [one.tasks for one in groups]
+        if self.recomputes:
+            calls = self.recomputing.plan(groups, piloted, self.reductions)
         priorities = self._priorities(seconds)
-        for start in range(0, len(groups), _AHEAD):
-            some = [one.tasks for one in groups[start : start + _AHEAD] if one.tasks[0] >= piloted]
+        for start in range(0, len(calls), _AHEAD):
+            some = [tasks for tasks in calls[start : start + _AHEAD] if tasks[0] >= piloted]
             for written in [self._write(tasks) for tasks in some]:
                 priority = max(priorities[task] for task in written.tasks)
                 if written.tasks[0] in self.reductions:
@@ -308,7 +325,7 @@ class _Run:
         if not self.is_measured or len(self.tools) > _MAX_TOOLS:
             self.tools = Tools(self.packed)
         written = _Written(tasks, Program(), self.tools)
-        for task in tasks:
+        for task in self.recomputing.steps_of(tasks):
             if task not in self.reductions:
                 self.compiler.write(written.program, task, self.tools)
         for reduction, partial, parts in self.parts.runs_in(tasks):
@@ -323,7 +340,9 @@ class _Run:
 
     def _submit(self, written: _Written, priority: int) -> None:
         tasks, program = written.tasks, written.program
-        results = [task for task in self._needed_outside(tasks) if task not in written.combined]
+        results = [
+            task for task in self.recomputing.results_of(tasks) if task not in written.combined
+        ]
         results += written.partials
         code, slots = program.seal(results)
         inputs = [self.futures[node] for node in program.inputs]
@@ -359,22 +378,13 @@ class _Run:
         self.reduced[node] = blocks[0]
         self._release([node])
 
-    def _needed_outside(self, tasks: Sequence[int]) -> list[int]:
-        """Give those of the tasks whose values others need, or the program."""
-        inside = dict.fromkeys(tasks, 0)
-        for task in tasks:
-            for need in self.graph.needs[task]:
-                if need in inside:
-                    inside[need] += 1
-        return [task for task, uses in inside.items() if uses < self.graph.users[task]]
-
     def _release(self, tasks: Sequence[int]) -> None:
         """Let go of what no task needs that is still to be submitted."""
+        for need in self.recomputing.needs_of(tasks):
+            self.used[need] += 1
+            if self.used[need] == self.recomputing.users[need]:
+                self.futures.pop(need, None)
         for task in tasks:
-            for need in self.graph.needs[task]:
-                self.left[need] -= 1
-                if not self.left[need]:
-                    self.futures.pop(need, None)
             for part in self.parts.left_of(task) if task in self.reductions else ():
                 if part >= len(self.graph.nodes):
                     self.futures.pop(part)
@@ -406,7 +416,11 @@ class _Run:
             self._explain(error)
             self.client.cancel([*(timing for timing, _ in self.calls), *self.reduced.values()])
             raise
-        for timing, program in self.calls[:: max(1, len(self.calls) // _MAX_SAMPLES)]:
+        sampled = self.calls[:: max(1, len(self.calls) // _MAX_SAMPLES)]
+        late = [timing for timing, _ in sampled if timing.status != "done"]
+        if late:
+            wait(late, _LATE_S)
+        for timing, program in sampled:
             if timing.status == "done":
                 self._learn(timing, program)
         return values
