@@ -34,8 +34,9 @@ ev.run(main)
 """
 
 
-def invited(tmp_path: Path, rank: int, ranks: int, meeting: str) -> dict[str, str]:
+def invited(tmp_path: Path, rank: int, ranks: int, meeting: str, node: str = "") -> dict[str, str]:
     return {
+        "FREESTONE_EVENTS_NODE": node,
         "FREESTONE_EVENTS_MEETING": meeting,
         "FREESTONE_EVENTS_IDENTITY": str(tmp_path / "run.pem"),
         "FREESTONE_EVENTS_RANK": str(rank),

@@ -73,7 +73,7 @@ def printed(commands: list[list[str]], environments: list[dict[str, str]]) -> li
 
 @pytest.mark.parametrize("count", [1, 2], ids=["one", "two"])
 @pytest.mark.parametrize("seed", range(4))
-@pytest.mark.parametrize("way", ["rings", "tcp", "mpi"])
+@pytest.mark.parametrize("way", ["rings", "tcp", "nodes", "mpi"])
 def test_ranks_are_killed_at_a_random_moment(
     way: str, seed: int, count: int, tmp_path: Path
 ) -> None:
@@ -91,9 +91,12 @@ def test_ranks_are_killed_at_a_random_moment(
     if way == "rings":
         # The process that starts them is informed for all.
         lines, survivors = printed([words], [{}]), 1
-    elif way == "tcp":
+    elif way in {"tcp", "nodes"}:
         meeting = free_address()
-        environments = [invited(tmp_path, rank, RANKS, meeting) for rank in range(RANKS)]
+        nodes = [""] * RANKS if way == "tcp" else ["one", "one", "two", "two"]
+        environments = [
+            invited(tmp_path, rank, RANKS, meeting, nodes[rank]) for rank in range(RANKS)
+        ]
         lines = printed([words] * RANKS, environments)
     else:
         path = {"PATH": f"{BIN}:{os.environ['PATH']}"}

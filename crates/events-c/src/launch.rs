@@ -36,12 +36,13 @@ pub fn ranks(settings: &Settings, comm: Option<Handle>) -> Result<Begun, Refused
     if comm.is_none()
         && let Some(invitation) = Invitation::from_environment().map_err(refused)?
     {
-        let tcp = invitation.accept(settings.meet_timeout).map_err(refused)?;
+        let transport =
+            invitation.accept(settings.meet_timeout, settings.arena).map_err(refused)?;
         // The ranks may be on several machines: each has a trace of its own.
-        let own = |path| recording::folder_of(&recording::own_path(path, tcp.rank()));
+        let own = |path| recording::folder_of(&recording::own_path(path, transport.rank()));
         let folder = settings.trace.as_deref().map(own);
         recording::make(folder.as_deref(), u32::MAX);
-        return Ok(Begun { transport: Box::new(tcp), cores: cores::of_process(), folder });
+        return Ok(Begun { transport, cores: cores::of_process(), folder });
     }
     let folder = settings.trace.as_deref().map(recording::folder_of);
     if comm.is_some() || World::is_here() {

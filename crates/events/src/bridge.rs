@@ -106,8 +106,9 @@ impl Bridge {
         if let Some(&rank) = targets.iter().find(|&&rank| rank >= ranks) {
             return Err(EventsError::NoSuchRank { rank, ranks });
         }
-        let (nbytes, longest) = (arena::total(parts), self.transport.longest());
+        let nbytes = arena::total(parts);
         for target in targets {
+            let longest = self.transport.longest(target);
             if nbytes <= longest {
                 self.send(target, id, &Outgoing::Event { id, lasting, kind, parts })?;
             } else {

@@ -75,7 +75,13 @@ class Rendezvous:
         assert self.identity is not None
         try:
             return _native.events.meet_ranks(
-                self.meeting, self.identity, rank, self.ranks, self.meet_timeout_s, self.settings
+                self.meeting,
+                self.identity,
+                rank,
+                self.ranks,
+                self.meet_timeout_s,
+                self.arena,
+                self.settings,
             )
         except RankLostError as error:
             if error.rank == rank:

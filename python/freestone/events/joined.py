@@ -24,7 +24,7 @@ def run(
     settings: Settings,
 ) -> list[Outcome]:
     """Run `main` as the rank that this process is; how it ended, beside nothing of the others."""
-    native = invited.accept(settings.meet_timeout_s, settings.native())
+    native = invited.accept(settings.meet_timeout_s, settings.arena, settings.native())
     path = own_path(settings.trace, native.rank)
     outcome = carry_out(Rank(native, tracing.begin(path)), main, args)
     # By now others may have joined.

@@ -175,7 +175,7 @@ impl Inner {
             return self.check_over().and(Err(EventsError::Over));
         }
         let Shot { id, lasting, kind, parts } = *shot;
-        let block = self.place(parts)?;
+        let block = self.place(targets, parts)?;
         for &target in targets {
             if target == self.rank() {
                 let payload = match &block {
@@ -201,8 +201,15 @@ impl Inner {
         Ok(())
     }
 
-    /// Puts a payload where all ranks can read it, if it is large and there is such a place.
-    fn place(&self, parts: &[&[u8]]) -> Result<Option<Arc<Block>>, EventsError> {
+    /// Puts a payload where its targets can read it, if it is large and there is such a place.
+    fn place(
+        &self,
+        targets: &[RankNumber],
+        parts: &[&[u8]],
+    ) -> Result<Option<Arc<Block>>, EventsError> {
+        if !targets.iter().any(|target| self.transport.reads_blocks(*target)) {
+            return Ok(None);
+        }
         let placed =
             self.until_room(Some(limits::get().place_wait), || self.transport.place(parts));
         match placed {
@@ -224,11 +231,11 @@ impl Inner {
         let send = |message: &Outgoing<'_>| {
             self.send_within(self.config.send_timeout, target, id, message)
         };
-        if let Some(block) = block {
+        if let Some(block) = block.filter(|_| self.transport.reads_blocks(target)) {
             return send(&Outgoing::Placed { id, lasting, kind, block });
         }
         let nbytes = total(parts);
-        let longest = self.transport.longest();
+        let longest = self.transport.longest(target);
         if nbytes <= longest {
             return send(&Outgoing::Event { id, lasting, kind, parts });
         }

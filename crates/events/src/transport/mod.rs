@@ -5,9 +5,11 @@ mod batch;
 mod error;
 mod frame;
 pub(crate) mod futex;
+pub mod hybrid;
 mod late;
 pub mod mpi;
 mod node;
+mod pipe;
 mod pulse;
 mod region;
 mod ring;
@@ -183,10 +185,15 @@ pub trait Transport: Send + Sync {
     /// [`TransportError::Full`] if there is no room now; nothing was sent then.
     fn send(&self, target: Rank, message: &Outgoing<'_>) -> Result<(), TransportError>;
 
-    /// The most bytes of a payload that [`Transport::send`] takes at once.
-    fn longest(&self) -> usize;
+    /// The most bytes of a payload that [`Transport::send`] takes at once for this target.
+    fn longest(&self, target: Rank) -> usize;
 
-    /// Copies a large payload to where all ranks can read it; `None` if there is no such place,
+    /// Whether a rank can read what [`Transport::place`] gives.
+    fn reads_blocks(&self, _target: Rank) -> bool {
+        true
+    }
+
+    /// Copies a large payload to where ranks can read it; `None` if there is no such place,
     /// or the payload is too small for it to be worth it.
     ///
     /// # Errors

@@ -3,6 +3,7 @@
 use super::arena::total;
 use super::arena::{Arena, ArenaMemory, Block};
 use super::frame;
+use super::pipe;
 use super::pulse::{Pulse, interval};
 use super::region::Region;
 use super::ring::{self, Reader, Writer};
@@ -11,6 +12,7 @@ use super::{Incoming, Outgoing, Transport, TransportError};
 use crate::event::Rank;
 use crate::limits;
 use crate::sync::lock;
+use std::fs::File;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, OnceLock};
 use std::time::Duration;
@@ -100,6 +102,10 @@ pub struct Node {
     arena: Mutex<Arena>,
     /// None if the ranks are threads.
     pulse: Option<Pulse>,
+    /// What those that send and receive call the ranks, by number.
+    names: Vec<Rank>,
+    /// What wakes the ranks, by number, if they do not sleep by their bells; none for one that is gone.
+    pipes: Option<Vec<Option<File>>>,
 }
 
 #[derive(Debug)]
@@ -131,7 +137,20 @@ impl Node {
             reading: Mutex::new(reading),
             arena: Mutex::new(Arena::new(place(region, layout, rank))),
             pulse: None,
+            names: (0..ranks).collect(),
+            pipes: None,
         }
+    }
+
+    /// The same for ranks that have other names, and sleep until something is written to their pipes.
+    pub fn of_named(
+        region: &Arc<Region>,
+        layout: Layout,
+        rank: Rank,
+        names: Vec<Rank>,
+        pipes: Vec<Option<File>>,
+    ) -> Self {
+        Self { names, pipes: Some(pipes), ..Self::new(region, layout, rank) }
     }
 
     /// The same, for a rank that is a process: it shows that it runs, if [`Node::watch`] has asked for that.
@@ -206,8 +225,39 @@ impl Node {
         word(&self.region, at)
     }
 
-    fn bell(&self, rank: Rank) -> &Bell {
-        bell(&self.region, rank)
+    /// Where this rank says that it sleeps.
+    pub fn own_bell(&self) -> &Bell {
+        bell(&self.region, self.rank)
+    }
+
+    /// Wakes up to `count` threads of a rank.
+    fn ring(&self, rank: Rank, count: i32) {
+        let bell = bell(&self.region, rank);
+        match &self.pipes {
+            None => {
+                bell.ring(count);
+            }
+            Some(pipes) if bell.has_sleeper() => {
+                pipes[rank as usize].iter().for_each(pipe::wake);
+            }
+            Some(_) => {}
+        }
+    }
+
+    /// Tells all ranks that another is lost, unless it has left; whether that was so.
+    pub fn lose_other(&self, rank: Rank) -> bool {
+        let is_recorded = Self::lose(&self.region, self.layout, rank);
+        if is_recorded {
+            for other in 0..self.layout.ranks {
+                self.ring(other, i32::MAX);
+            }
+        }
+        is_recorded
+    }
+
+    /// Whether there is something to take.
+    pub fn has_news(&self) -> bool {
+        self.has_frames(&lock(&self.reading))
     }
 
     fn has_frames(&self, reading: &Reading) -> bool {
@@ -277,7 +327,7 @@ impl Transport for Node {
 
     fn send(&self, target: Rank, message: &Outgoing<'_>) -> Result<(), TransportError> {
         if self.word(Layout::cell(target) + STATE).load(Ordering::Relaxed) == LOST {
-            return Err(TransportError::Lost(target));
+            return Err(TransportError::Lost(self.names[target as usize]));
         }
         if let Outgoing::Placed { block, .. } = message {
             block.hold();
@@ -285,11 +335,11 @@ impl Transport for Node {
         } else {
             self.push(target, message)?;
         }
-        self.bell(target).ring(1);
+        self.ring(target, 1);
         Ok(())
     }
 
-    fn longest(&self) -> usize {
+    fn longest(&self, _target: Rank) -> usize {
         // With what a frame has besides.
         self.layout.ring / 4
     }
@@ -314,15 +364,16 @@ impl Transport for Node {
         let mut count = 0;
         for (source, reader) in &mut reading.readers {
             let (source, mut read) = (*source, 0);
+            let name = self.names[source as usize];
             let arena = || Some(place(&self.region, self.layout, source));
             while read < TURN
-                && let Some(incoming) = reader.pop(|frame| frame::decode(source, frame, arena))
+                && let Some(incoming) = reader.pop(|frame| frame::decode(name, frame, arena))
             {
-                take(source, incoming?);
+                take(name, incoming?);
                 read += 1;
             }
             if read > 0 && reader.release() {
-                self.bell(source).ring(i32::MAX);
+                self.ring(source, i32::MAX);
             }
             count += read;
         }
@@ -332,7 +383,7 @@ impl Transport for Node {
                 let state = self.word(Layout::cell(rank) + STATE).load(Ordering::Relaxed);
                 let is_known = &mut reading.lost[rank as usize];
                 if state == LOST && rank != self.rank && !std::mem::replace(is_known, true) {
-                    take(rank, Incoming::Lost);
+                    take(self.names[rank as usize], Incoming::Lost);
                     count += 1;
                 }
             }
@@ -341,12 +392,12 @@ impl Transport for Node {
     }
 
     fn sleep(&self, is_idle: &dyn Fn() -> bool, timeout: Option<Duration>) {
-        let is_idle = || !self.has_frames(&lock(&self.reading)) && is_idle();
-        self.bell(self.rank).sleep(&is_idle, timeout);
+        let is_idle = || !self.has_news() && is_idle();
+        self.own_bell().sleep(&is_idle, timeout);
     }
 
     fn wake(&self) {
-        self.bell(self.rank).ring(i32::MAX);
+        self.ring(self.rank, i32::MAX);
     }
 
     fn give_up(&self) {

@@ -37,19 +37,29 @@ impl Region {
     ///
     /// If the system has no such room.
     pub fn create(len: usize) -> Result<(Arc<Self>, OwnedFd), TransportError> {
-        // SAFETY: the name is a C string; flags are none, so that children inherit it.
-        let fd = unsafe { libc::memfd_create(c"freestone-events".as_ptr(), 0) };
-        if fd < 0 {
-            return Err(no_room(len));
-        }
-        // SAFETY: it was opened here and belongs to nobody else.
-        let fd = unsafe { OwnedFd::from_raw_fd(fd) };
+        // Without flags, so that children inherit it.
+        let fd = Self::descriptor(0).map_err(|_| no_room(len))?;
         let size = libc::off_t::try_from(len).map_err(|_| no_room(len))?;
         // SAFETY: a plain call on a descriptor that is open.
         if unsafe { libc::ftruncate(fd.as_raw_fd(), size) } != 0 {
             return Err(no_room(len));
         }
         Ok((Self::open(fd.as_raw_fd(), len)?, fd))
+    }
+
+    /// A file of memory that has no name, and no bytes yet.
+    ///
+    /// # Errors
+    ///
+    /// If the system has no descriptor.
+    pub fn descriptor(flags: u32) -> io::Result<OwnedFd> {
+        // SAFETY: the name is a C string.
+        let fd = unsafe { libc::memfd_create(c"freestone-events".as_ptr(), flags) };
+        if fd < 0 {
+            return Err(io::Error::last_os_error());
+        }
+        // SAFETY: it was opened here and belongs to nobody else.
+        Ok(unsafe { OwnedFd::from_raw_fd(fd) })
     }
 
     /// The memory that another process made.

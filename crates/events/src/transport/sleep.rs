@@ -14,24 +14,42 @@ pub struct Bell {
 }
 
 impl Bell {
+    /// Says that somebody sleeps, or is about to, elsewhere: who rings finds that out by
+    /// [`Bell::has_sleeper`]. What there is to do is looked for after that.
+    pub fn announce(&self) {
+        self.sleepers.fetch_add(1, Ordering::Relaxed);
+        // Its partner is in `has_sleeper`.
+        fence(Ordering::SeqCst);
+    }
+
+    /// Takes back what [`Bell::announce`] said.
+    pub fn retract(&self) {
+        self.sleepers.fetch_sub(1, Ordering::Relaxed);
+    }
+
+    /// Whether somebody may sleep who has not seen what the caller did before.
+    pub fn has_sleeper(&self) -> bool {
+        fence(Ordering::SeqCst);
+        self.sleepers.load(Ordering::Relaxed) > 0
+    }
+
     /// Sleeps until the bell rings or `timeout` is over, unless `is_idle` denies it at the last
     /// moment. May wake early.
     pub fn sleep(&self, is_idle: &dyn Fn() -> bool, timeout: Option<Duration>) {
         self.sleepers.fetch_add(1, Ordering::Relaxed);
         let seen = self.rings.load(Ordering::Relaxed);
-        // Its partner is in `ring`: either the ringer sees the sleeper, or `is_idle` sees what
+        // Its partner is in `has_sleeper`: either the ringer sees the sleeper, or `is_idle` sees what
         // the ringer did before.
         fence(Ordering::SeqCst);
         if is_idle() {
             futex::wait(&self.rings, seen, timeout);
         }
-        self.sleepers.fetch_sub(1, Ordering::Relaxed);
+        self.retract();
     }
 
     /// Wakes up to `count` sleepers; whether there may be some.
     pub fn ring(&self, count: i32) -> bool {
-        fence(Ordering::SeqCst);
-        if self.sleepers.load(Ordering::Relaxed) == 0 {
+        if !self.has_sleeper() {
             return false;
         }
         self.rings.fetch_add(1, Ordering::Relaxed);

@@ -1,9 +1,10 @@
 //! Runs of a program as ranks of this process, over every transport.
 
 use freestone_events::rank::Summary;
+use freestone_events::transport::hybrid::{Met, Sharing};
 use freestone_events::transport::mpi::{Mpi, Role, World};
 use freestone_events::transport::tcp::{Meeting, Tcp};
-use freestone_events::transport::{Layout, Node, Region, Transport};
+use freestone_events::transport::{Layout, Node, Region, Transport, TransportError};
 use freestone_events::{Access, Identity};
 use freestone_events::{Config, Dependency, EventsError, Progress, Rank, Source};
 use std::os::fd::AsRawFd;
@@ -23,6 +24,8 @@ pub enum Way {
     Mapped,
     /// Connections with TLS.
     Tcp,
+    /// Memory of two nodes, and connections between them.
+    Hybrid,
     /// Messages of MPI.
     Mpi,
 }
@@ -39,7 +42,7 @@ pub fn ways() -> Vec<Way> {
         }
     });
     let mpi = world.is_some().then_some(Way::Mpi);
-    [Way::Threads, Way::Mapped, Way::Tcp].into_iter().chain(mpi).collect()
+    [Way::Threads, Way::Mapped, Way::Tcp, Way::Hybrid].into_iter().chain(mpi).collect()
 }
 
 /// Memory for ranks of one node, and what is needed to tell that one is lost.
@@ -64,15 +67,30 @@ pub fn start(way: Way, ranks: u32, config: &Config) -> (Vec<Rank>, Cell) {
 
 /// Ranks that have met, and their meeting, which watches over them.
 pub fn met(ranks: u32) -> (Vec<Tcp>, Meeting) {
+    met_as(ranks, |address, rank, access| Tcp::meet(address, rank, ranks, access, TIMEOUT))
+}
+
+/// Ranks of two nodes, the first two on one, and their meeting.
+pub fn met_on_nodes(ranks: u32) -> (Vec<Box<dyn Transport>>, Meeting) {
+    met_as(ranks, |address, rank, access| {
+        let sharing = Sharing { name: Some(format!("node-{}", rank / 2 % 2)), arena: ARENA };
+        Met::new(address, rank, ranks, access, TIMEOUT, &sharing)?.share()
+    })
+}
+
+fn met_as<R: Send>(
+    ranks: u32,
+    meet: impl Fn(&str, u32, &Access) -> Result<R, TransportError> + Sync,
+) -> (Vec<R>, Meeting) {
     let access = Access::new(&Identity::make(1).unwrap()).unwrap();
     let meeting = Meeting::new("127.0.0.1:0", &access).unwrap();
     let (address, access) = (meeting.address().unwrap().to_string(), &access);
     let here = std::thread::scope(|scope| {
-        let meet = |rank| {
-            let address = &address;
-            scope.spawn(move || Tcp::meet(address, rank, ranks, access, TIMEOUT).unwrap())
+        let begin = |rank| {
+            let (address, meet) = (&address, &meet);
+            scope.spawn(move || meet(address, rank, access).unwrap())
         };
-        let here: Vec<_> = (0..ranks).map(meet).collect();
+        let here: Vec<_> = (0..ranks).map(begin).collect();
         meeting.hold(ranks, ranks, TIMEOUT).unwrap();
         here.into_iter().map(|one| one.join().unwrap()).collect()
     });
@@ -88,6 +106,7 @@ pub fn connected(way: Way, ranks: u32, config: &Config) -> Vec<Rank> {
             let (here, _) = met(ranks);
             here.into_iter().map(|one| started(Box::new(one))).collect()
         }
+        Way::Hybrid => met_on_nodes(ranks).0.into_iter().map(started).collect(),
         Way::Mpi => {
             let world = Arc::new(World::begin(&[], None, TIMEOUT, Role::Rank).unwrap());
             let ranks = Mpi::threads(&world, ranks).unwrap();

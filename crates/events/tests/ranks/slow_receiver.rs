@@ -10,8 +10,8 @@ const INBOX: usize = 1 << 20;
 /// What a transport may hold of one rank for another, by its settings: see the page on settings of events.
 fn bound(way: Way) -> usize {
     match way {
-        // A ring, and for large payloads the arena, which is 16 MiB in tests.
-        Way::Threads | Way::Mapped => (256 << 10) + (16 << 20),
+        // A ring, and for large payloads the arena, which is 16 MiB in tests: both ranks are on one node.
+        Way::Threads | Way::Mapped | Way::Hybrid => (256 << 10) + (16 << 20),
         // The send buffer, and at most what Linux gives to a socket on either side.
         Way::Tcp => (1 << 20) + (4 << 20) + (6 << 20),
         Way::Mpi => 4 << 20,

@@ -1,14 +1,15 @@
 //! Ranks that connect by TCP.
 
 use super::failing::raised;
-use super::memory::check_ranks;
+use super::memory::{check_arena, check_ranks};
 use super::mpi::failed;
 use super::rank::{EventRank, Settings};
 use crate::access;
 use crate::durations::seconds;
 use freestone_events::EventsError;
 use freestone_events::transport::TransportError;
-use freestone_events::transport::tcp::{Invitation, Meeting, Tcp};
+use freestone_events::transport::hybrid::{Met, Sharing};
+use freestone_events::transport::tcp::{Invitation, Meeting};
 use pyo3::prelude::*;
 
 /// Where the ranks of a run meet.
@@ -77,13 +78,17 @@ pub fn meet_ranks(
     rank: u32,
     ranks: u32,
     patience_s: f64,
+    arena: usize,
     settings: Settings,
 ) -> PyResult<EventRank> {
     let (access, timeout) = (access::read(identity)?, seconds(patience_s)?);
     check_ranks(ranks)?;
-    let met = py.detach(|| Tcp::meet(address, rank, ranks, &access, timeout));
-    let tcp = met.map_err(|error| not_met(py, error))?;
-    EventRank::start(Box::new(tcp), &settings)
+    check_arena(arena)?;
+    let met = py.detach(|| {
+        let sharing = Sharing::from_environment(arena)?;
+        Met::new(address, rank, ranks, &access, timeout, &sharing)?.share()
+    });
+    EventRank::start(met.map_err(|error| not_met(py, error))?, &settings)
 }
 
 /// What this process's environment says of a run that is to be joined.
@@ -109,9 +114,16 @@ impl EventInvitation {
 
     /// Meets the other ranks, or joins them.
     #[allow(clippy::needless_pass_by_value)] // as Python gives them
-    fn accept(&self, py: Python<'_>, patience_s: f64, settings: Settings) -> PyResult<EventRank> {
+    fn accept(
+        &self,
+        py: Python<'_>,
+        patience_s: f64,
+        arena: usize,
+        settings: Settings,
+    ) -> PyResult<EventRank> {
         let timeout = seconds(patience_s)?;
-        let tcp = py.detach(|| self.invitation.accept(timeout)).map_err(failed)?;
-        EventRank::start(Box::new(tcp), &settings)
+        check_arena(arena)?;
+        let transport = py.detach(|| self.invitation.accept(timeout, arena)).map_err(failed)?;
+        EventRank::start(transport, &settings)
     }
 }

@@ -22,13 +22,19 @@ pub(super) fn check_ranks(ranks: u32) -> PyResult<()> {
     Err(PyValueError::new_err(problem))
 }
 
+/// Refuses arenas that are larger than all memory.
+pub(super) fn check_arena(arena: usize) -> PyResult<()> {
+    if arena <= MAX_ARENA {
+        return Ok(());
+    }
+    let problem = format!("the arena of a rank has at most {MAX_ARENA} bytes, not {arena}");
+    Err(PyValueError::new_err(problem))
+}
+
 /// What lies where, for numbers that can be.
 pub(super) fn layout_of(ranks: u32, arena: usize) -> PyResult<Layout> {
     check_ranks(ranks)?;
-    if arena > MAX_ARENA {
-        let problem = format!("the arena of a rank has at most {MAX_ARENA} bytes, not {arena}");
-        return Err(PyValueError::new_err(problem));
-    }
+    check_arena(arena)?;
     Ok(Layout::new(ranks, arena))
 }
 

@@ -6,7 +6,8 @@
 use super::{Meeting, Tcp};
 use crate::event::Rank;
 use crate::limits;
-use crate::transport::TransportError;
+use crate::transport::hybrid::{Met, Sharing};
+use crate::transport::{Transport, TransportError};
 use freestone_tls::{Access, Identity};
 use std::fs::{File, OpenOptions};
 use std::io::{self, ErrorKind, Write};
@@ -78,30 +79,36 @@ impl Invitation {
         self.assigned.map_or(1, |assigned| assigned.ranks)
     }
 
-    /// Meets all other ranks, or joins them. Rank 0 holds the meeting, and keeps it if others may
-    /// join later.
+    /// Meets all other ranks, or joins them; those of one node share memory, in which the large payloads of
+    /// each may take `arena` bytes. Rank 0 holds the meeting, and keeps it if others may join later.
     ///
     /// # Errors
     ///
     /// If they have not come by `timeout`, the certificate is not to be read, or the run is over or
     /// has no room.
-    pub fn accept(&self, timeout: Duration) -> Result<Tcp, TransportError> {
+    pub fn accept(
+        &self,
+        timeout: Duration,
+        arena: usize,
+    ) -> Result<Box<dyn Transport>, TransportError> {
+        let sharing = Sharing::from_environment(arena)?;
         let access = self.access(Instant::now() + timeout)?;
-        match self.assigned {
-            None => Tcp::join(&self.meeting, &access, timeout),
-            Some(assigned) if assigned.rank > 0 => {
-                Tcp::meet(&self.meeting, assigned.rank, assigned.ranks, &access, timeout)
-            }
-            Some(assigned) => self.hold(assigned, &access, timeout),
-        }
+        let Some(Assigned { rank, ranks, most }) = self.assigned else {
+            return Ok(Box::new(Tcp::join(&self.meeting, &access, timeout)?));
+        };
+        let come = || Met::new(&self.meeting, rank, ranks, &access, timeout, &sharing);
+        let met = if rank > 0 { come()? } else { self.hold(ranks, most, &access, timeout, come)? };
+        met.share()
     }
 
     fn hold(
         &self,
-        Assigned { rank, ranks, most }: Assigned,
+        ranks: u32,
+        most: u32,
         access: &Access,
         timeout: Duration,
-    ) -> Result<Tcp, TransportError> {
+        come: impl Fn() -> Result<Met, TransportError>,
+    ) -> Result<Met, TransportError> {
         let meeting = Meeting::new(&self.meeting, access)?;
         std::thread::scope(|scope| {
             let held = scope.spawn(move || {
@@ -109,14 +116,14 @@ impl Invitation {
                 // Who is still in the queue is not to wait for an answer, if none may join.
                 Ok::<_, TransportError>((most > ranks).then_some((meeting, addresses)))
             });
-            let tcp = Tcp::meet(&self.meeting, rank, ranks, access, timeout);
+            let met = come();
             // It knows who has not come.
             let kept = held.join().unwrap_or(Ok(None))?;
-            let tcp = tcp?;
+            let met = met?;
             if let Some((meeting, addresses)) = kept {
-                tcp.keep(meeting, addresses)?;
+                met.tcp().keep(meeting, addresses)?;
             }
-            Ok(tcp)
+            Ok(met)
         })
     }
 
@@ -266,17 +273,17 @@ mod tests {
         };
         std::thread::scope(|scope| {
             let accept =
-                |rank| scope.spawn(move || invited(rank, 3).accept(Duration::from_secs(60)));
+                |rank| scope.spawn(move || invited(rank, 3).accept(Duration::from_secs(60), 4096));
             let met = [2, 1, 0].map(accept);
             for one in met {
                 one.join().unwrap().unwrap();
             }
         });
-        let error = invited(0, 2).accept(Duration::from_millis(300)).unwrap_err().to_string();
+        let error = invited(0, 2).accept(Duration::from_millis(300), 0).err().unwrap().to_string();
         assert!(error.contains(" for ranks 1, at the meeting, "), "{error}");
         let shared = std::os::unix::fs::PermissionsExt::from_mode(0o644);
         std::fs::set_permissions(folder.join("run.pem"), shared).unwrap();
-        let error = invited(0, 1).accept(Duration::from_secs(1)).unwrap_err().to_string();
+        let error = invited(0, 1).accept(Duration::from_secs(1), 0).err().unwrap().to_string();
         assert!(error.contains("others can read it"), "{error}");
         std::fs::remove_dir_all(&folder).unwrap();
     }

@@ -23,6 +23,8 @@ pub const JOINING: u32 = u32::MAX;
 const LOST: u32 = u32::MAX - 2;
 /// The same, with in what which rank does not agree with rank 0.
 pub const DISAGREES: u32 = u32::MAX - 3;
+/// Between the address of a rank and the word that it says to all others.
+const WORD: char = '@';
 /// The same, with who has not come in time.
 const ABSENT: u32 = u32::MAX - 4;
 
@@ -114,7 +116,7 @@ impl Meeting {
             let kept = sent.and_then(|()| tls.flush()).and_then(|()| self.watch.keep(rank, tls));
             kept.map_err(|source| failed("the meeting", source))?;
         }
-        Ok(addresses)
+        Ok(addresses.into_iter().map(|text| split_word(&text).0).collect())
     }
 
     /// Turns away who comes after [`Meeting::hold`], until the meeting is closed: a rank that can't
@@ -244,6 +246,8 @@ pub struct Met {
     pub peers: Vec<Option<Peer>>,
     /// Where each rank listens.
     pub addresses: Vec<String>,
+    /// What each has said to all.
+    pub words: Vec<String>,
     /// How many ranks there may be.
     pub most: u32,
     /// Where ranks with higher numbers came to.
@@ -252,7 +256,7 @@ pub struct Met {
     pub watcher: Watcher,
 }
 
-/// Meets the other ranks, and connects to rank 0.
+/// Meets the other ranks, says a word to all of them, and connects to rank 0.
 ///
 /// # Errors
 ///
@@ -263,6 +267,7 @@ pub fn meet(
     ranks: u32,
     access: &Access,
     timeout: Duration,
+    word: &str,
 ) -> Result<Met, TransportError> {
     limits::check()?;
     let wait = Wait::begin(&format!("rank {rank}"), timeout);
@@ -272,8 +277,10 @@ pub fn meet(
     let here = stream.local_addr().map_err(|source| failed(meeting, source))?.ip();
     let listener = listen((here, 0)).map_err(|source| failed("this rank", source))?;
     let own = listener.local_addr().map_err(|source| failed("this rank", source))?.to_string();
-    let (most, addresses, mut watcher) = ask(stream, rank, ranks, access, &own, end)
+    let own = format!("{own}{WORD}{word}");
+    let (most, texts, mut watcher) = ask(stream, rank, ranks, access, &own, end)
         .map_err(|source| wait.failed(&format!("all {ranks} ranks to come"), meeting, source))?;
+    let (addresses, words): (Vec<_>, Vec<_>) = texts.iter().map(|text| split_word(text)).unzip();
     let mut peers: Vec<Option<Peer>> = (0..ranks).map(|_| None).collect();
     if let (1.., Some(address)) = (rank, addresses.first()) {
         let mut greet = || {
@@ -303,7 +310,12 @@ pub fn meet(
         }
     }
     drop(entrance);
-    Ok(Met { peers, addresses, most, listener, watcher })
+    Ok(Met { peers, addresses, words, most, listener, watcher })
+}
+
+fn split_word(text: &str) -> (String, String) {
+    let (address, word) = text.split_once(WORD).unwrap_or((text, ""));
+    (address.to_owned(), word.to_owned())
 }
 
 /// Tells the meeting where this rank is; how many there may be, where all are, and who watches.
@@ -381,7 +393,7 @@ mod tests {
         let address = meeting.address().unwrap().to_string();
         std::thread::scope(|scope| {
             let met =
-                scope.spawn(|| meet(&address, 1, 3, &access, LONG).err().unwrap().to_string());
+                scope.spawn(|| meet(&address, 1, 3, &access, LONG, "").err().unwrap().to_string());
             hold(meeting);
             let error = met.join().unwrap();
             assert!(error.contains(&format!("at the meeting, {address}")), "{error}");
@@ -404,10 +416,12 @@ mod tests {
     #[test]
     fn a_rank_is_informed_of_who_has_not_come() {
         let error = error_of_rank_1(|meeting| {
-            let held = meeting.hold(3, 3, Duration::ZERO).unwrap_err().to_string();
-            assert!(held.contains(" for ranks 0, 1, 2, at "), "{held}");
+            // Rank 1 has come already, so that it can't come to `hold`.
             let entrance = Entrance::new(&meeting.listener, &meeting.access);
             let came = entrance.next(Instant::now() + LONG, || false).unwrap();
+            drop(entrance);
+            let held = meeting.hold(3, 3, Duration::ZERO).unwrap_err().to_string();
+            assert!(held.contains(" for ranks 0, 1, 2, at "), "{held}");
             answer(came.tls, ABSENT, "ranks 0, 2 had not come after 2s");
         });
         assert!(error.contains(": ranks 0, 2 had not come after 2s; "), "{error}");
@@ -415,7 +429,8 @@ mod tests {
 
     #[test]
     fn where_nobody_listens_the_error_names_rank_0() {
-        let error = meet("127.0.0.1:1", 1, 3, &access(), Duration::from_millis(1)).err().unwrap();
+        let error =
+            meet("127.0.0.1:1", 1, 3, &access(), Duration::from_millis(1), "").err().unwrap();
         let text = error.to_string();
         assert!(
             text.contains(" for rank 0 to listen, at the meeting, 127.0.0.1:1: nobody"),

@@ -21,6 +21,7 @@ pub use meeting::Meeting;
 pub use watch::Watch;
 
 use super::late::{Flush, Late};
+use super::pipe::Pipe;
 use super::{Incoming, Outgoing, Transport, TransportError, frame};
 use crate::event::Rank;
 use crate::limits;
@@ -30,10 +31,9 @@ use freestone_tls::{Access, Tls};
 use links::Links;
 use peer::{Input, Peer};
 use silence::Silence;
-use std::io::{self, Read, Write};
+use std::io;
 use std::net::{TcpListener, TcpStream};
-use std::os::fd::AsRawFd;
-use std::os::unix::net::UnixStream;
+use std::os::fd::{AsRawFd, RawFd};
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering, fence};
 use std::sync::{Arc, Mutex, OnceLock, Weak};
 use std::time::{Duration, Instant};
@@ -76,14 +76,13 @@ struct Shared {
     /// Whether somebody sleeps, or is about to.
     sleeps: AtomicBool,
     /// Written to in order to wake who sleeps.
-    waker: Mutex<UnixStream>,
+    pipe: Pipe,
     /// Whether reading stopped before there was nothing more.
     has_more: AtomicBool,
 }
 
 #[derive(Debug)]
 struct Polling {
-    woken: UnixStream,
     /// Made when there is something to read.
     inputs: Vec<Option<Input>>,
     /// Whose connection has ended.
@@ -106,14 +105,28 @@ impl Tcp {
         access: &Access,
         timeout: Duration,
     ) -> Result<Self, TransportError> {
-        let meeting::Met { peers, addresses, most, listener, watcher } =
-            meeting::meet(meeting, rank, ranks, access, timeout)?;
+        let pipe = pipe(rank)?;
+        Self::meet_saying("", pipe, meeting, rank, ranks, access, timeout).map(|(tcp, _)| tcp)
+    }
+
+    /// The same, and each rank says a word: what all have said. What is written to `pipe` wakes this one.
+    pub(super) fn meet_saying(
+        word: &str,
+        pipe: Pipe,
+        meeting: &str,
+        rank: Rank,
+        ranks: u32,
+        access: &Access,
+        timeout: Duration,
+    ) -> Result<(Self, Vec<String>), TransportError> {
+        let meeting::Met { peers, addresses, words, most, listener, watcher } =
+            meeting::meet(meeting, rank, ranks, access, timeout, word)?;
         let links = Links::new(rank, access, addresses, |other| {
             peers.get(other).is_some_and(Option::is_some)
         });
-        let tcp = Self::begin(links, peers, most, listener, access, None)?;
+        let tcp = Self::begin(links, peers, most, listener, access, pipe, None)?;
         *lock(&tcp.shared.watcher) = Some(watcher);
-        Ok(tcp)
+        Ok((tcp, words))
     }
 
     /// Joins the run whose ranks have met, or are about to, at `meeting`, as its last rank.
@@ -126,7 +139,7 @@ impl Tcp {
         let arriving::Arrived { rank, most, peers, lost, listener } = arrived;
         // It has connected to all others, and who comes later connects to it.
         let links = Links::new(rank, access, Vec::new(), |_| false);
-        Self::begin(links, peers, most, listener, access, Some(lost))
+        Self::begin(links, peers, most, listener, access, pipe(rank)?, Some(lost))
     }
 
     /// To how many other ranks there is a connection.
@@ -147,18 +160,40 @@ impl Tcp {
         kept.map_err(|source| failed("the meeting", source))
     }
 
+    /// As [`Transport::sleep`], and until `beside` is readable.
+    pub(super) fn sleep_beside(
+        &self,
+        beside: Option<RawFd>,
+        is_idle: &dyn Fn() -> bool,
+        timeout: Option<Duration>,
+    ) {
+        let shared = &self.shared;
+        let mut polling = lock(&shared.polling);
+        shared.sleeps.store(true, Ordering::Relaxed);
+        // Its partner is in `wake`: either the waker sees the sleeper, or `is_idle` sees what the
+        // waker did before.
+        fence(Ordering::SeqCst);
+        if !shared.has_more.load(Ordering::Acquire) && !shared.has_news() && is_idle() {
+            let until_look = Some(polling.silence.until_look());
+            let times = [timeout, shared.links.until_lost(), until_look];
+            shared.wait(beside, times.into_iter().flatten().min());
+            shared.cut_silent(&mut polling.silence);
+        }
+        shared.sleeps.store(false, Ordering::Relaxed);
+        shared.pipe.clear();
+    }
+
     fn begin(
         links: Links,
         peers: Vec<Option<Peer>>,
         most: u32,
         listener: TcpListener,
         access: &Access,
+        pipe: Pipe,
         lost_before: Option<Vec<Rank>>,
     ) -> Result<Self, TransportError> {
         let rank = links.rank();
-        let failed = |source| TransportError::Io { what: format!("rank {rank}"), source };
-        let (waker, woken) = UnixStream::pair().map_err(failed)?;
-        waker.set_nonblocking(true).and_then(|()| woken.set_nonblocking(true)).map_err(failed)?;
+        let failed = |source| unable(rank, source);
         let ranks = peers.len() as u32;
         let room = most.max(ranks) as usize;
         let mut places: Vec<OnceLock<Mutex<Peer>>> = peers
@@ -176,14 +211,13 @@ impl Tcp {
             door: OnceLock::new(),
             waiting: AtomicU32::new(0),
             polling: Mutex::new(Polling {
-                woken,
                 inputs,
                 lost: vec![false; room],
                 silence: Silence::new(),
                 polls: 0,
             }),
             sleeps: AtomicBool::new(false),
-            waker: Mutex::new(waker),
+            pipe,
             has_more: AtomicBool::new(false),
         });
         shared.open_door(ranks, listener, access).map_err(failed)?;
@@ -191,6 +225,14 @@ impl Tcp {
         late.start(Arc::downgrade(&shared)).map_err(failed)?;
         Ok(Self { shared, late, ranks, lost_before })
     }
+}
+
+fn pipe(rank: Rank) -> Result<Pipe, TransportError> {
+    Pipe::new().map_err(|source| unable(rank, source))
+}
+
+fn unable(rank: Rank, source: io::Error) -> TransportError {
+    TransportError::Io { what: format!("rank {rank}"), source }
 }
 
 impl Drop for Tcp {
@@ -268,8 +310,7 @@ impl Shared {
     fn wake(&self) {
         fence(Ordering::SeqCst);
         if self.sleeps.load(Ordering::Relaxed) {
-            // A full pipe wakes as well.
-            let _ = lock(&self.waker).write(&[0]);
+            self.pipe.wake();
         }
     }
 
@@ -321,13 +362,13 @@ impl Shared {
         }
     }
 
-    /// Waits until there is something to read, or room to write what waits.
-    fn wait(&self, woken: &UnixStream, timeout: Option<Duration>) {
+    /// Waits until there is something to read, `beside` too, or room to write what waits.
+    fn wait(&self, beside: Option<RawFd>, timeout: Option<Duration>) {
         let watched = |fd, events| libc::pollfd { fd, events, revents: 0 };
         // A negative descriptor is not looked at.
         let reports = lock(&self.watcher).as_ref().and_then(Watcher::fd).unwrap_or(-1);
-        let mut polled =
-            vec![watched(reports, libc::POLLIN), watched(woken.as_raw_fd(), libc::POLLIN)];
+        let others = [reports, self.pipe.as_raw_fd(), beside.unwrap_or(-1)];
+        let mut polled: Vec<_> = others.map(|fd| watched(fd, libc::POLLIN)).into();
         for peer in self.connected() {
             let peer = lock(peer);
             if !peer.is_closed {
@@ -432,7 +473,7 @@ impl Transport for Tcp {
         Ok(())
     }
 
-    fn longest(&self) -> usize {
+    fn longest(&self, _target: Rank) -> usize {
         LONGEST
     }
 
@@ -497,21 +538,7 @@ impl Transport for Tcp {
     }
 
     fn sleep(&self, is_idle: &dyn Fn() -> bool, timeout: Option<Duration>) {
-        let shared = &self.shared;
-        let mut polling = lock(&shared.polling);
-        shared.sleeps.store(true, Ordering::Relaxed);
-        // Its partner is in `wake`: either the waker sees the sleeper, or `is_idle` sees what the
-        // waker did before.
-        fence(Ordering::SeqCst);
-        if !shared.has_more.load(Ordering::Acquire) && !shared.has_news() && is_idle() {
-            let until_look = Some(polling.silence.until_look());
-            let times = [timeout, shared.links.until_lost(), until_look];
-            shared.wait(&polling.woken, times.into_iter().flatten().min());
-            shared.cut_silent(&mut polling.silence);
-        }
-        shared.sleeps.store(false, Ordering::Relaxed);
-        let mut bytes = [0; 64];
-        while polling.woken.read(&mut bytes).is_ok_and(|read| read == bytes.len()) {}
+        self.sleep_beside(None, is_idle, timeout);
     }
 
     fn wake(&self) {
