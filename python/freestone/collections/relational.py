@@ -7,12 +7,11 @@ from datetime import timedelta
 from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 from freestone.collections.groups import GroupBy, WindowGroupBy, count_of, items_of, whole_number
+from freestone.collections.summaries import Summaries
 from freestone.errors.keywords import suggest_keywords
 
 if TYPE_CHECKING:
-    import polars as pl
-
-    from freestone.collections.tables import Node
+    pass
 
 __all__ = ["Relational"]
 
@@ -20,7 +19,7 @@ T = TypeVar("T")
 
 
 @suggest_keywords
-class Relational:
+class Relational(Summaries):
     """The methods of a frame that make another, lazily, by polars' expressions."""
 
     name: str
@@ -28,14 +27,6 @@ class Relational:
     @property
     def columns(self) -> tuple[str, ...]:
         """The names of the columns."""
-        raise NotImplementedError
-
-    def to_polars(self) -> pl.DataFrame:
-        """Return the whole as a frame of polars."""
-        raise NotImplementedError
-
-    def _as_node(self) -> Node:
-        """Return the frame as a step of a plan."""
         raise NotImplementedError
 
     def _names(self, columns: Any) -> list[str]:
@@ -60,6 +51,10 @@ class Relational:
             Values of columns.
         """
         return self._then("filter", *predicates, **constraints)
+
+    def remove(self, *predicates: Any, **constraints: Any) -> Self:
+        """Leave out the rows for which all predicates are true, as ``LazyFrame.remove``."""
+        return self._then("remove", *predicates, **constraints)
 
     def select(self, *exprs: Any, **named: Any) -> Self:
         """Make other columns of each row, or aggregates of all rows, as ``LazyFrame.select``."""
@@ -124,12 +119,6 @@ class Relational:
     def drop_nans(self, subset: Any = None) -> Self:
         """Leave out rows with a NaN, as ``LazyFrame.drop_nans``."""
         return self._then("drop_nans", subset)
-
-    def null_count(self) -> Self:
-        """Count the nulls of each column, as ``LazyFrame.null_count``."""
-        import polars as pl
-
-        return self.select(pl.all().null_count())
 
     def pipe(self, function: Callable[..., T], *args: Any, **options: Any) -> T:
         """Return what a function makes of this frame, given first, as ``LazyFrame.pipe``."""
@@ -459,6 +448,32 @@ class Relational:
             check_sortedness=False,
         )
 
+    def merge_sorted(self, other: Self, key: str) -> Self:
+        """Put rows of two frames together in the order of a key, as ``LazyFrame.merge_sorted``.
+
+        They are sorted, so neither frame has to be.
+        """
+        both = self._then("concat", others=[other], how="vertical")
+        return both.sort(key, maintain_order=True)
+
+    def join_where(self, other: Self, *predicates: Any, suffix: str = "_right") -> Self:
+        """Join rows for which all predicates are true, as ``LazyFrame.join_where``.
+
+        Parameters
+        ----------
+        other
+            The right table.
+        *predicates
+            Comparisons of columns of both, such as ``pl.col("begin") < pl.col("end")``.
+        suffix
+            What is added to the name of a right column that the left table has too.
+
+        Notes
+        -----
+        The smaller table goes to all parts of the other. Rows come in any order.
+        """
+        return self._then("join_where", *predicates, others=[other], suffix=suffix)
+
     def sort(
         self,
         by: Any,
@@ -517,6 +532,14 @@ class Relational:
         descending = [each != largest for each in reversed_]
         return self.sort(keys, descending=descending, nulls_last=True).head(k)
 
+    def first(self) -> Self:
+        """Take the first row, as ``LazyFrame.first``; none if there are no rows."""
+        return self.head(1)
+
+    def last(self) -> Self:
+        """Take the last row, as ``LazyFrame.last``; none if there are no rows."""
+        return self.tail(1)
+
     def tail(self, n: int = 5) -> Self:
         """Take the last rows."""
         return self._then("tail", count_of("tail", n))
@@ -533,6 +556,18 @@ class Relational:
     def reverse(self) -> Self:
         """Take the rows in reverse order; one call gets them all."""
         return self._then("reverse")
+
+    def shift(self, n: int = 1, *, fill_value: Any = None) -> Self:
+        """Move the values of all columns by some rows, as ``LazyFrame.shift``, by one call."""
+        return self._then("shift", whole_number("shift", n), fill_value=fill_value)
+
+    def gather_every(self, n: int, offset: int = 0) -> Self:
+        """Take each `n`-th row, as ``LazyFrame.gather_every``; one call gets them all."""
+        return self._then("gather_every", whole_number("gather_every", n), offset)
+
+    def interpolate(self) -> Self:
+        """Fill nulls between numbers, as ``LazyFrame.interpolate``; one call gets all rows."""
+        return self._then("interpolate")
 
 
 def _check_durations(method: str, required: dict[str, Any], **optional: Any) -> None:

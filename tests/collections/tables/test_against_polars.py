@@ -44,6 +44,11 @@ ROW_WISE = [
     lambda t: t.select(pl.col("key").head(3)),
     lambda t: t.with_row_index("row"),
     lambda t: t.reverse(),
+    lambda t: t.remove(pl.col("x") > 0).remove(pl.col("key") == 1, pl.col("flag")),
+    lambda t: t.remove(pl.col("n") > pl.col("n").mean()),
+    lambda t: t.shift(2).shift(-1),
+    lambda t: t.gather_every(3, 1),
+    lambda t: t.select("n", "word").interpolate(),
     lambda t: t.head(7),
     lambda t: t.tail(4),
     lambda t: t.slice(3, 9),
@@ -172,6 +177,60 @@ def test_other_joins(one: Any, two: Any) -> None:
             found = framed(*one).join(framed(*two), **options).to_polars()
         has_order = options.get("maintain_order") in ("left_right", "right_left")
         same(found, expected, ordered=has_order)
+
+
+@examples(7)
+@given(one=tables(12), two=tables(12))
+def test_joins_by_comparisons(one: Any, two: Any) -> None:
+    for predicates in (
+        [pl.col("n") < pl.col("n_right")],
+        [pl.col("key") == pl.col("key_right"), pl.col("day") >= pl.col("day_right")],
+    ):
+        expected = one[0].lazy().join_where(two[0].lazy(), *predicates).collect()
+        with limits(**CUT):
+            found = framed(*one).join_where(framed(*two), *predicates).to_polars()
+        same(found, expected, ordered=False)
+
+
+@examples(7)
+@given(one=tables(12), two=tables(12))
+def test_sorted_rows_come_together(one: Any, two: Any) -> None:
+    # Of equal keys those of the left frame come first; polars has those of null in any order.
+    one, two = ((drawn[0].with_columns(pl.col("n").fill_null(9)), drawn[1]) for drawn in (one, two))
+    left, right = (drawn[0].sort("n", maintain_order=True) for drawn in (one, two))
+    expected = left.lazy().merge_sorted(right.lazy(), "n", maintain_order=True).collect()
+    with limits(**CUT):
+        found = framed(*one).merge_sorted(framed(*two), "n").to_polars()
+    same(found, expected, ordered=True)
+
+
+SUMMARIES: list[Any] = [
+    *(
+        lambda t, method=method: getattr(t, method)()
+        for method in ("count", "first", "last", "max", "mean", "min", "null_count", "sum")
+    ),
+    lambda t: t.drop("money", "flag").median(),
+    lambda t: t.drop("money", "flag", "day").quantile(0.3, "linear"),
+    lambda t: t.std(),
+    lambda t: t.var(0),
+    lambda t: t.select("word").mean(),
+]
+
+
+@pytest.mark.parametrize("step", SUMMARIES)
+@examples(7)
+@given(drawn=tables())
+def test_summaries(step: Any, drawn: Any) -> None:
+    check(step, *drawn, ordered=True)
+
+
+@examples(10)
+@given(drawn=tables(), percentiles=st.sampled_from([None, 0.5, [0.9, 0.1]]))
+def test_descriptions(drawn: Any, percentiles: Any) -> None:
+    table, cuts = drawn
+    expected = table.lazy().describe(percentiles)
+    with limits(**CUT):
+        same(framed(table, cuts).describe(percentiles), expected, ordered=True)
 
 
 SORTS: list[Any] = [

@@ -219,7 +219,7 @@ def _alike(tree: Any, found: Aggregates, again: Callable[[Any], Any]) -> Any:
 def _mean(tree: Any, child: Any, found: Aggregates) -> Any:
     values, whole = from_tree(child), from_tree(tree)
     (dtype,) = found.empty.lazy().select(values.alias("of")).collect_schema().dtypes()
-    if not (dtype.is_integer() or dtype.is_float() or dtype == pl.Boolean):
+    if not (dtype.is_numeric() or dtype == pl.Boolean):
         raise _NeedsAllRows
     total = found.part(values.cast(pl.Float64).sum()).sum()
     count = found.part(values.count().cast(pl.UInt64)).sum()
@@ -236,7 +236,7 @@ def _variance(tree: Any, child: Any, ddof: int, found: Aggregates) -> Any:
     """
     values, whole = from_tree(child), from_tree(tree)
     (dtype,) = found.empty.lazy().select(values.alias("of")).collect_schema().dtypes()
-    if not (dtype.is_integer() or dtype.is_float()):
+    if not dtype.is_numeric():
         raise _NeedsAllRows
     values = values.cast(pl.Float64)
     count = found.part(values.count().cast(pl.UInt64))

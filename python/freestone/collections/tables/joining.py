@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import polars as pl
 
-from freestone.collections.tables.expressions import is_row_wise
+from freestone.collections.tables.expressions import each_expr, is_row_wise
 from freestone.collections.tables.lowering import LIMITS, lower, may_hash, rule, shuffled, slots_of
 from freestone.collections.tables.needs import Columns, join_keys, join_needs
 from freestone.collections.tables.ordered import aligned
@@ -41,6 +41,18 @@ def _join(step: Op, needed: Columns) -> Stage:
         return left.joined(right, "join", **step.options)
     left, right = moved_by_keys(left, right, keys, step)
     return left.joined(right, "join", **step.options)
+
+
+@rule("join_where")
+def _join_where(step: Op, needed: Columns) -> Stage:
+    left, right = (lower(side, None) for side in step.inputs)
+    if not is_row_wise(step.empty, _numbered(list(each_expr(step.args)))):
+        left, right = left.one(), right.one()
+    elif left.nbytes() < right.nbytes():
+        left = left.one()
+    else:
+        right = right.one()
+    return left.joined(right, "join_where", *step.args, **step.options)
 
 
 def _may_send(step: Op) -> tuple[bool, bool]:

@@ -85,6 +85,7 @@ _RULES: dict[str, Callable[[Op, Columns], Columns]] = {
     "group_by": _group_by,
     "group_by_dynamic": _windows,
     "head": _same,
+    "remove": _filter,
     "rename": _rename,
     "rolling": _windows,
     "select": _select,

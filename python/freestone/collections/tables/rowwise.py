@@ -21,10 +21,11 @@ def row_wise(step: Op) -> bool:
         return True
     if step.method in ("fill_nan", "fill_null"):
         return step.options.get("strategy") is None and not isinstance(step.args[0], pl.Expr)
-    if step.method not in ("filter", "select", "with_columns"):
+    if step.method not in ("filter", "remove", "select", "with_columns"):
         return False
-    exprs = list(each_expr(step.args, {} if step.method == "filter" else step.options))
-    if step.method == "filter":
+    has_tests = step.method in ("filter", "remove")
+    exprs = list(each_expr(step.args, {} if has_tests else step.options))
+    if has_tests:
         if any(_is_mask(arg) for arg in step.args):
             return False
         exprs += [pl.col(name) == value for name, value in step.options.items()]
