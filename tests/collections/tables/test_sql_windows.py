@@ -49,7 +49,52 @@ QUERIES = [
     "id)",
     "select s, p from (select s, lag(id) over (order by id) p from t) where p > 3",
 ]
+_AHEAD = "rows between current row and unbounded following"
+_ALL = "rows between unbounded preceding and unbounded following"
+_BEFORE = "rows between unbounded preceding and 1 preceding"
+QUERIES += [
+    f"select id, {window} w from t"
+    for window in (
+        "ntile(4) over (order by id)",
+        "ntile(7) over (order by d, id)",
+        "ntile(5000) over (order by id desc)",
+        "percent_rank() over (order by a)",
+        "cume_dist() over (order by s desc nulls first)",
+        "cume_dist() over (order by a, id)",
+        "first_value(a) over (order by id)",
+        "first_value(x) over (order by d nulls first, id)",
+        "first_value(s ignore nulls) over (order by id)",
+        "last_value(a) over (order by id)",
+        "last_value(s ignore nulls) over (order by id)",
+        f"first_value(s) over (order by id desc {_ALL})",
+        f"first_value(s ignore nulls) over (order by d desc, id {_ALL})",
+        f"last_value(b) over (order by id {_ALL})",
+        f"last_value(s) over (order by id {_AHEAD})",
+        f"last_value(s ignore nulls) over (order by id {_AHEAD})",
+        f"first_value(d) over (order by id {_AHEAD})",
+        f"first_value(s ignore nulls) over (order by id {_AHEAD})",
+        f"sum(a) over (order by id {_BEFORE})",
+        f"min(x) over (order by id {_BEFORE})",
+        "count(*) over (order by id rows between 1 following and unbounded following)",
+        "avg(a) over (order by a range between current row and unbounded following)",
+        f"max(s) filter (where a > 0) over (order by id {_AHEAD})",
+        "sum(a) filter (where b) over (order by id)",
+        f"count(s) filter (where x > 0) over (order by id {_ALL})",
+        f"avg(x) over (order by id {_ALL})",
+        f"min(d) over (order by id {_ALL})",
+    )
+]
+QUERIES += [
+    f"select id, a * 2 + ntile(3) over (order by id) u, sum(a) over (order by id {_ALL}) v from t "
+    "where a > -3 order by id",
+    "select id, percent_rank() over (order by a) p, lag(id) over (order by id) l, cume_dist() over "
+    "(partition by s order by id) c from t qualify p > 0.2",
+]
 AT_ONCE = [
+    "select id, max(a, 2) over (order by id) c from t",
+    "select id, nth_value(a, 2) over (order by id) c from t",
+    f"select id, first_value(a) over (order by id {_BEFORE}) c from t",
+    "select id, ntile(id + 1) over (order by id) c from t where id < 9",
     # Of values within a distance, of rows that are equal, without an end, or of too many rows.
     "select id, sum(a) over (order by id range between 3 preceding and current row) c from t",
     "select id, lag(x ignore nulls) over (order by id) p from t",

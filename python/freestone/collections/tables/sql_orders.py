@@ -23,7 +23,15 @@ from freestone.collections.tables.sql_trees import (
     volatile_functions,
 )
 
-__all__ = ["RowsInOrder", "bare", "is_window", "same_tree", "sense_of", "taken_apart"]
+__all__ = [
+    "RowsInOrder",
+    "bare",
+    "is_window",
+    "same_tree",
+    "sense_of",
+    "taken_apart",
+    "whole_number",
+]
 
 
 Parts = TypeVar("Parts")
@@ -140,6 +148,13 @@ def same_tree(tree: Any) -> Any:
 def is_window(tree: Tree) -> bool:
     """Tell whether an expression is a window."""
     return tree.get("class") == "WINDOW"
+
+
+def whole_number(tree: Tree) -> int | None:
+    """Return the whole number that an expression is; None if it is none."""
+    literal = tree.get("literal", {})
+    is_whole = tree.get("class") == "CONSTANT" and literal.get("kind") == "INTEGER"
+    return int(literal["text"]) if is_whole else None
 
 
 def sense_of(order: Tree) -> tuple[str | None, bool, bool]:

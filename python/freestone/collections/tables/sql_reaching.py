@@ -19,6 +19,7 @@ from freestone.collections.tables.sql_orders import (
     same_tree,
     sense_of,
     taken_apart,
+    whole_number,
 )
 from freestone.collections.tables.sql_trees import (
     Tree,
@@ -109,7 +110,7 @@ def reach_of(window: Tree) -> tuple[int, int] | None:
         return None
     if window["type"] in _SHIFTS and not set(window) - _KNOWN:
         offsets = [one["expression"] for one in window["arguments"][1:2]]
-        offset = _number(offsets[0]) if offsets else 1
+        offset = whole_number(offsets[0]) if offsets else 1
         if offset is None:
             return None
         shift = offset * _SHIFTS[window["type"]]
@@ -131,14 +132,8 @@ def _end_of(window: Tree, word: str) -> int | None:
     if kind == "CURRENT_ROW_ROWS":
         return 0
     sign = {"EXPR_PRECEDING_ROWS": -1, "EXPR_FOLLOWING_ROWS": 1}.get(str(kind))
-    count = _number(window.get(f"{word}_expr", {}))
+    count = whole_number(window.get(f"{word}_expr", {}))
     return None if sign is None or count is None else sign * count
-
-
-def _number(tree: Tree) -> int | None:
-    literal = tree.get("literal", {})
-    is_whole = tree.get("class") == "CONSTANT" and literal.get("kind") == "INTEGER"
-    return int(literal["text"]) if is_whole else None
 
 
 @dataclass
@@ -163,7 +158,7 @@ class _Query(RowsInOrder):
         if name is None:
             raise ValueError("rows are in the order of what is no column")
         shown = ", ".join(quoted(each) for each in columns)
-        numbers = f"row_number() OVER () AS {ROW}, (SELECT {PLACE} FROM {ID}) AS {PLACE}"
+        numbers = f"rowwhole_number() OVER () AS {ROW}, (SELECT {PLACE} FROM {ID}) AS {PLACE}"
         rows = self.of_rows(f"{shown}, {numbers}")
         return Reaching(
             column=self.column(windows[0]),
@@ -179,8 +174,8 @@ class _Query(RowsInOrder):
         node = parsed(
             self.connection,
             f"SELECT * FROM {ROWS} AS {quoted(self.alias)} QUALIFY "
-            f"row_number() OVER (ORDER BY 1) <= {behind} OR "
-            f"count(*) OVER () - row_number() OVER (ORDER BY 1) < {before}",
+            f"rowwhole_number() OVER (ORDER BY 1) <= {behind} OR "
+            f"count(*) OVER () - rowwhole_number() OVER (ORDER BY 1) < {before}",
         )
 
         def ordered(tree: Tree) -> Tree | None:
