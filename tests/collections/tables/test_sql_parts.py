@@ -16,6 +16,7 @@ from tests.collections.tables.drawing import CUT, limits
 duckdb = pytest.importorskip("duckdb")
 
 ALSO_BY_PARTS = [
+    "select median(x), count(distinct a) from t",
     "select a, b, sum(x), count(*) from t group by rollup (a, b) order by all",
     "select s, b, avg(a) m, grouping(s, b) g, grouping(b) h from t "
     "group by cube (s, b) order by all",
@@ -173,7 +174,6 @@ BY_PARTS = [
 ]
 AT_ONCE = [
     "select count(*) from u join u z using (s) where u.w in (select a from t)",
-    "select median(x), count(distinct a) from t",
     "select count(*) over (partition by a % 2) c from t order by all",
     "select geomean(a + 3) from t",
     "with recursive k as (select 1 a union all select k.a + 1 from k, u where k.a < 3) "

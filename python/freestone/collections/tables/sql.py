@@ -17,10 +17,13 @@ from freestone.collections.tables.lowering import LIMITS, lower, may_hash, rule,
 from freestone.collections.tables.needs import Columns
 from freestone.collections.tables.ordering import in_ranges
 from freestone.collections.tables.plan import Node, Op, known_op
+from freestone.collections.tables.ranks import may_rank, values_at
 from freestone.collections.tables.sql_joins import joined_first
 from freestone.collections.tables.sql_layers import layers
 from freestone.collections.tables.sql_named import tabled, with_named_as_inputs
 from freestone.collections.tables.sql_parts import PARTS, ByParts, by_parts
+from freestone.collections.tables.sql_ranks import ENDS as RANKED
+from freestone.collections.tables.sql_ranks import VALUE, ranked
 from freestone.collections.tables.sql_reaching import ENDS, ID, ROWS, Reaching, reaching
 from freestone.collections.tables.sql_reaching import PLACE as REACHED
 from freestone.collections.tables.sql_rewriting import combined, with_copies, without_pivot
@@ -113,10 +116,36 @@ def _by_parts(connection: Any, step: Op, stages: Mapping[str, Stage]) -> Stage |
     return (
         _joined_first(connection, step, stages)
         or _by_copies(connection, step, stages)
+        or _by_ranks(connection, step, stages, large)
         or _in_order(connection, step, stages, large)
         or _with_ends(connection, step, stages, large)
         or _in_layers(connection, step, stages, large)
     )
+
+
+def _by_ranks(connection: Any, step: Op, stages: Mapping[str, Stage], large: str) -> Stage | None:
+    """Return the stage of a quantile of all rows, which is found by ranks."""
+    query, tables = step.args
+    found = ranked(connection, query, tables, large)
+    if found is None or len(stages) > 1:
+        return None
+    counts = [0]
+
+    def ranks(values: int, nulls: int) -> list[int]:
+        counts.append(values)
+        return found.ranks(values)
+
+    try:
+        values = stages[large].then("sql", found.values, tables)
+        empty = values.plan.empty
+        made = known_op("sql", [Node(empty)], found.whole(1), {RANKED: empty})
+        if not may_rank(empty.schema[VALUE]) or made.schema != step.schema:
+            return None
+        rows = [[to_arrow(values_at(values, ranks).to_frame())]]
+        ends = Stage.of(rows, empty, values.client, is_done=True)
+        return ends.then("sql", found.whole(counts[-1]), {RANKED: empty})
+    except (QueryError, *errors_of_duckdb()):
+        return None
 
 
 def _in_order(connection: Any, step: Op, stages: Mapping[str, Stage], large: str) -> Stage | None:

@@ -5,12 +5,13 @@ So are queries in `FROM (...)` and in expressions of groups, with windows, an or
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import polars as pl
 
 from freestone.collections.tables.plan import Node, Op, known_op
+from freestone.collections.tables.sql_ranks import fraction_of
 from freestone.collections.tables.sql_trees import (
     SELECT,
     Tree,
@@ -90,6 +91,7 @@ class _Named:
         for one in self.node.get("cte_map", {}).get("map", []):
             self._add(one["key"], one["value"])
         main = self._without_windows_of_all({**self.node, "cte_map": {}})
+        main = self._without_quantiles_of_all(main)
         if "from_table" in main:
             main["from_table"] = replaced(main["from_table"], self._as_table)
         main = replaced(main, self._as_value)
@@ -132,14 +134,47 @@ class _Named:
         if node.get("sample") or called & volatile_functions(self.connection):
             return node
 
+        def aggregate(tree: Tree) -> Tree | None:
+            if tree.get("class") != "WINDOW" or set(tree) - _OF_ALL or not _is_of_all(tree):
+                return None
+            return aggregate_of(self.connection, tree)
+
+        return self._with_values(node, source, aggregate)
+
+    def _without_quantiles_of_all(self, node: Tree) -> Tree:
+        """Return a query with one of its own for each quantile of all rows, `median(x)`."""
+        words = ("group_expressions", "having", "qualify", "modifiers", "sample")
+        if node["type"] != "SELECT_NODE" or any(map(node.get, words)):
+            return node
+        source: Tree = {word: node[word] for word in ("from_table", "where_clause") if word in node}
+        items = node["select_list"]
+        is_alone = len(items) == 1 and fraction_of(items[0]) is not None
+        called = {one.get("function_name") for one in each_node(node)}
+        is_volatile = not called.isdisjoint(volatile_functions(self.connection))
+        is_other = source["from_table"]["type"] != "BASE_TABLE" or not self._has_groups(node)
+        if is_alone or is_volatile or is_other or node["aggregate_handling"] == "FORCE_AGGREGATES":
+            return node
+        found = self._with_values(
+            node, source, lambda one: one if fraction_of(one) is not None else None
+        )
+        if self._has_groups(found):
+            return found
+        alone = {word: one for word, one in found.items() if word != "where_clause"}
+        return {**alone, "from_table": {"type": "EMPTY"}}
+
+    def _with_values(
+        self, node: Tree, source: Tree, aggregate: Callable[[Tree], Tree | None]
+    ) -> Tree:
+        """Return a query that asks others of the same rows for some aggregates of them."""
+
         def changed(tree: Tree) -> Tree | None:
             if tree.get("class") == "SUBQUERY":
                 return tree
-            if tree.get("class") != "WINDOW" or set(tree) - _OF_ALL or not _is_of_all(tree):
+            function = aggregate(tree)
+            if function is None:
                 return None
             value: Tree
             (value,) = parsed(self.connection, "SELECT (SELECT 1)")["select_list"]
-            function = aggregate_of(self.connection, tree)
             value["subquery"]["node"] = {**SELECT, **source, "select_list": [function]}
             return value
 

@@ -158,7 +158,7 @@ class _Query(RowsInOrder):
         if name is None:
             raise ValueError("rows are in the order of what is no column")
         shown = ", ".join(quoted(each) for each in columns)
-        numbers = f"rowwhole_number() OVER () AS {ROW}, (SELECT {PLACE} FROM {ID}) AS {PLACE}"
+        numbers = f"row_number() OVER () AS {ROW}, (SELECT {PLACE} FROM {ID}) AS {PLACE}"
         rows = self.of_rows(f"{shown}, {numbers}")
         return Reaching(
             column=self.column(windows[0]),
@@ -174,8 +174,8 @@ class _Query(RowsInOrder):
         node = parsed(
             self.connection,
             f"SELECT * FROM {ROWS} AS {quoted(self.alias)} QUALIFY "
-            f"rowwhole_number() OVER (ORDER BY 1) <= {behind} OR "
-            f"count(*) OVER () - rowwhole_number() OVER (ORDER BY 1) < {before}",
+            f"row_number() OVER (ORDER BY 1) <= {behind} OR "
+            f"count(*) OVER () - row_number() OVER (ORDER BY 1) < {before}",
         )
 
         def ordered(tree: Tree) -> Tree | None:
