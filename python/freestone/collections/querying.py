@@ -56,7 +56,7 @@ def sql(
     the others have more than 256 MiB, rows of the largest two are moved by the hash of the columns
     by which they are joined; of more than two such tables, two are joined before the others. Rows
     are moved, too, so that those of a group are together, for aggregates of distinct values, for
-    such as a median of groups, and for windows with ``PARTITION BY``; to be in order for running windows and
+    medians of groups, and for windows with ``PARTITION BY``; to be in order for running windows and
     for those of some rows, such as ``lag``, without. Queries in ``WITH``, and those in expressions
     that name nothing outside of them, are answered one by one, and so are those of ``UNION``,
     ``EXCEPT`` and ``INTERSECT``, whose rows are then counted where their hash says. A table that is
