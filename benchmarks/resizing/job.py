@@ -66,7 +66,7 @@ def loader(kind: str, nbytes: int) -> tuple[Any, int]:
 def share_of(array: malleable.Array) -> int:
     """Return the bytes that this rank has of an array."""
     parts = range(len(array.form.parts))
-    return sum(last - first for first, last in (array.held(index) for index in parts))
+    return sum(last - first for first, last in (array.span(index) for index in parts))
 
 
 def work() -> None:
