@@ -46,7 +46,8 @@ def sequential(
     """Train block after block, here, and merge."""
 
     def run(fed_back: Vectors | None) -> Vectors:
-        blocks = zip(points.offsets[:-1].tolist(), points, labels, strict=True)
+        starts = points.offsets[:-1].tolist()
+        blocks = zip(starts, points.iter_blocks(), labels.iter_blocks(), strict=True)
         parts = [train_rows(*block, fed_back, settings, kernel) for block in blocks]
         merged: Vectors = cascade(parts, settings, kernel, arity, train)
         return merged

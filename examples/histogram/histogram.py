@@ -15,12 +15,17 @@ from examples.running import one_per_core, value_of
 __all__ = ["histogram", "per_block", "sequential", "with_split"]
 
 
-def sequential(points: Iterable[Points], grid: Grid, kernel: str) -> Counts:
+def count_blocks(blocks: Iterable[Points], grid: Grid, kernel: str) -> Counts:
     """Count block after block, here."""
     total = np.zeros(grid.bins, np.int64)
-    for block in points:
+    for block in blocks:
         total += KERNELS[kernel](block, grid)
     return total
+
+
+def sequential(points: fs.Array, grid: Grid, kernel: str) -> Counts:
+    """Count block after block, here."""
+    return count_blocks(points.iter_blocks(), grid, kernel)
 
 
 @fs.task
@@ -40,7 +45,7 @@ def per_block(points: fs.Array, grid: Grid, kernel: str) -> Any:
 @fs.task
 def count_partition(partition: Any, grid: Grid, kernel: str) -> Counts:
     """Count the blocks of a partition, where they are: the sequential code."""
-    return sequential(partition.tiles(), grid, kernel)
+    return count_blocks(partition.tiles(), grid, kernel)
 
 
 def with_split(points: fs.Array, grid: Grid, kernel: str, materialize: bool = False) -> Any:

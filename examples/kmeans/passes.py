@@ -25,7 +25,7 @@ def sum_blocks(blocks: Iterable[Matrix], centres: Matrix, kernel: str) -> Sums:
 
 def sequential(points: fs.Array, kernel: str) -> Pass:
     """Sum block after block, here."""
-    return lambda centres: sum_blocks(points, centres, kernel)
+    return lambda centres: sum_blocks(points.iter_blocks(), centres, kernel)
 
 
 @fs.task

@@ -61,7 +61,10 @@ FITS: dict[str, Callable[[fs.Array, str], list[Any]]] = {
 
 def query_here(trees: Sequence[Tree], points: fs.Array, neighbours: int) -> list[Found]:
     """Look up block after block, here."""
-    return [merge(*(look_up(tree, block, neighbours) for tree in trees)) for block in points]
+    return [
+        merge(*(look_up(tree, block, neighbours) for tree in trees))
+        for block in points.iter_blocks()
+    ]
 
 
 look_up_block = fs.task(look_up)

@@ -112,7 +112,7 @@ class Weighed:
 @pytest.mark.parametrize("kind", [Sized, Weighed])
 def test_what_says_its_bytes_is_a_block_and_is_put_together_by_nothing(kind: Any) -> None:
     bag = fs.Bag.from_function(5, 1, lambda start, stop: kind(start))
-    assert [block.number for block in bag] == [0, 1, 2, 3, 4]
+    assert [block.number for block in bag.iter_blocks()] == [0, 1, 2, 3, 4]
     assert bag.map_blocks(lambda block: [block.number * 2]).compute() == [0, 2, 4, 6, 8]
     assert bag[1:2].compute().number == 1
     with pytest.raises(

@@ -27,7 +27,7 @@ class Array(Expressions, Collection):
     Made by `from_numpy`, `from_function` and their like. Blocks may be of different lengths.
     Operators, and NumPy's functions of it, make expressions that are computed when they are asked
     for, fused, where the blocks are: ``np.exp(x).sum().compute()``. A loop over an array yields its
-    blocks, not its rows.
+    rows, as over NumPy's; `iter_blocks` yields its blocks.
 
     Attributes
     ----------
@@ -302,10 +302,6 @@ class Array(Expressions, Collection):
         part = self._slice(rows)
         part._columns, part._dtype, part._head = self._columns, self._dtype, self._head
         return part
-
-    def __contains__(self, value: object) -> bool:
-        """Tell whether any element equals a value, as NumPy's arrays do."""
-        return bool(np.any(expression_of(self) == value))
 
     def _alike(self, pieces: Sequence[Any], offsets: NDArray[np.int64]) -> Self:
         columns, dtype = self._columns, self._dtype

@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 import functools
 import hashlib
-from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
@@ -17,7 +17,7 @@ from freestone.collections.frame import Frame
 from freestone.collections.making import Spec
 from freestone.collections.opaque import is_opaque
 from freestone.collections.pieces import own_value_of
-from freestone.collections.rows import describe_type, is_table
+from freestone.collections.rows import is_table, items_of
 from freestone.collections.sources import name_of, put_all
 from freestone.errors import EmptyCollectionError
 from freestone.errors.habits import OF_BAG, missing_attribute
@@ -198,7 +198,7 @@ class Bag(Collection):
 
     def __contains__(self, item: object) -> bool:
         """Tell whether it is one of the items; blocks are looked at here, one after the other."""
-        return any(item in _items(block) for block in self)
+        return any(item in items_of(block) for block in self.iter_blocks())
 
     @classmethod
     def from_items(cls, items: Iterable[Any], block_items: int, *, name: str = "bag") -> Self:
@@ -278,28 +278,17 @@ class Bag(Collection):
         return self._slice(items)
 
 
-def _items(block: Any) -> Iterator[Any]:
-    """Yield the items of a block; what is iterated over by columns has none."""
-    is_awkward = type(block).__module__.partition(".")[0] == "awkward"
-    if is_table(block) or (is_opaque(block) and not is_awkward):
-        raise TypeError(
-            f"a block {describe_type(block)} has rows and no items to call a function with: call "
-            "one with each block by map_blocks"
-        )
-    return iter(block)
-
-
 def _mapped(function: Callable[[Any], Any], block: Iterable[Any]) -> list[Any]:
-    return [function(item) for item in _items(block)]
+    return [function(item) for item in items_of(block)]
 
 
 def _filtered(function: Callable[[Any], Any], block: Iterable[Any]) -> list[Any]:
-    return [item for item in _items(block) if function(item)]
+    return [item for item in items_of(block) if function(item)]
 
 
 def _folded(function: Callable[[Any, Any], Any], initial: Any, block: Iterable[Any]) -> list[Any]:
     """Return the total of a block in a list, which is empty if there is none."""
-    items = _items(block)
+    items = items_of(block)
     if initial is _Nothing:
         return [functools.reduce(function, items, first) for first in items][:1]
     # Each block begins with one of its own, which the function may change.
@@ -316,7 +305,7 @@ def _cut_by_key(
 ) -> tuple[list[Any], ...] | list[Any]:
     """Return the items of a block by the part that their keys belong to."""
     parts: tuple[list[Any], ...] = tuple([] for _ in range(count))
-    for item in _items(block):
+    for item in items_of(block):
         parts[_part_of(key(item), count)].append(item)
     return parts if count > 1 else parts[0]
 
@@ -362,7 +351,7 @@ def _table_of(block: Sequence[Any]) -> Any:
         return block
     if is_opaque(block) and hasattr(block, "columns"):
         return block
-    rows = [item if isinstance(item, dict) else {"value": item} for item in _items(block)]
+    rows = [item if isinstance(item, dict) else {"value": item} for item in items_of(block)]
     names = dict.fromkeys(name for row in rows for name in row)
     if rows and not names:
         raise ValueError(f"{len(rows):,} items are dicts without keys, and make no columns")

@@ -19,7 +19,7 @@ from freestone.collections.collecting import collect, disperse, naming_lost_bloc
 from freestone.collections.keeping import frozen
 from freestone.collections.making import Meta, Spec, check_blocks, describe, map_block
 from freestone.collections.pieces import cut, future_of, own_value_of
-from freestone.collections.rows import concatenate
+from freestone.collections.rows import concatenate, items_of
 from freestone.collections.sources import Sources, name_of
 from freestone.errors import BlockingError, DroppedError, EmptyCollectionError
 
@@ -108,8 +108,21 @@ class Collection(Sources):
             yield own_value_of(piece)
 
     def __iter__(self) -> Iterator[Any]:
-        """Yield the blocks' values, in order."""
-        return self.iter_blocks()
+        """Yield the rows, or items, in order.
+
+        Notes
+        -----
+        Blocks are fetched one after the other, each once. `iter_blocks` yields them as they are.
+        """
+        for block in self.iter_blocks():
+            yield from items_of(block)
+
+    def __reversed__(self) -> Iterator[Any]:
+        """Yield the rows, or items, from the last to the first."""
+        for piece in reversed(self._live("iterate over it")):
+            block = own_value_of(piece)
+            is_sequence = isinstance(block, np.ndarray | list)
+            yield from reversed(block if is_sequence else [*items_of(block)])
 
     def _live(self, action: str) -> list[Any]:
         if self._pieces is None:

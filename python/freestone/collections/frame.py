@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from html import escape
-from typing import TYPE_CHECKING, Any, Protocol, Self
+from typing import TYPE_CHECKING, Any, NoReturn, Protocol, Self
 
 import numpy as np
 
@@ -283,6 +283,13 @@ class Frame(Collection, Relational):
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> Any:
         """Return all rows as one NumPy array without names, here, as a pandas frame does."""
         return np.asarray(self.to_pandas(), dtype=dtype)
+
+    def __iter__(self) -> NoReturn:
+        """Raise `TypeError`: libraries of frames differ in whether these are columns or rows."""
+        raise TypeError(
+            "a Frame is not iterated over: to_polars().iter_rows() yields its rows, iter_blocks() "
+            "its blocks, and .columns are the names of its columns"
+        )
 
     def __contains__(self, name: object) -> bool:
         """Tell whether there is a column of a name."""

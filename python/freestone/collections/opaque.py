@@ -79,7 +79,7 @@ def concatenated(blocks: Sequence[Any], collection: str) -> Any:
     raise TypeError(
         f"the blocks of {collection!r} are of type {_name_of(first)}, which nothing puts below "
         "each other: give the class a static method concatenate(blocks), or take the blocks one by "
-        "one, by map_blocks or in a loop over the collection"
+        "one, by map_blocks or iter_blocks()"
     )
 
 

@@ -139,6 +139,10 @@ class ArrayMethods(NDArrayOperatorsMixin):
             )
         return bool(np.asarray(self).reshape(())[()])
 
+    def __contains__(self, value: object) -> bool:
+        """Tell whether any element equals a value, as NumPy's arrays do."""
+        return bool(np.any(self == value))
+
     def __pow__(self, exponent: Any) -> Any:
         """Raise to a power; as NumPy's operator does, by another function for some exponents."""
         kind = np.asarray(exponent).dtype.kind if type(exponent) in (int, float) else ""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -24,6 +24,7 @@ __all__ = [
     "count_rows",
     "describe_type",
     "holds",
+    "items_of",
     "nbytes_of",
     "one_schema",
     "portable",
@@ -78,6 +79,18 @@ def take_rows(block: Any, start: int, stop: int) -> Any:
         pointers = block.indptr[start : stop + 1] - first
         return type(block)((*parts, pointers), shape=(stop - start, block.shape[1]))
     return take_of_opaque(block, start, stop) if is_opaque(block) else block[start:stop]
+
+
+def items_of(block: Any) -> Iterator[Any]:
+    """Yield the rows, or items, of a block; what is iterated over by columns has none."""
+    is_awkward = type(block).__module__.partition(".")[0] == "awkward"
+    if is_table(block) or (is_opaque(block) and not is_awkward):
+        raise TypeError(
+            f"a block {describe_type(block)} has rows and no items: take it as it is, by "
+            "map_blocks or iter_blocks()"
+        )
+    # SciPy iterates over rows of CSR alone.
+    return iter(block.tocsr() if is_sparse(block) else block)
 
 
 def split_rows(block: Any, starts: Sequence[int], stops: Sequence[int]) -> list[Any]:

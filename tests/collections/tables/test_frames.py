@@ -85,7 +85,7 @@ def test_a_frame_that_was_computed_is_not_computed_again(cluster: fs.Cluster) ->
     blocks = frame.blocks
     assert frame.select(pl.len()).to_polars().item() == len(frame)
     assert frame.blocks == blocks
-    assert sum(len(block) for block in frame) == len(frame)
+    assert sum(len(block) for block in frame.iter_blocks()) == len(frame)
 
 
 def test_the_blocks_of_a_lazy_frame_are_those_of_a_collection(cluster: fs.Cluster) -> None:

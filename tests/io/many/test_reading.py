@@ -44,13 +44,14 @@ def test_workers_read_it(two_workers: fs.Cluster, folder: Path) -> None:
     assert len(found) == 40
     assert found.compute().combine_chunks() == YEARS
     found = fs.read(folder, block_rows=7)
-    assert [block.num_rows for block in found] == [7, 7, 7, 7, 7, 5]
+    assert [block.num_rows for block in found.iter_blocks()] == [7, 7, 7, 7, 7, 5]
     assert found.compute().combine_chunks() == YEARS
 
 
 def test_small_files_make_a_block_together(two_workers: fs.Cluster, folder: Path) -> None:
-    assert [block.num_rows for block in fs.read(folder)] == [20, 20]
-    assert [block.num_rows for block in fs.read([*folder.rglob("*.parquet")][:1])] == [4, 4, 2]
+    assert [block.num_rows for block in fs.read(folder).iter_blocks()] == [20, 20]
+    one = fs.read([*folder.rglob("*.parquet")][:1])
+    assert [block.num_rows for block in one.iter_blocks()] == [4, 4, 2]
 
 
 @pytest.mark.parametrize("where", PREDICATES)

@@ -135,7 +135,7 @@ def test_branches_of_a_real_file(two_workers: fs.Cluster) -> None:
     found = fs.read(f"{HZZ}:events", columns=["NMuon", "MET_px"], block_rows=1000)
     with uproot.open(HZZ) as file:
         expected = file["events"].arrays(["NMuon", "MET_px"], library="np")
-    assert [block.num_rows for block in found] == [1000, 1000, 421]
+    assert [block.num_rows for block in found.iter_blocks()] == [1000, 1000, 421]
     table = found.compute()
     assert table.column_names == ["NMuon", "MET_px"]
     for name, values in expected.items():

@@ -97,8 +97,18 @@ class LazyArray(ArrayMethods):
             raise TypeError(_UNKNOWN_ROWS)
         return self.shape[0]
 
-    def __iter__(self) -> Any:
-        raise TypeError("a lazy array has no items yet; call compute() first")
+    def __iter__(self) -> Iterator[Any]:
+        """Yield the rows; what has rows in blocks is computed where they are, once, before."""
+        return iter(self._with_rows())
+
+    def __reversed__(self) -> Iterator[Any]:
+        """Yield the rows from the last to the first."""
+        return reversed(self._with_rows())
+
+    def _with_rows(self) -> NDArray[Any] | Array:
+        if not self.shape:
+            raise TypeError("iteration over a 0-d array")
+        return np.asarray(self) if self._node.rows is None else self.to_array()
 
     # -- what it is computed to -----------------------------------------------------------
 
