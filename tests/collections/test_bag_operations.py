@@ -347,7 +347,7 @@ def test_functions_may_change_what_they_are_given(
     counted = bag.map_blocks(lambda block, seen: [len(appended(seen, block))], [])
     assert counted.compute() == [1] * 5
     bag.compute().append(99)
-    next(iter(bag)).append(99)
+    next(bag.iter_blocks()).append(99)
     assert bag.compute() == whole
     named = fs.Bag.from_items([{"name": "a"} for _ in range(6)], 2)
     assert named.map(renamed).compute() == [{"name": "b"}] * 6

@@ -125,6 +125,33 @@ TYPES: list[Case] = [
     ),
     ("concatenate in front", lambda x: np.concatenate([np.ones((2, 3, 4), "i1"), x]), REALS),
 ]
+FLAT = CELLS[:, :, 0]
+UNIQUES = np.array([(1, 2.5), (0, 1.5), (3, np.nan), (1, 0)], [("a", "i4"), ("b", "f8")])
+DIFFERENT: list[Case] = [
+    ("a sum along no axes", lambda x: x.sum(axis=()), FLAT),
+    ("a mean along no axes", lambda x: x.mean(axis=()), FLAT),
+    ("the size of an axis", lambda x: (np.size(x, 0), np.size(x, axis=-1)), CELLS),
+    ("the size of an axis that is not there", lambda x: np.size(x, 3), CELLS),
+    ("more dimensions on the left", lambda x: np.ones((5, 7, 3)) * x, FLAT),
+    ("as many rows on the left", lambda x: np.arange(147.0).reshape(7, 7, 3) * x, FLAT),
+    ("one row to many", lambda x: np.where(np.arange(6) > 2, x, 1), FLAT[0, :1]),
+    ("an average by weights", lambda x: np.average(x, weights=x), FLAT.astype("u1")),
+    ("a pad longer than an axis", lambda x: np.pad(x, 5, mode="reflect"), FLAT),
+    ("a pad, symmetric", lambda x: np.pad(x, 5, "symmetric"), FLAT),
+    ("a diagonal that is summed", lambda x: np.einsum("ii", x), FLAT[:3]),
+    ("a diagonal of what is not square", lambda x: np.einsum("ii", x), FLAT),
+    ("a diagonal by numbers", lambda x: np.einsum(x, [0, 0], [0]), FLAT[:3]),
+    ("diagonals of texts", lambda x: np.diag(x[:, 0], 1), TEXTS),
+    ("diagonals of another byte order", lambda x: np.diag(x[0, 0], 1), BIG),
+    ("compress in another byte order", lambda x: np.compress([True, False], x, axis=0), BIG),
+    ("conj of booleans", lambda x: x.conj(), FLAT % 2 == 0),
+    ("conj of dates", lambda x: x.conj(), FLAT.astype("M8[s]")),
+    ("unique in another byte order", lambda x: np.unique(x, return_inverse=True)[0], BIG),
+    ("counts of records with NaN", lambda x: np.unique(x, return_counts=True)[1], UNIQUES),
+    ("a sum of dates as integers", lambda x: np.cumsum(x, 0, "i2"), FLAT.astype("M8[s]")),
+    ("cumsum of no columns", np.cumsum, FLAT[:, :0]),
+    ("searchsorted of no columns", lambda x: np.searchsorted(np.ravel(x), x), FLAT[:, :0]),
+]
 IN_PLACE: list[Case] = [
     ("reals to integers", added(1.5), CELLS),
     ("integers divided", in_place(divided), CELLS),
@@ -143,6 +170,7 @@ NUMBERS: list[Case] = [
 ]
 
 
+CASES = [*INDEXES, *TYPES, *DIFFERENT, *IN_PLACE, *NUMBERS]
 KINDS = (ValueError, IndexError, TypeError, OverflowError)
 
 
@@ -162,7 +190,9 @@ def found(function: Callable[[Any], Any], x: Any) -> Any:
 
 
 @pytest.mark.parametrize("rows", [2, 100])
-@pytest.mark.parametrize("case", [*INDEXES, *TYPES, *IN_PLACE, *NUMBERS], ids=lambda case: case[0])
+@pytest.mark.parametrize(
+    "case", [*INDEXES, *TYPES, *DIFFERENT, *IN_PLACE, *NUMBERS], ids=lambda case: case[0]
+)
 def test_it_is_as_numpys(two_workers: fs.Cluster, case: Case, rows: int) -> None:
     _, function, data = case
     expected = found(function, data)

@@ -268,6 +268,30 @@ def test_what_is_wrong_in_a_frame_is_reported_with_its_place(
     check_content(tmp_path / "bad.csv", content, place)
 
 
+@pytest.mark.parametrize("options", [{"dtype": "f8"}, {"kind": "array"}])
+@pytest.mark.parametrize(
+    ("cell", "advice"),
+    [("6x0.5", ""), ("", '; kind="frame" makes missing values of empty cells')],
+)
+def test_one_bad_cell_of_an_array_is_named(
+    tmp_path: Path, options: dict[str, Any], cell: str, advice: str
+) -> None:
+    rows = [f"{row},{row}.5" for row in range(50)]
+    rows[30] = f"30,{cell}"
+    path = tmp_path / "bad.csv"
+    path.write_text("\n".join(rows) + "\n")
+    with pytest.raises(FormatError) as caught:
+        fs.read(path, **options).compute()
+    assert str(caught.value) == (
+        f'{path} can\'t be used: row 31, column 2: "{cell}" is not a number{advice}'
+    )
+    assert (caught.value.row, caught.value.column) == (31, 2)
+    frame = fs.read(path, kind="frame").compute()
+    assert frame["col_1"].null_count == (not cell)
+    with pytest.raises(UsageError, match="dtype='f8' is of an array"):
+        fs.read(path, kind="frame", dtype="f8")
+
+
 @pytest.mark.parametrize("start", [b"", b"\xef\xbb\xbf"])
 @pytest.mark.parametrize("end", [b"\n", b"\r\n"])
 @pytest.mark.parametrize("last", [True, False])

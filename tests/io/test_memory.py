@@ -45,7 +45,7 @@ def test_blocks_are_cut_here_for_workers(two_workers: fs.Cluster) -> None:
     table = pa.table({"n": range(50), "t": [f"{n}" for n in range(50)]})
     fs.write(fs.Frame.from_blocks([table.slice(0, 30), table.slice(30)]), "memory://t.csv")
     rows = fs.read("memory://t.csv", block_rows=20)
-    assert [block.num_rows for block in rows] == [20, 20, 10]
+    assert [block.num_rows for block in rows.iter_blocks()] == [20, 20, 10]
     sparse = scipy.sparse.random_array((60, 9), density=0.2, rng=1, format="csr")
     fs.write(sparse, "memory://s.mtx")
     for form in ("csr", "coo"):

@@ -49,6 +49,7 @@ INSTEAD = {
     "pivot_table": 'x.pivot("a", index="b", aggregate_function="len", values="a")',
     "repartition": "x.rechunk(2)",
     "resample": 'x.group_by_dynamic("a", every="1i").agg(pl.col("b").sum())',
+    "round": "x.with_columns(pl.selectors.numeric().round(1))",
     **dict.fromkeys(("sort_index", "sort_values"), 'x.sort("a")'),
     **dict.fromkeys(("sink_csv", "to_csv", "write_csv"), 'fs.write(x, "x.csv")'),
     **dict.fromkeys(("sink_parquet", "to_parquet", "write_parquet"), 'fs.write(x, "x.parquet")'),

@@ -203,7 +203,6 @@ class ArrayMethods(NDArrayOperatorsMixin):
     argmin = _by_function("argmin")
     argsort = _by_function("argsort")
     choose = _by_function("choose")
-    conj = conjugate = _by_function("conjugate")
     cumprod = _by_function("cumprod")
     cumsum = _by_function("cumsum")
     diagonal = _by_function("diagonal")
@@ -224,6 +223,13 @@ class ArrayMethods(NDArrayOperatorsMixin):
         """Permute the axes: a tuple, or numbers one by one; see `numpy.transpose`."""
         given = axes[0] if len(axes) == 1 else axes
         return np.transpose(self, given or None)  # type: ignore[call-overload]
+
+    def conj(self) -> Any:
+        """Return the complex conjugate; of what is not complex, the array itself."""
+        is_real = self.dtype.kind in "biuf"  # type: ignore[attr-defined]
+        return self if is_real else np.conjugate(self)  # type: ignore[call-overload]
+
+    conjugate = conj
 
     def copy(self, order: str = "C") -> Any:
         """Return the array itself, since blocks can't be written into."""

@@ -46,7 +46,7 @@ def write_chunks(array: Array, url: str, meter: Meter) -> None:
     _create(url, array, rows)
     client, starts = array.client, array.offsets[:-1].tolist()
     if client is None:
-        for start, block in zip(starts, array, strict=True):
+        for start, block in zip(starts, array.iter_blocks(), strict=True):
             _native.io.io_count(written=_write(url, start, block))
     else:
         # Written again, after a worker is lost: the same chunk.

@@ -67,6 +67,10 @@ def open_dataset(
                 "missing=, types= and dates= are for frames; leave them out, or read one"
             )
         kind, sparse = "frame", False
+    if dtype is not None:
+        if kind == "frame":
+            raise UsageError(f'dtype={dtype!r} is of an array, and kind="frame" asks for a frame')
+        kind = "array"
     separator = _separator(separator, delimiter) or _by_name(location)
     # What a .meta describes needs no guess.
     look = Look(location, "," if separator is None and meta else separator, index, whole, skip)

@@ -335,7 +335,7 @@ class Look:
             for code, found in zip(codes, kinds, strict=True)
         )
         if kind == "array" or (kind is None and numeric and not header):
-            code = _code(dtype) if dtype is not None else _common_code(codes)
+            code = _code(dtype) if dtype is not None else _common_code(kinds)
             return self._array(header, code)
         return self._frame(header, self._names(header), codes, sights)
 
@@ -486,7 +486,7 @@ def _type_of(kinds: int) -> str:
     return "i8"
 
 
-def _common_code(codes: tuple[str, ...]) -> str:
-    """Return the type that holds the numbers of all columns; of those that hold others, too."""
-    numbers = set(codes) - {"str", "b1"}
+def _common_code(kinds: Sequence[int]) -> str:
+    """Return the type that holds the numbers of all columns, whatever else is among them."""
+    numbers = {_type_of(found & ~(TEXT | EMPTY)) for found in kinds} - {"str", "b1"}
     return numbers.pop() if len(numbers) == 1 else "f8"

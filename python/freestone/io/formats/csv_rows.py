@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -49,6 +51,18 @@ def _stored(dtype: str | None) -> str:
     return "u1" if dtype == "b1" else str(dtype)
 
 
+@contextmanager
+def _advising() -> Iterator[None]:
+    """Say of an empty cell how files with missing values are read."""
+    try:
+        yield
+    except FormatError as error:
+        if ': "" is not' not in error.reason:
+            raise
+        reason = f'{error.reason}; kind="frame" makes missing values of empty cells'
+        raise FormatError(error.file, reason, row=error.row, column=error.column) from None
+
+
 @dataclass(frozen=True, kw_only=True)
 class Numbers(_Lines):
     """Numbers of one type; booleans are 0 and 1."""
@@ -60,16 +74,17 @@ class Numbers(_Lines):
         return out
 
     def _into(self, out: Any, start: int, stop: int, threads: int) -> bool:
-        _native.io.csv_read_dense(
-            *self._given(),
-            out.reshape(-1).view(np.uint8),
-            code=_stored(self.dtype),
-            columns=self.columns[0],
-            delimiter=self.delimiter,
-            skip=self.skip,
-            start=start,
-            threads=threads,
-        )
+        with _advising():
+            _native.io.csv_read_dense(
+                *self._given(),
+                out.reshape(-1).view(np.uint8),
+                code=_stored(self.dtype),
+                columns=self.columns[0],
+                delimiter=self.delimiter,
+                skip=self.skip,
+                start=start,
+                threads=threads,
+            )
         self._cells(out.view(_stored(self.dtype)), self.skip + start)
         return True
 

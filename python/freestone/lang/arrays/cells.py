@@ -116,6 +116,9 @@ def _made(function: Function, args: Sequence[Node], dtype: Any, attrs: dict[str,
         raise refusal(f"np.{name} of the transpose", "has no rows that are in blocks")
     if rows is None:
         return Node("small", tuple(args), shape, dtype, None, attrs)
+    for arg in args:
+        if arg.rows is not None and (arg.ndim != len(shape) or arg.shape[0] != shape[0]):
+            raise refusal(f"np.{name}", f"of shape {arg.shape} does not go by rows with {shape}")
     fitted = tuple(_fitted(arg, shape, rows, name) for arg in args)
     return Node("cells", fitted, shape, dtype, rows, attrs)
 
@@ -131,8 +134,6 @@ def _fitted(arg: Node, shape: Shape, rows: Any, name: str) -> Node:
         return cut_up(np.asarray(arg.attrs["data"]), rows)
     if arg.rows != rows:
         same_rows(arg, rows, name)
-    if arg.ndim != len(shape) or arg.shape[0] != shape[0]:
-        raise refusal(f"np.{name}", f"of shape {arg.shape} does not go by rows with {shape}")
     return arg
 
 

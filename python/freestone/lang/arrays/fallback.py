@@ -18,6 +18,7 @@ from freestone.collections.blocking import offsets_of
 from freestone.collections.dask import cut_by_rows, held_blocks
 from freestone.collections.protocols import ArrayMethods
 from freestone.config import Config
+from freestone.lang.arrays.differing import Call
 from freestone.lang.arrays.nodes import NotLazyError
 
 __all__ = ["computed_elsewhere"]
@@ -30,26 +31,10 @@ _WRITING = frozenset(
 )
 """Functions that write into what they are given, or into files: a call elsewhere would not."""
 
-_DIFFERENT = frozenset(
-    {
-        *("nanpercentile", "nanquantile", "percentile", "quantile"),
-        *("cholesky", "gradient", "inv", "lstsq"),
-    }
-)
-"""Dask's percentiles are approximate, and its others give something else than NumPy's."""
-
 _KEEPING_TYPES = frozenset(
-    {"delete", "fftshift", "ifftshift", "insert", "pad", "repeat", "roll", "tile"}
+    {"delete", "diag", "fftshift", "ifftshift", "insert", "pad", "repeat", "roll", "tile"}
 )
 """Functions that give elements of the first array, with their byte order."""
-
-_OF_NUMBERS = frozenset(
-    {
-        *("argmax", "argmin", "histogram", "mean", "nansum", "prod", "std", "sum", "tensordot"),
-        *("nanargmax", "nanargmin", "var"),
-    }
-)
-"""Dask takes these of numbers alone: of times and texts it fails, or gives something else."""
 
 _BELOW = ("freestone.", "numpy.")
 _warned: set[str] = set()
@@ -108,9 +93,12 @@ def computed_elsewhere(
         # As NumPy: what is inserted becomes of the array's type, not both of a wider one.
         values = placed[2] if hasattr(placed[2], "astype") else np.asarray(placed[2])
         placed[2] = values.astype(placed[0].dtype)
-    if name in ("cumsum", "cumprod"):
-        placed, named = _of_cumulative(function, placed, named)
-    made = None if _differs(name, args, named) else _by_dask(function, placed, named)
+    arrays = [one for one in _flat([*placed, *named.values()]) if hasattr(one, "dask")]
+    made = None
+    if not Call(name, placed, named, arrays).differs():
+        if name in ("cumsum", "cumprod"):
+            placed, named = _of_cumulative(function, placed, named)
+        made = _by_dask(function, placed, named)
     _warn_once(name, by_dask=made is not None)
     if made is None:
         return _on_one_worker(client, function, placed, named)
@@ -149,42 +137,6 @@ def _flat(given: Any) -> Iterator[Any]:
             yield from _flat(one)
     else:
         yield given
-
-
-def _differs(name: str, args: Sequence[Any], options: dict[str, Any]) -> bool:
-    """Tell whether Dask would give something else than NumPy."""
-    # Without an axis Dask takes rows, and NumPy elements.
-    takes_elements = name == "take" and len(args) < 3 and "axis" not in options
-    # Of whole numbers NumPy's norms are real.
-    is_whole = name == "norm" and any(one.dtype.kind in "biu" for one in _arrays(args))
-    # Dask takes numbers first, which decide where the axis of lists goes.
-    pairs = name == "an index" and _has_numbers_and_lists(args[1])
-    # Of no rows, Dask's norms have no columns.
-    is_whole = is_whole or (name == "norm" and any(0 in one.shape for one in _arrays(args)))
-    # Infinities of half precision, less their mean, are not NaN to Dask.
-    is_half = name in ("nanstd", "nanvar") and any(one.dtype == "f2" for one in _arrays(args))
-    # Of NaNs, Dask's inverse is 0.
-    has_nans = name == "unique" and any(one.dtype.kind in "fcmM" for one in _arrays(args))
-    # Of narrow integers Dask sums up wide ones.
-    sums = np.dtype(options.get("dtype") or "f8") if name in ("cumsum", "cumprod") else None
-    is_narrow = sums is not None and sums.kind in "biu" and sums.itemsize < np.dtype("l").itemsize
-    no_numbers = name in _OF_NUMBERS and any(one.dtype.kind not in "biufc" for one in _arrays(args))
-    return (
-        name in _DIFFERENT
-        or pairs
-        or takes_elements
-        or is_whole
-        or has_nans
-        or no_numbers
-        or is_half
-        or is_narrow
-    )
-
-
-def _has_numbers_and_lists(key: Any) -> bool:
-    parts = [one for one in (key if isinstance(key, tuple) else (key,)) if one is not None]
-    ndims = {np.ndim(one) for one in parts if not isinstance(one, slice | type(Ellipsis))}
-    return 0 in ndims and len(ndims) > 1
 
 
 def _check_positions(function: Callable[..., Any], args: Any, options: Any) -> None:

@@ -288,7 +288,7 @@ def _of_ufunc(ufunc: np.ufunc, method: str, args: Sequence[Any], options: dict[s
 def _of_function(function: Any, args: Sequence[Any], options: dict[str, Any]) -> Any:
     name = function.__name__
     if name in ("shape", "ndim", "size"):
-        return _figure(name, _node(args[0]))
+        return _figure(function, **inspect.signature(function).bind(*args, **options).arguments)
     if name in _OF_TYPES:
         return function(*map(_without_rows, args), **options)
     made = FUNCTIONS.get(name)
@@ -353,11 +353,13 @@ def _without_rows(operand: Any) -> Any:
     return np.empty((0,) * node.ndim, node.dtype)
 
 
-def _figure(name: str, node: Node) -> Any:
-    if name == "shape":
-        return node.shape
-    if name == "ndim":
-        return node.ndim
-    if None in node.shape:
+def _figure(function: Callable[..., Any], a: Any, **options: Any) -> Any:
+    """Return what a function says of an array's shape alone."""
+    shape = _node(a).shape
+    if function is np.shape:
+        return shape
+    if function is np.ndim:
+        return len(shape)
+    if None in shape:
         raise TypeError(_UNKNOWN_ROWS)
-    return int(np.prod([side or 0 for side in node.shape]))
+    return function(np.broadcast_to(False, shape), **options)  # type: ignore[arg-type]

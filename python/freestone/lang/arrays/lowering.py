@@ -188,7 +188,9 @@ class Lowering:
                 return None
             operands = [self._operand(arg), self._operand(node.args[1], "right")]
             return self.plan.emit("matmul", operands, _type(node))
-        if name != "sum" or not _summable(arg, node):
+        # A sum along no axes, axis=(), leaves all columns.
+        leaves_columns = node.ndim > 1 and node.shape[1] != 1
+        if name != "sum" or leaves_columns or not _summable(arg, node):
             return None
         side = self._as(self._operand(arg), _cell(node.dtype))
         return self.plan.emit("agg_row", [side], _type(node), name="sum")

@@ -1,0 +1,123 @@
+"""Calls of which Dask would make something else than NumPy does."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+__all__ = ["Call"]
+
+_DIFFERENT = frozenset(
+    {
+        *("nanpercentile", "nanquantile", "percentile", "quantile"),
+        *("cholesky", "gradient", "inv", "lstsq"),
+    }
+)
+"""Dask's percentiles are approximate, and its others give something else than NumPy's."""
+
+_OF_NUMBERS = frozenset(
+    {
+        *("argmax", "argmin", "diag", "histogram", "mean", "nanargmax", "nanargmin", "nansum"),
+        *("prod", "std", "sum", "tensordot", "var"),
+    }
+)
+"""Dask takes these of numbers alone: of times and texts it fails, or gives something else."""
+
+
+@dataclass(frozen=True)
+class Call:
+    """A call of a function of NumPy's, which Dask could compute.
+
+    Attributes
+    ----------
+    name : str
+        The function's name.
+    args, options
+        What it is called with.
+    arrays
+        Dask's arrays among them.
+    """
+
+    name: str
+    args: Sequence[Any]
+    options: Mapping[str, Any]
+    arrays: Sequence[Any]
+
+    def differs(self) -> bool:
+        """Tell whether Dask would give something else than NumPy."""
+        if self.name in _DIFFERENT:
+            return True
+        if self.arrays and all(0 in one.shape for one in self.arrays):
+            # Of no elements, shapes of Dask's are others; one worker has nothing to fetch.
+            return True
+        if self.name in _OF_NUMBERS and not self.has_only("biufc"):
+            return True
+        rule = _RULES.get(self.name)
+        return rule is not None and rule(self)
+
+    def has_only(self, kinds: str) -> bool:
+        """Tell whether all arrays are of some kinds of types."""
+        return all(one.dtype.kind in kinds for one in self.arrays)
+
+    def has(self, kinds: str) -> bool:
+        """Tell whether an array is of one of some kinds of types."""
+        return any(one.dtype.kind in kinds for one in self.arrays)
+
+
+def _sums_otherwise(call: Call) -> bool:
+    # Of narrow integers Dask sums up wide ones; dates it would take for numbers.
+    given = call.args[2] if len(call.args) > 2 else call.options.get("dtype")
+    dtype = np.dtype(given or "f8")
+    if given is not None and not call.has_only("biufc"):
+        return True
+    return dtype.kind in "biu" and dtype.itemsize < np.dtype("l").itemsize
+
+
+def _takes_diagonals(call: Call) -> bool:
+    # Dask takes the diagonal of each block.
+    first = call.args[0] if call.args else ""
+    terms = first.split("->")[0].split(",") if isinstance(first, str) else call.args[1::2]
+    axes = [[one for one in term if one not in (" ", ".", Ellipsis)] for term in terms]
+    return any(len(set(one)) < len(one) for one in axes)
+
+
+def _has_numbers_and_lists(call: Call) -> bool:
+    # Dask takes numbers first, which decide where the axis of lists goes.
+    key = call.args[1]
+    parts = [one for one in (key if isinstance(key, tuple) else (key,)) if one is not None]
+    ndims = {np.ndim(one) for one in parts if not isinstance(one, slice | type(Ellipsis))}
+    return 0 in ndims and len(ndims) > 1
+
+
+def _is_mirrored(call: Call) -> bool:
+    # Dask mirrors an axis once, however long the pad is.
+    mode = call.args[2] if len(call.args) > 2 else call.options.get("mode")
+    return mode in ("reflect", "symmetric")
+
+
+def _has_no_order(call: Call) -> bool:
+    # Of NaNs, also in records, Dask's inverse and counts are 0; it forgets the byte order.
+    return call.has("fcmMV") or not all(one.dtype.isnative for one in call.arrays)
+
+
+_RULES: dict[str, Callable[[Call], bool]] = {
+    "an index": _has_numbers_and_lists,
+    # Products of narrow integers and their weights overflow in Dask.
+    "average": lambda call: call.has("biu"),
+    "cumprod": _sums_otherwise,
+    "cumsum": _sums_otherwise,
+    "einsum": _takes_diagonals,
+    # Infinities of half precision, less their mean, are not NaN to Dask.
+    **dict.fromkeys(
+        ("nanstd", "nanvar"), lambda call: any(one.dtype == "f2" for one in call.arrays)
+    ),
+    # Of whole numbers NumPy's norms are real.
+    "norm": lambda call: call.has("biu"),
+    "pad": _is_mirrored,
+    # Without an axis Dask takes rows, and NumPy elements.
+    "take": lambda call: len(call.args) < 3 and "axis" not in call.options,
+    "unique": _has_no_order,
+}
