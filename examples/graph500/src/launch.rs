@@ -108,7 +108,7 @@ impl Placed {
     /// If the others, or MPI, are not there.
     pub fn find() -> Result<Option<Self>, EventsError> {
         if let Some(invitation) = Invitation::from_environment()? {
-            let transport = Box::new(invitation.accept(TIMEOUT)?);
+            let transport = invitation.accept(TIMEOUT, ARENA)?;
             let rank = Rank::start(transport, config(invitation.ranks()))?;
             return Ok(Some(Self { rank, world: None }));
         }
