@@ -148,7 +148,7 @@ class _Check:
         if not isinstance(writer, Writer):
             return
         totals = [0] * writer.sections
-        for block, start in zip(blocks, blocks.offsets[:-1].tolist(), strict=True):
+        for block, start in zip(blocks.iter_blocks(), blocks.offsets[:-1].tolist(), strict=True):
             found = [memoryview(piece).nbytes for piece in writer.encode(block, start)]
             promised, rows = writer.sizes(block.shape[0]), f"{block.shape[0]} rows from {start}"
             expect(len(found) == writer.sections, f"encode() of {rows} gives {len(found)} pieces")
