@@ -201,3 +201,31 @@ def test_no_value_as_large_as_a_block_is_written(cluster: fs.Cluster) -> None:
     calls = recomputing.plan(groups, first, ())
     written = [node for tasks in calls for node in recomputing.results_of(tasks)]
     assert not any(key_label(graph.keys[node]) == "mul" for node in written)
+
+
+@pytest.mark.parametrize("pipeline", PIPELINES)
+def test_whatever_the_groups_are_each_call_finds_what_it_needs(
+    cluster: fs.Cluster, pipeline: Callable[[Any], Any]
+) -> None:
+    (made,) = dask.optimize(pipeline(held(cluster)))
+    specs = specs_of(made.__dask_graph__())
+    blocks = [block for block in map(held_in, specs.values()) if block is not None]
+    client, keys = blocks[0].client, flatten(made.__dask_keys__())
+    graph = read(specs, keys, client=client, has_views=True)
+    first, count = len(graph.held), len(graph.nodes)
+    random = np.random.default_rng(5)
+    for _ in range(200):
+        seconds = [0.0] * first + random.choice([1e-5, 1e-3, 5e-3], count - first).tolist()
+        limits = Limits.of(sum(seconds), slots=int(random.integers(1, 4)))
+        groups = group(graph.needs, graph.users, seconds, limits, free=first)
+        recomputing = Recomputing(graph)
+        there, used = set(range(first)), [0] * count
+        for tasks in recomputing.plan(groups, first, ()):
+            steps = recomputing.steps_of(tasks)
+            assert {need for task in steps for need in graph.needs[task]} <= there | {*steps}
+            there.update(recomputing.results_of(tasks))
+            for need in recomputing.needs_of(tasks):
+                used[need] += 1
+                if used[need] == recomputing.users[need]:
+                    there.discard(need)
+        assert {*graph.wanted.values()} <= there

@@ -98,7 +98,7 @@ class Recomputing:
             for maker in makers:
                 self._add(1, (need for need in needs[maker] if need not in makers))
         for index in range(len(calls) - 1, -1, -1):
-            calls[index] = self._needed(calls[index])
+            calls[index] = self._needed(calls[index], again.get(index, frozenset()))
             if index in again and calls[index]:
                 self._again[calls[index][0]] = again[index]
         return [tasks for tasks in calls if tasks]
@@ -107,14 +107,15 @@ class Recomputing:
         for need in needs:
             self.users[need] += count
 
-    def _needed(self, tasks: Sequence[int]) -> list[int]:
-        """Leave out tasks that nothing needs any more, and what they need."""
+    def _needed(self, tasks: Sequence[int], again: frozenset[int]) -> list[int]:
+        """Leave out tasks that nothing needs any more, and what they need of other calls."""
         left = []
         for task in reversed(tasks):
             if self.users[task]:
                 left.append(task)
             else:
-                self._add(-1, self._graph.needs[task])
+                # Of what the call computes again for itself it is no user any more.
+                self._add(-1, (need for need in self._graph.needs[task] if need not in again))
         return left[::-1]
 
     def steps_of(self, tasks: Sequence[int]) -> list[int]:
