@@ -22,7 +22,7 @@ from typing import Any, NamedTuple
 
 from cloudpickle import cloudpickle
 
-from freestone.functions.watch import class_watch, content_of
+from freestone.functions.watch import Watch, class_watch, content_of
 
 __all__ = ["States", "is_by_value", "number", "own_no_classes", "reduce_class"]
 
@@ -35,7 +35,7 @@ class _Sent(NamedTuple):
     """In which state a class was sent last, and whether it still is in that."""
 
     version: str
-    is_unchanged: Callable[[type], bool]
+    watch: Watch
 
 
 class _State(NamedTuple):
@@ -50,7 +50,7 @@ class _Put(NamedTuple):
 
     version: str
     names: frozenset[str]
-    is_unchanged: Callable[[type], bool] | None
+    watch: Watch | None
 
 
 class _Loading(threading.local):
@@ -67,7 +67,7 @@ _received: weakref.WeakKeyDictionary[type, _Put] = weakref.WeakKeyDictionary()
 _loading = _Loading()
 _owns = True
 _process = uuid.uuid4().hex
-"""By which a class of this process's script is told from one of another program's."""
+"""Tells classes of this process's script apart from those of other programs."""
 _SCRIPTS = frozenset({"__main__", "__mp_main__"})
 
 
@@ -138,12 +138,12 @@ def _version(cls: type) -> str:
     with _lock:
         received = _received.get(cls)
         if received is not None:
-            if received.is_unchanged is None or received.is_unchanged(cls):
+            if received.watch is None or received.watch.is_unchanged():
                 return received.version
             # The program has changed it, and so it is the program's from now on.
             del _received[cls]
         sent = _sent.get(cls)
-        if sent is None or not sent.is_unchanged(cls):
+        if sent is None or not sent.watch.is_unchanged():
             sent = _sent[cls] = _Sent(uuid.uuid4().hex, class_watch(cls))
         return sent.version
 
@@ -195,13 +195,13 @@ def _put(cls: type, state: _State) -> type:
                 with suppress(AttributeError):
                     delattr(cls, name)
             cloudpickle._class_setstate(cls, state.content)
-            _received[cls] = _Put(state.version, names, _check_of(cls))
+            _received[cls] = _Put(state.version, names, _watch_of(cls))
     if _loading.states is not None:
         _loading.states.append((cls, state))
     return cls
 
 
-def _check_of(cls: type) -> Callable[[type], bool] | None:
+def _watch_of(cls: type) -> Watch | None:
     if not _owns:
         return None
     try:

@@ -153,15 +153,18 @@ def _own(function: FunctionType) -> tuple[Any, ...]:
     return function.__defaults__, function.__kwdefaults__, attributes
 
 
-def class_watch(cls: type) -> Callable[[type], bool]:
-    """Make the test whether a class, and all that its methods refer to, is still what it is now.
+def class_watch(cls: type) -> Watch:
+    """Watch a class, and all that its methods refer to.
 
     Notes
     -----
-    It takes as long as a check of `Watch`, and as much to make as to name a function.
+    It takes as much to make as to name a function.
     """
-    check, watch = _class_check(cls), Watch(_walked(cls))
-    return lambda now: check(now) and watch.is_unchanged()
+    walk = _walked(cls)
+    if all(place is not cls for place, _ in walk.found):
+        # One that a module's file defines is passed over, as long as it goes by name.
+        walk.found.append((cls, {}))
+    return Watch(walk)
 
 
 def content_of(cls: type) -> bytes:
