@@ -1,7 +1,7 @@
 """Run every benchmark, one after the other: `python -m benchmarks [--quick] [--keep] [NAME ...]`.
 
-With --keep, the reports replace those in `docs/performance/measured`, from which the pictures and
-the table of claims are made at once.
+With --keep, the reports replace those of the same processor in `docs/performance/measured`, from
+which the pictures and the table of claims are made at once.
 """
 
 import argparse
@@ -10,7 +10,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from benchmarks import kept
+from benchmarks import common, kept
 
 NAMES = (
     "calls",
@@ -62,7 +62,7 @@ def main() -> int:
     for name in names:
         words = others + ["--quick"] * options.quick
         if options.keep:
-            target = kept.file_of(name)
+            target = kept.file_on(name, common.machine()["cpu"])
             if options.quick and is_full(target):
                 parser.error(f"{target} is of a full run, which a quick one does not replace")
             words += ["--json", str(target)]

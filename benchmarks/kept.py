@@ -3,12 +3,15 @@
 `python -m benchmarks.kept` draws the pictures of all again, and writes what stands below the marks
 of the pages (`<!-- measured: NAME -->` to `<!-- end -->`) and the page of all claims. Each is made
 from `docs/performance/measured/NAME.json` alone, which `python -m benchmarks --keep NAME` writes.
+What is measured on another processor than that report lies in a folder of this processor's, and is
+shown beside it.
 """
 
 from __future__ import annotations
 
 import json
 import re
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +20,7 @@ from benchmarks import common, plots
 PERFORMANCE = common.ROOT / "docs" / "performance"
 FOLDER = PERFORMANCE / "measured"
 CLAIMS = PERFORMANCE / "claims.md"
+MARKS_OF_MAKERS = re.compile(r"\((?:R|TM)\)|\b(?:CPU|Processor|[\w-]+-Core)\b.*", re.IGNORECASE)
 MARKED = re.compile(r"(<!-- measured: (\w+) -->\n).*?(<!-- end -->)", re.DOTALL)
 VERDICTS = {True: "yes", False: "**no**", None: "not measured"}
 HEAD = """\
@@ -25,25 +29,63 @@ HEAD = """\
 What was wanted before it was measured, and what was measured. The tables are made from the reports
 that benchmarks write and that the repository keeps. A report has every sample, the versions of the
 peers and the state of the machine. `python -m benchmarks --keep NAME` replaces the report of one
-benchmark, its pictures and its table here.
+benchmark on the processor that it runs on, its pictures and its column here.
 """
 
 
 def file_of(name: str) -> Path:
-    """Return the file of a benchmark's report."""
+    """Return the file of a benchmark's first report; those on other processors have folders."""
     return FOLDER / f"{name}.json"
 
 
+def file_on(name: str, cpu: str) -> Path:
+    """Return the file of a benchmark's report on a processor of this model.
+
+    It is the first one, unless that is of another model.
+    """
+    first = file_of(name)
+    if not first.is_file() or processor(_read(first)) == processor_named(cpu):
+        return first
+    return FOLDER / processor_named(cpu).lower().replace(" ", "-") / first.name
+
+
+def processor_named(cpu: str) -> str:
+    """Return what a model of processors is called, without its maker's marks."""
+    return " ".join(MARKS_OF_MAKERS.sub("", cpu).split()) or cpu
+
+
+def processor(report: dict[str, Any]) -> str:
+    """Return what the processor of a report is called."""
+    return processor_named(report["machine"]["cpu"])
+
+
+def _read(path: Path) -> dict[str, Any]:
+    found: dict[str, Any] = json.loads(path.read_text("utf-8"))
+    return found
+
+
 def reports() -> dict[str, dict[str, Any]]:
-    """Return the reports that are kept, by the benchmark's name."""
-    return {
-        path.stem: json.loads(path.read_text("utf-8")) for path in sorted(FOLDER.glob("*.json"))
-    }
+    """Return the first report that is kept of each benchmark, by its name."""
+    return {path.stem: _read(path) for path in sorted(FOLDER.glob("*.json"))}
+
+
+def others(name: str) -> dict[Path, dict[str, Any]]:
+    """Return the reports of a benchmark on other processors, by their files."""
+    return {path: _read(path) for path in sorted(FOLDER.glob(f"*/{name}.json"))}
 
 
 def pictures(name: str, report: dict[str, Any]) -> dict[Path, plots.Picture]:
-    """Return the pictures of a report that is kept, by their files."""
+    """Return the pictures of a benchmark's first report, by their files."""
     return common.pictures(report, file_of(name))
+
+
+def files() -> set[Path]:
+    """Return the files of all reports and pictures that are kept."""
+    found = set()
+    for name, report in reports().items():
+        for path, content in {file_of(name): report, **others(name)}.items():
+            found |= {path, *common.pictures(content, path)}
+    return found
 
 
 def conditions(report: dict[str, Any]) -> str:
@@ -59,16 +101,26 @@ def conditions(report: dict[str, Any]) -> str:
 
 
 def below(name: str, report: dict[str, Any] | None) -> str:
-    """Return what a page shows of a report below its mark."""
+    """Return what a page shows of a benchmark's reports below its mark."""
     if report is None:
         return ""
     shown = "".join(
         f"![{picture.title}](measured/{path.name})\n"
         for path, picture in pictures(name, report).items()
     )
+    lines = [_line(name, report, file_of(name), ())]
+    for path, other in others(name).items():
+        lines.append(_line(name, other, path, common.pictures(other, path)))
+    return f"\n{shown}\n" + "\n\n".join(lines) + "\n\n"
+
+
+def _line(name: str, report: dict[str, Any], path: Path, drawn: Iterable[Path]) -> str:
+    """Return how a report was measured, what came of it, and where it is, with pictures' files."""
     held = [claim["holds"] for claim in report["claims"] if claim["holds"] is not None]
     claims = f" {sum(held)} of {len(held)} [claims](claims.md#{name}) hold." if held else ""
-    return f"\n{shown}\n*{conditions(report)} ([JSON](measured/{name}.json)).{claims}*\n\n"
+    named = {"JSON": path} | {f"picture {at}": file for at, file in enumerate(drawn, 1)}
+    links = [f"[{word}](measured/{file.relative_to(FOLDER)})" for word, file in named.items()]
+    return f"*{conditions(report)} ({', '.join(links)}).{claims}*"
 
 
 def page(text: str) -> str:
@@ -83,16 +135,48 @@ def claims() -> str:
 
 
 def _claims(name: str, report: dict[str, Any]) -> str:
+    measured = {processor(found): found for found in (report, *others(name).values())}
+    several = len(measured) > 1
+    columns = list(measured) if several else ["measured"]
     rows = [
-        f"| {claim['name']} | {_value(claim)} | {claim['wanted']} {claim['unit']} "
-        f"| {VERDICTS[claim['holds']]} |"
-        for claim in report["claims"]
+        "| "
+        + " | ".join([claim, *_cells(claim, measured), wanted, _verdict(claim, measured)])
+        + " |"
+        for claim, wanted in _wanted(measured.values()).items()
     ]
-    head = "| claim | measured | wanted | holds |\n| --- | --- | --- | --- |\n"
+    head = f"| claim | {' | '.join(columns)} | wanted | holds |\n"
+    head += f"| --- |{' --- |' * len(columns)} --- | --- |\n"
     absent = [f"{subject}: {reason}" for subject, reason in report["absent"].items()]
     without = f"\nNot measured: {'; '.join(absent)}.\n" if absent else ""
     table = head + "\n".join(rows) + "\n" if rows else "The report makes no claim.\n"
-    return f"## {name}\n\n{report['question']} {conditions(report)}.\n\n{table}{without}"
+    measurements = "\n\n".join(f"{conditions(found)}." for found in measured.values())
+    return f"## {name}\n\n{report['question']} {measurements}\n\n{table}{without}"
+
+
+def _wanted(found: Iterable[dict[str, Any]]) -> dict[str, str]:
+    """Return what is wanted of each claim of reports, by its name."""
+    claims = (claim for report in found for claim in report["claims"])
+    return {claim["name"]: f"{claim['wanted']} {claim['unit']}" for claim in claims}
+
+
+def _named(name: str, report: dict[str, Any]) -> dict[str, Any] | None:
+    return next((claim for claim in report["claims"] if claim["name"] == name), None)
+
+
+def _cells(name: str, measured: Mapping[str, dict[str, Any]]) -> list[str]:
+    """Return what was measured of a claim on each processor."""
+    found = [_named(name, report) for report in measured.values()]
+    return ["not measured" if claim is None else _value(claim) for claim in found]
+
+
+def _verdict(name: str, measured: Mapping[str, dict[str, Any]]) -> str:
+    """Return whether a claim holds, or on which processors."""
+    claims = {where: _named(name, report) for where, report in measured.items()}
+    holds = {where: claim["holds"] for where, claim in claims.items() if claim is not None}
+    if len(set(holds.values())) == 1:
+        return VERDICTS[next(iter(holds.values()))]
+    kept = [where for where, verdict in holds.items() if verdict]
+    return f"on {', '.join(kept)}" if kept else VERDICTS[False]
 
 
 def _value(claim: dict[str, Any]) -> str:
@@ -116,13 +200,13 @@ def pages() -> list[Path]:
 def draw() -> None:
     """Draw the pictures of all reports."""
     for name, report in reports().items():
-        common.draw(report, file_of(name))
+        for path, content in {file_of(name): report, **others(name)}.items():
+            common.draw(content, path)
 
 
 def rewrite() -> None:
     """Write the pages that show reports, and remove pictures that belong to none."""
-    drawn = {path for name, report in reports().items() for path in pictures(name, report)}
-    for path in set(FOLDER.glob("*.svg")) - drawn:
+    for path in set(FOLDER.rglob("*.svg")) - files():
         path.unlink()
     written = {path: page(path.read_text("utf-8")) for path in pages()} | {CLAIMS: claims()}
     for path, text in written.items():
