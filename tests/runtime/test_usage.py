@@ -8,6 +8,7 @@ from collections.abc import AsyncIterator, Callable
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 import freestone as fs
@@ -72,6 +73,37 @@ OPERATORS: list[Callable[[Any], Any]] = [
 def test_a_future_is_no_value(cluster: fs.Cluster, use: Callable[[Any], Any]) -> None:
     with pytest.raises(TypeError, match=r"can't be used as a value .*\.result\(\)"):
         use(cluster.submit(label, 1))
+
+
+@pytest.mark.parametrize(
+    "use",
+    [
+        lambda f: f == "1",
+        lambda f: 1 == f,  # noqa: SIM300
+        lambda f: f != 1,
+        lambda f: f in ["1"],
+        lambda f: (f, 1) == ("1", 1),
+        lambda f: np.arange(2) == f,
+        lambda f: np.float64(1) != f,
+    ],
+)
+def test_a_future_is_not_compared_with_a_value(
+    cluster: fs.Cluster, use: Callable[[Any], Any]
+) -> None:
+    with pytest.raises(TypeError, match=r"can't be compared with .*future\.result\(\) == 1"):
+        use(cluster.submit(label, 1))
+
+
+def test_futures_are_equal_as_objects(cluster: fs.Cluster) -> None:
+    one, other = cluster.submit(label, 1), cluster.submit(label, 1)
+    assert one == one
+    assert one != other
+    assert not one == None  # noqa: E711, SIM201
+    assert one in [None, other, one]
+    assert {one: 1, other: 2}[other] == 2
+    assert [None, other, one].index(one) == 2
+    assert (one, [other]) == (one, [other])
+    assert one in {one, other}
 
 
 def test_a_future_has_no_attributes_of_its_value(cluster: fs.Cluster) -> None:

@@ -31,7 +31,7 @@ class FinishedFuture:
         return True
 
     def __eq__(self, other: object) -> bool:
-        if isinstance(other, FinishedFuture):
+        if other is None or isinstance(other, FinishedFuture):
             return self is other
         raise TypeError(
             f"a future is compared with {type(other).__name__}; call result() on it first, with a "

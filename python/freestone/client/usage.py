@@ -233,6 +233,24 @@ def _refusal(operator: str) -> Callable[..., Never]:
     return refuse
 
 
+def _is_same(future: NotAValue, other: object) -> bool:
+    """Compare two futures, or one with None, as objects; refuse what is meant as a value."""
+    if other is None or isinstance(other, NotAValue):
+        return future is other
+    raise TypeError(
+        f"a Future can't be compared with {_shown(other)}: it stands for a value that may not be "
+        "there yet. Wait for the value with .result(), as in future.result() == 1; two futures are "
+        "equal if they are the same object"
+    )
+
+
+def _differs(future: NotAValue, other: object) -> bool:
+    return not _is_same(future, other)
+
+
+# In the body of the class they would take its hash away.
+setattr(NotAValue, "__eq__", _is_same)  # noqa: B010
+setattr(NotAValue, "__ne__", _differs)  # noqa: B010
 for _operator in _OPERATORS.split():
     setattr(NotAValue, f"__{_operator}__", _refusal(_operator))
 

@@ -34,6 +34,8 @@ class Collection(Sources):
 
     grid: tuple[Offsets, ...] = ()
     """Where blocks begin and end along each axis, if they are cut along several."""
+    _comparing = "x.compute() is all of it, here"
+    """What messages say of comparisons with values."""
 
     def __init__(
         self,
@@ -101,6 +103,17 @@ class Collection(Sources):
     def __len__(self) -> int:
         """How many rows, or items, there are."""
         return int(self.offsets[-1])
+
+    def __eq__(self, other: object) -> Any:
+        """Tell whether it is the same object; raise `TypeError` for what may be its values."""
+        if other is None or isinstance(other, Collection):
+            return self is other
+        raise TypeError(
+            f"a {type(self).__name__} is not compared with what is of type "
+            f"{type(other).__name__}: {self._comparing}"
+        )
+
+    __hash__ = object.__hash__
 
     def iter_blocks(self) -> Iterator[Any]:
         """Yield the blocks' values, in order."""

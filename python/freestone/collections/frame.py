@@ -12,7 +12,7 @@ from freestone.client import Client, current, gather
 from freestone.collections.base import Collection
 from freestone.collections.blocking import Offsets, cuts_of
 from freestone.collections.collecting import collect, naming_lost_blocks
-from freestone.collections.hints import missing
+from freestone.collections.hints import is_test, missing, not_an_index
 from freestone.collections.making import Meta, Spec
 from freestone.collections.pieces import value_of
 from freestone.collections.relational import Relational
@@ -63,6 +63,7 @@ class Frame(Collection, Relational):
     """
 
     kind = "frame"
+    _comparing = "x.filter(pl.col('a') == 1) takes rows by a value; x.to_polars() is all, here"
 
     def __init__(
         self,
@@ -437,14 +438,19 @@ class Frame(Collection, Relational):
             problem = f"a Frame has no {name!r}" if is_private else missing(name, known)
             raise AttributeError(problem, name=name, obj=self)
 
-    def __getitem__(self, rows: slice) -> Self:
-        """Take rows without copying them: views of the blocks, cut out where they are used."""
-        if not isinstance(rows, slice):
-            raise TypeError(
-                f"a Frame is sliced by rows, x[start:stop], not by {rows!r}; x.select('a', 'b') "
-                "takes columns, and x.filter(polars.col('a') > 0) rows"
-            )
-        return self._slice(rows)
+    def __getitem__(self, key: Any) -> Self:
+        """Take rows or columns: ``x[10:20]``, ``x[["a", "b"]]`` or ``x[pl.col("a") > 0]``.
+
+        Rows of a slice are not copied: they are views of the blocks, cut out where they are used.
+        A list of names is `select`, and an expression of polars' that is true or false is `filter`.
+        """
+        if isinstance(key, slice):
+            return self._slice(key)
+        if isinstance(key, list) and key and all(isinstance(each, str) for each in key):
+            return self.select(key)
+        if is_test(key):
+            return self.filter(key)
+        raise TypeError(not_an_index(key))
 
 
 def _schema_of(table: pa.Table) -> pa.Schema:

@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
+import math
 import operator
+import secrets
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
+import numpy as np
+
 from freestone.collections.hints import missing_of_groups
+from freestone.errors import UsageError
 
 if TYPE_CHECKING:
     import polars as pl
 
     from freestone.collections.relational import Relational
 
-__all__ = ["GroupBy", "WindowGroupBy", "count_of", "items_of", "whole_number"]
+__all__ = ["GroupBy", "WindowGroupBy", "count_of", "items_of", "sample_options", "whole_number"]
 
 F = TypeVar("F", bound="Relational")
 
@@ -164,6 +169,33 @@ def count_of(method: str, rows: Any) -> int:
     if found < 0:
         raise ValueError(f"{method}({found}): it is a number of rows, 0 or more")
     return found
+
+
+def sample_options(n: Any, fraction: Any, with_replacement: bool, seed: Any) -> dict[str, Any]:
+    """Return what a sample is drawn by, or say what is wrong with it."""
+    if n is not None and fraction is not None:
+        raise UsageError(f"sample(n={n!r}, fraction={fraction!r}): give one of them")
+    if fraction is None:
+        n = count_of("sample", 1 if n is None else n)
+    elif (
+        isinstance(fraction, bool)
+        or not isinstance(fraction, float | int | np.number)
+        or not (fraction >= 0 and (fraction <= 1 or (with_replacement and math.isfinite(fraction))))
+    ):
+        raise UsageError(
+            f"sample(fraction={fraction!r}): it is a share of all rows, from 0 to 1, as in "
+            "sample(fraction=0.1); with_replacement=True allows more than 1"
+        )
+    if seed is None:
+        seed = secrets.randbits(63)
+    elif not isinstance(seed, int | np.integer) or seed < 0:
+        raise UsageError(f"sample(seed={seed!r}): it is a whole number, 0 or more, or None")
+    return {
+        "n": n,
+        "fraction": None if fraction is None else float(fraction),
+        "with_replacement": bool(with_replacement),
+        "seed": int(seed),
+    }
 
 
 def whole_number(method: str, rows: Any) -> int:

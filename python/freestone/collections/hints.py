@@ -2,11 +2,22 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterable
+from reprlib import repr as shown
+from typing import Any
 
 from freestone.errors import did_you_mean
 
-__all__ = ["INSTEAD", "OF_GROUPS", "missing", "missing_of_groups"]
+__all__ = [
+    "INSTEAD",
+    "OF_GROUPS",
+    "is_test",
+    "missing",
+    "missing_of_groups",
+    "not_an_index",
+    "refuse_mask",
+]
 
 OF_GROUPS = ("any", "arg_max", "arg_min", "count", "implode", "mode", "product", "std", "var")
 """Aggregates of groups that are methods of polars' expressions."""
@@ -45,7 +56,6 @@ INSTEAD = {
     "nsmallest": 'x.bottom_k(2, by="a")',
     "npartitions": "len(x.blocks)",
     "plot": "x.to_polars()",
-    "sample": "x.select(pl.all().sample(2, seed=1))",
     "pivot_table": 'x.pivot("a", index="b", aggregate_function="len", values="a")',
     "repartition": "x.rechunk(2)",
     "resample": 'x.group_by_dynamic("a", every="1i").agg(pl.col("b").sum())',
@@ -55,7 +65,6 @@ INSTEAD = {
     **dict.fromkeys(("sink_parquet", "to_parquet", "write_parquet"), 'fs.write(x, "x.parquet")'),
     **dict.fromkeys(("to_dict", "to_dicts", "to_list", "to_pydict"), "x.to_polars().to_dicts()"),
     **dict.fromkeys(("to_numpy", "values"), "x.to_polars().to_numpy()"),
-    "value_counts": 'x.group_by("a").agg(pl.len())',
     **dict.fromkeys(
         ("abs", "cum_max", "cum_min", "cum_sum", "diff", "pct_change", "rank", "round"),
         'x.with_columns(pl.col("b").{name}())',
@@ -92,6 +101,49 @@ INSTEAD = {
     "with_row_count": 'x.with_row_index("n")',
 }
 """What does the same, or comes next to it, for a frame `x` of columns ``a`` and ``b``."""
+
+
+def is_test(key: Any) -> bool:
+    """Tell whether what a frame is indexed by is an expression that chooses rows.
+
+    Whether it is one of booleans is for `filter` to say.
+    """
+    polars = sys.modules.get("polars")
+    return polars is not None and isinstance(key, polars.Expr)
+
+
+def not_an_index(key: Any) -> str:
+    """Return what is said of what a frame can't be indexed by."""
+    if isinstance(key, str):
+        return (
+            f"a Frame has no columns that are there by themselves, as x[{key!r}]: in what is done "
+            f"to it write pl.col({key!r}), as in x.filter(pl.col({key!r}) > 0) or "
+            f"x.select(pl.col({key!r}).sum()). x.select({key!r}) is a Frame of it, and "
+            f"x.to_polars()[{key!r}] has its values, here"
+        )
+    kind = type(key).__name__
+    if hasattr(key, "dtype") or (isinstance(key, list) and key and isinstance(key[0], bool)):
+        return (
+            f"a Frame is not indexed by what is of type {kind}, as x[mask]: x.filter(pl.col('a') "
+            "> 0) takes the rows for which an expression of columns is true, and x.filter(mask) "
+            "those of a mask with a boolean for each row, a list or an array of NumPy's, by one "
+            "call that gets all rows"
+        )
+    return (
+        f"a Frame is indexed by rows, x[start:stop], or by a list of columns, x[['a', 'b']], not "
+        f"by {shown(key)}; x.filter(pl.col('a') > 0) takes rows, and x.select('a', 'b') columns"
+    )
+
+
+def refuse_mask(predicate: Any) -> None:
+    """Raise `TypeError` for masks that polars does not take; it says no more than what they are."""
+    kind = type(predicate)
+    if hasattr(predicate, "compute") or kind.__module__.startswith("pandas"):
+        made = "mask.compute()" if hasattr(predicate, "compute") else "mask.to_numpy()"
+        raise TypeError(
+            f"filter() takes expressions of columns, pl.col('a') > 0, not what is of type "
+            f"{kind.__name__}; for a boolean for each row, write x.filter({made})"
+        )
 
 
 def missing(name: str, known: Iterable[str] = ()) -> str:

@@ -6,7 +6,16 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any, Self, TypeVar
 
-from freestone.collections.groups import GroupBy, WindowGroupBy, count_of, items_of, whole_number
+from freestone.collections.groups import (
+    GroupBy,
+    WindowGroupBy,
+    count_of,
+    items_of,
+    sample_options,
+    whole_number,
+)
+from freestone.collections.hints import refuse_mask
+from freestone.collections.joins import Joins
 from freestone.collections.summaries import Summaries
 from freestone.errors.keywords import suggest_keywords
 
@@ -19,7 +28,7 @@ T = TypeVar("T")
 
 
 @suggest_keywords
-class Relational(Summaries):
+class Relational(Joins, Summaries):
     """The methods of a frame that make another, lazily, by polars' expressions."""
 
     name: str
@@ -50,6 +59,8 @@ class Relational(Summaries):
         **constraints
             Values of columns.
         """
+        for predicate in predicates:
+            refuse_mask(predicate)
         return self._then("filter", *predicates, **constraints)
 
     def remove(self, *predicates: Any, **constraints: Any) -> Self:
@@ -322,158 +333,6 @@ class Relational(Summaries):
         }
         return WindowGroupBy(self, "rolling", as_expr(index_column), options)
 
-    def join(
-        self,
-        other: Self,
-        on: Any = None,
-        how: str = "inner",
-        *,
-        left_on: Any = None,
-        right_on: Any = None,
-        suffix: str = "_right",
-        validate: str = "m:m",
-        nulls_equal: bool = False,
-        coalesce: bool | None = None,
-        maintain_order: str | None = None,
-    ) -> Self:
-        """Join rows with those of another frame, as ``LazyFrame.join``.
-
-        Parameters
-        ----------
-        other
-            The right table.
-        on, left_on, right_on
-            Names of columns or expressions whose values are equal in rows that go together.
-        how
-            ``"inner"``, ``"left"``, ``"right"``, ``"full"``, ``"semi"``, ``"anti"`` or
-            ``"cross"``.
-        suffix
-            What is added to the name of a right column that the left table has too.
-        validate, nulls_equal, coalesce, maintain_order
-            As for polars. Without `maintain_order` rows come in any order.
-
-        Raises
-        ------
-        MissingColumnError, ColumnTypeError
-            At once, if keys are not there or can't be compared.
-
-        Notes
-        -----
-        A small table goes to all parts of the other; of two large ones the rows are moved by the
-        hash of their keys, between workers.
-        """
-        on, left_on, right_on = (
-            None if keys is None else items_of(keys) for keys in (on, left_on, right_on)
-        )
-        if on == [] or (left_on == [] and right_on == []):
-            raise ValueError("join() by no columns: name one or more, or give how='cross'")
-        return self._then(
-            "join",
-            others=[other],
-            on=on,
-            how=how,
-            left_on=left_on,
-            right_on=right_on,
-            suffix=suffix,
-            validate=validate,
-            nulls_equal=nulls_equal,
-            coalesce=coalesce,
-            maintain_order=maintain_order,
-        )
-
-    def join_asof(
-        self,
-        other: Self,
-        on: Any = None,
-        *,
-        left_on: Any = None,
-        right_on: Any = None,
-        by: Any = None,
-        by_left: Any = None,
-        by_right: Any = None,
-        strategy: str = "backward",
-        tolerance: Any = None,
-        suffix: str = "_right",
-        coalesce: bool = True,
-        allow_exact_matches: bool = True,
-    ) -> Self:
-        """Join each row with the one whose key comes next to its own, as ``LazyFrame.join_asof``.
-
-        Parameters
-        ----------
-        other
-            The right table.
-        on, left_on, right_on
-            The key that is to be near: a column of numbers, times or texts, or an expression.
-        by, by_left, by_right
-            Columns whose values have to be equal.
-        strategy
-            ``"backward"``: the last row of the right table whose key is not larger;
-            ``"forward"``: the first one whose key is not smaller; or ``"nearest"``.
-        tolerance
-            How far the keys may be apart: a number, or a time such as ``"10m"``.
-        suffix, coalesce, allow_exact_matches
-            As for polars.
-
-        Raises
-        ------
-        MissingColumnError, ColumnTypeError
-            At once, if keys are not there or can't be compared.
-
-        Notes
-        -----
-        The tables need not be sorted. Rows keep the order of a left table that is sorted by the
-        key, if there is no `by`; else they come in any order. A small right table goes to all
-        parts of the left one; of two large ones the rows are moved, between workers, so that each
-        part has those between two keys, or by the hash of `by`.
-        """
-        near = (on, on) if on is not None else (left_on, right_on)
-        equal = (by, by) if by is not None else (by_left, by_right)
-        if any(key is None for key in near):
-            raise ValueError("join_asof() by no column: give on=, or left_on= and right_on=")
-        left, right = (None if keys is None else items_of(keys) for keys in equal)
-        return self._then(
-            "join_asof",
-            others=[other],
-            left_on=near[0],
-            right_on=near[1],
-            by_left=left or None,
-            by_right=right or None,
-            strategy=strategy,
-            tolerance=tolerance,
-            suffix=suffix,
-            coalesce=coalesce,
-            allow_exact_matches=allow_exact_matches,
-            # Parts are sorted before they are joined.
-            check_sortedness=False,
-        )
-
-    def merge_sorted(self, other: Self, key: str) -> Self:
-        """Put rows of two frames together in the order of a key, as ``LazyFrame.merge_sorted``.
-
-        They are sorted, so neither frame has to be.
-        """
-        both = self._then("concat", others=[other], how="vertical")
-        return both.sort(key, maintain_order=True)
-
-    def join_where(self, other: Self, *predicates: Any, suffix: str = "_right") -> Self:
-        """Join rows for which all predicates are true, as ``LazyFrame.join_where``.
-
-        Parameters
-        ----------
-        other
-            The right table.
-        *predicates
-            Comparisons of columns of both, such as ``pl.col("begin") < pl.col("end")``.
-        suffix
-            What is added to the name of a right column that the left table has too.
-
-        Notes
-        -----
-        The smaller table goes to all parts of the other. Rows come in any order.
-        """
-        return self._then("join_where", *predicates, others=[other], suffix=suffix)
-
     def sort(
         self,
         by: Any,
@@ -548,6 +407,70 @@ class Relational(Summaries):
         """Take rows from `offset` on, as ``LazyFrame.slice``."""
         length = None if length is None else count_of("slice", length)
         return self._then("slice", whole_number("slice", offset), length)
+
+    def sample(
+        self,
+        n: int | None = None,
+        *,
+        fraction: float | None = None,
+        with_replacement: bool = False,
+        seed: int | None = None,
+    ) -> Self:
+        """Draw rows at random, as ``DataFrame.sample``; they keep their order.
+
+        Parameters
+        ----------
+        n
+            How many; 1 if there is no `fraction`.
+        fraction
+            How many of all, instead of `n`: 0.1 for a tenth, rounded down.
+        with_replacement
+            Whether a row may be drawn several times.
+        seed
+            The same rows of the same table are drawn by the same seed, however it is cut into
+            blocks, and others than by polars; by default others each time `sample` is called.
+
+        Raises
+        ------
+        UsageError
+            When it is computed, if there are fewer rows.
+
+        Notes
+        -----
+        The rows are made and counted first; then each part draws its own, and none moves.
+        """
+        return self._then("sample", **sample_options(n, fraction, with_replacement, seed))
+
+    def value_counts(
+        self, *columns: Any, sort: bool = False, name: str | None = None, normalize: bool = False
+    ) -> Self:
+        """Count the rows that have the same values, as ``Series.value_counts``.
+
+        Parameters
+        ----------
+        *columns
+            Of which columns, or expressions; of all by default.
+        sort
+            Whether the most frequent values come first; else they come in any order.
+        name
+            What the column of counts is called: ``count``, or ``proportion`` of shares.
+        normalize
+            Whether to return shares of all rows, as floats, instead of numbers.
+
+        Notes
+        -----
+        Nulls are counted, too: ``x.drop_nulls()`` before it leaves them out. Parts are counted
+        first, as by `group_by`.
+        """
+        import polars as pl
+
+        counted = name or ("proportion" if normalize else "count")
+        found = self.group_by(*(columns or [pl.all()])).agg(pl.len().alias(counted))
+        if normalize:
+            rows = self.select(pl.len().alias("__rows"))
+            share = pl.col(counted) / pl.col("__rows")
+            found = found.join(rows, how="cross").with_columns(share.alias(counted)).drop("__rows")
+        return found.sort(counted, descending=True) if sort else found
 
     def with_row_index(self, name: str = "index", offset: int = 0) -> Self:
         """Add a column that numbers the rows; one call gets them all."""

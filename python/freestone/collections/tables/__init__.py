@@ -17,6 +17,7 @@ from freestone.collections.tables import (  # noqa: F401 (they add rules)
     joining,
     nearest,
     ordering,
+    samples,
     sql,
 )
 from freestone.collections.tables.calls import to_arrow, to_polars

@@ -88,6 +88,7 @@ _RULES: dict[str, Callable[[Op, Columns], Columns]] = {
     "remove": _filter,
     "rename": _rename,
     "rolling": _windows,
+    "sample": _same,
     "select": _select,
     "slice": _same,
     "sort": _sort,

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import polars as pl
 
 from freestone.collections.tables.answering import answer
+from freestone.collections.tables.drawing import draw
 from freestone.collections.tables.problems import explained, without_rows
 
 if TYPE_CHECKING:
@@ -114,6 +115,11 @@ def apply(
         return windows.agg(aggregates)
     if method == "concat":
         return pl.concat(frames, **options)
+    if method == "sample":
+        # Each part draws its own rows; of a table without rows there is nothing to draw.
+        return frames[0]
+    if method == "draw":
+        return draw(frames[0].collect(), frames[1].collect(), **options).lazy()
     if method == "sql":
         query, tables = args
         return answer(query, tables, frames)

@@ -16,7 +16,10 @@ from freestone.collections.tables.plan import Leaf, Node, Op, leaves
 
 __all__ = ["with_shared_steps_done"]
 
-_COSTLY = {"group_by", "group_by_dynamic", "join", "join_asof", "rolling", "sort", "sql", "unique"}
+_COSTLY = {
+    *("group_by", "group_by_dynamic", "join", "join_asof", "join_where", "rolling", "sample"),
+    *("sort", "sql", "unique"),
+}
 """Steps that are not repeated; others cost less than to write what they make."""
 
 
