@@ -112,6 +112,7 @@ EXAMPLES: list[FreestoneError] = [
     errors.ScriptCompileError(
         "@ needs as many columns as rows; s.daph:1:2", problem="shapes differ", line=1
     ),
+    errors.ScriptValueError("negative powers of integers; convert them", problem="negative powers"),
     errors.ScriptStoppedError(
         "system stopped: no input; s.daph:1:2", problem="system stopped", line=1
     ),
@@ -173,7 +174,7 @@ def test_slugs_are_unique_and_never_change() -> None:
         "packages-missing plugin query queue-closed rank-failed rank-lost registration "
         "resize-timeout run-over run-stuck samples-missing saved-state "
         "schema script script-compile script-run script-stopped "
-        "script-syntax shared-kind shared-timeout spawn-failed storage-full "
+        "script-syntax script-value shared-kind shared-timeout spawn-failed storage-full "
         "stream-restarted table task task-cancelled "
         "task-exited task-interrupted task-killed task-raised task-timeout too-many-calls "
         "transport unschedulable usage wait-timeout worker-absent worker-lost workers-missing"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime
 import operator
 from collections.abc import Iterator, Sequence
 from typing import Any
@@ -247,7 +248,7 @@ def test_blocks_without_items_have_the_columns_of_the_others() -> None:
 
 
 def test_items_without_a_type_in_common_are_refused() -> None:
-    with pytest.raises(TypeError, match=r"do not make one frame: .*Field a .*int64 vs string"):
+    with pytest.raises(TypeError, match=r"do not make one frame, .*Field a .*int64 vs string"):
         fs.Bag.from_items([{"a": 1}, {"a": "x"}], 1).to_frame().compute()
     with pytest.raises(ValueError, match="2 items are dicts without keys"):
         fs.Bag.from_items([{}, {}], 2).to_frame().compute()
@@ -308,7 +309,8 @@ def test_items_of_columns_are_refused() -> None:
 @pytest.mark.parametrize("items", [[1, "a"], [{"value": 1}, {"value": [2]}]])
 def test_values_of_one_column_without_a_common_type_are_named(items: list[Any]) -> None:
     with pytest.raises(
-        TypeError, match=r"column 'value' has values of int, (str|list) \(.*convert"
+        TypeError,
+        match=r"column 'value' has .* \((str|list)\) in item 1 .* after values of int .*bag\.map",
     ):
         fs.Bag.from_items(items, 2).to_frame().compute()
 
@@ -359,3 +361,26 @@ def test_columns_that_lose_digits_are_named() -> None:
     bag = fs.Bag.from_items([{"a": 2**60 + 1}, {"a": 0.5}], 1)
     with pytest.raises(TypeError, match=r"'a' is of int64 in one block.*convert the values"):
         bag.to_frame().compute()
+
+
+@pytest.mark.parametrize(
+    ("items", "problem"),
+    [
+        ([{"a": 1}, {"a": 2**70}], r"column 'a' has 11805.* \(int\) in item 1 of its block"),
+        ([{"a": 1}, {"a": None}, {"a": "x"}], r"'x' \(str\) in item 2 .* after values of int"),
+        ([{"a": "b"}, {"a": "\ud800"}], r"in item 1 of its block.*surrogates"),
+        ([{"a": 1}, {7: 1}], r"item 1 of its block has the key 7 \(int\).*str\(key\)"),
+        ([{"a\0": 1}], "texts without NUL"),
+        ([{"a": 1}, {"a": 1j}], r"1j \(complex\) in item 1"),
+    ],
+)
+def test_items_that_make_no_frame_are_named(items: list[Any], problem: str) -> None:
+    with pytest.raises(TypeError, match=f"items do not make one frame: .*{problem}"):
+        fs.Bag.from_items(items, 9).to_frame().to_arrow()
+
+
+def test_times_of_numpy_make_columns() -> None:
+    items = [{"d": np.datetime64("2024-01-01"), "l": np.timedelta64(3, "s")}, {"d": None}]
+    table = fs.Bag.from_items(items, 2).to_frame().to_arrow()
+    assert table.column("d").to_pylist() == [datetime.date(2024, 1, 1), None]
+    assert table.column("l").to_pylist() == [datetime.timedelta(seconds=3), None]

@@ -15,10 +15,10 @@ from freestone.collections.base import Collection
 from freestone.collections.blocking import cuts_of
 from freestone.collections.frame import Frame
 from freestone.collections.making import Spec
-from freestone.collections.opaque import is_opaque
 from freestone.collections.pieces import own_value_of
-from freestone.collections.rows import is_table, items_of
+from freestone.collections.rows import items_of
 from freestone.collections.sources import name_of, put_all
+from freestone.collections.tabling import conformed, schema_of, schema_of_both, table_of
 from freestone.errors import EmptyCollectionError
 from freestone.errors.habits import OF_BAG, missing_attribute
 from freestone.errors.keywords import suggest_keywords
@@ -179,14 +179,14 @@ class Bag(Collection):
         """
         pieces = self._live("make a frame of it")
         spec = Spec(collection=self.name, kind="frame")
-        made = self._map(spec, _table_of, (), [None] * len(pieces), {})
+        made = self._map(spec, table_of, (), [None] * len(pieces), {})
         frame = Frame(made, None, name=self.name)
         if len(made) < 2:
             return frame
-        schema: Any = frame.reduce(_schema_of_both, _schema_of)
+        schema: Any = frame.reduce(schema_of_both, schema_of)
         if frame.client is None:
             schema = schema.result()
-        return frame.map_blocks(_conformed, schema, name=self.name)
+        return frame.map_blocks(conformed, schema, name=self.name)
 
     if not TYPE_CHECKING:  # else a checker would find no mistake in names
 
@@ -342,69 +342,3 @@ def _grouped(key: Callable[[Any], Hashable], *parts: Sequence[Any]) -> list[Any]
         for item in part:
             groups.setdefault(key(item), []).append(item)
     return [*groups.items()]
-
-
-def _table_of(block: Sequence[Any]) -> Any:
-    import pyarrow as pa
-
-    if is_table(block):
-        return block
-    if is_opaque(block) and hasattr(block, "columns"):
-        return block
-    rows = [item if isinstance(item, dict) else {"value": item} for item in items_of(block)]
-    names = dict.fromkeys(name for row in rows for name in row)
-    if rows and not names:
-        raise ValueError(f"{len(rows):,} items are dicts without keys, and make no columns")
-    return pa.table({name: _column_of(name, rows) for name in names})
-
-
-def _column_of(name: str, rows: Sequence[dict[str, Any]]) -> Any:
-    import pyarrow as pa
-
-    values = [row.get(name) for row in rows]
-    try:
-        return pa.array(values)
-    except (pa.ArrowInvalid, pa.ArrowTypeError) as error:
-        kinds = ", ".join(dict.fromkeys(type(each).__name__ for each in values))
-        raise TypeError(
-            f"items do not make one frame: column {name!r} has values of {kinds} ({error}); "
-            "convert them first, as in bag.map(str).to_frame()"
-        ) from None
-
-
-def _schema_of(table: Any) -> Any:
-    return table.schema
-
-
-def _schema_of_both(one: Any, other: Any) -> Any:
-    """Return the columns of two tables, with types that hold the values of both."""
-    import pyarrow as pa
-
-    try:
-        return pa.unify_schemas([one, other], promote_options="permissive")
-    except pa.ArrowTypeError as error:
-        raise TypeError(f"items do not make one frame: {error}; convert the values first") from None
-
-
-def _conformed(table: Any, schema: Any) -> Any:
-    import pyarrow as pa
-
-    columns = [
-        _cast(table[field.name], field)
-        if field.name in table.column_names
-        else pa.nulls(table.num_rows, field.type)
-        for field in schema
-    ]
-    return pa.table(columns, schema=schema)
-
-
-def _cast(column: Any, field: Any) -> Any:
-    import pyarrow as pa
-
-    try:
-        return column.cast(field.type)
-    except pa.ArrowInvalid as error:
-        raise TypeError(
-            f"items do not make one frame: {field.name!r} is of {column.type} in one block, and "
-            f"of {field.type} with those of others: {error}; convert the values first"
-        ) from None

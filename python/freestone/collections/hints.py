@@ -142,7 +142,8 @@ def refuse_mask(predicate: Any) -> None:
         made = "mask.compute()" if hasattr(predicate, "compute") else "mask.to_numpy()"
         raise TypeError(
             f"filter() takes expressions of columns, pl.col('a') > 0, not what is of type "
-            f"{kind.__name__}; for a boolean for each row, write x.filter({made})"
+            f"{kind.__name__}; for a boolean for each row write x.filter({made}), "
+            "and x.compute() for a value"
         )
 
 

@@ -7,6 +7,8 @@ offers itself to it.
 from __future__ import annotations
 
 import importlib
+import math
+import operator
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
 
@@ -195,9 +197,13 @@ class ArrayMethods(NDArrayOperatorsMixin):
         """Round every cell; see `numpy.round`."""
         return np.round(self, decimals)  # type: ignore[call-overload]
 
-    def clip(self, least: Any = None, greatest: Any = None) -> Any:
+    def clip(self, min: Any = None, max: Any = None) -> Any:
         """Bound every cell; see `numpy.clip`."""
-        return np.clip(self, least, greatest)  # type: ignore[call-overload]
+        return np.clip(self, min, max)  # type: ignore[call-overload]
+
+    def compress(self, condition: Any, axis: int | None = None) -> Any:
+        """Take the rows, or others of an axis, for which a condition is true."""
+        return np.compress(condition, self, axis=axis)  # type: ignore[call-overload]
 
     argmax = _by_function("argmax")
     argmin = _by_function("argmin")
@@ -235,9 +241,20 @@ class ArrayMethods(NDArrayOperatorsMixin):
         """Return the array itself, since blocks can't be written into."""
         return self
 
-    def item(self) -> Any:
-        """Return the only element as a number of Python's; of several, raise `ValueError`."""
-        return np.asarray(self).item()
+    def item(self, *index: Any) -> Any:
+        """Return an element as a number of Python's: the only one, or that at an index.
+
+        As of NumPy's arrays, one number counts the elements of all axes.
+        """
+        if index and isinstance(index[0], tuple):
+            (index,) = index
+        shape: tuple[int, ...] = np.shape(self)  # type: ignore[call-overload]
+        if len(index) == 1 and len(shape) > 1:
+            number, size = operator.index(index[0]), math.prod(shape)
+            if not -size <= number < size:
+                raise IndexError(f"index {number} is out of bounds for size {size}")
+            index = np.unravel_index(number % size, shape)
+        return np.asarray(self[index] if index else self).item()  # type: ignore[index]
 
     def tolist(self) -> Any:
         """Return all elements here, as nested lists of numbers of Python's."""

@@ -59,7 +59,7 @@ class Relational(Joins, Summaries):
         **constraints
             Values of columns.
         """
-        for predicate in predicates:
+        for predicate in (*predicates, *constraints.values()):
             refuse_mask(predicate)
         return self._then("filter", *predicates, **constraints)
 

@@ -88,6 +88,7 @@
     │   ├── ScriptSyntaxError (ValueError)      it can't be read, or a name is not known
     │   ├── ScriptCompileError (TypeError)      types or shapes do not fit
     │   └── ScriptRunError (RuntimeError)       it failed while it ran
+    │       ├── ScriptValueError (ValueError)       NumPy's error of lazy arrays
     │       └── ScriptStoppedError                  it called stop()
     └── DemoError                           the main job, `freestone demo`
         ├── SamplesMissingError (FileNotFoundError)  the measured events are not installed
@@ -161,6 +162,7 @@ from freestone.errors.lang import (
     ScriptRunError,
     ScriptStoppedError,
     ScriptSyntaxError,
+    ScriptValueError,
 )
 from freestone.errors.malleable import (
     CheckpointSkippedError,
@@ -293,6 +295,7 @@ __all__ = [
     "ScriptRunError",
     "ScriptStoppedError",
     "ScriptSyntaxError",
+    "ScriptValueError",
     "SharedKindError",
     "SharedTimeoutError",
     "SpawnFailedError",

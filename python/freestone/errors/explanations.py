@@ -263,6 +263,10 @@ EXPLANATIONS: dict[str, tuple[str, str]] = {
         "The script is not DaphneDSL: a missing semicolon or brace, or an unknown name.",
         "Look at the line and column in the message.",
     ),
+    "script-value": (
+        "NumPy has no result of these values, as of an integer to a negative power.",
+        "Convert the values as the message says, or choose them by a mask before.",
+    ),
     "shared-kind": (
         "One name is used as a lock here and as a queue, variable or semaphore there.",
         "Give each its own name, and a semaphore the same number everywhere.",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import pickle
 from typing import Any, assert_never
 
@@ -10,6 +11,7 @@ from freestone.errors import (
     ClosedError,
     DiskExceededError,
     FileChangedError,
+    FileError,
     FileMissingError,
     FileUnreadableError,
     ForeignFutureError,
@@ -35,6 +37,8 @@ from freestone.errors import (
     attach_remote,
 )
 from freestone.units import format_seconds
+
+_LARGER = "raise 'ulimit -f' where workers start, or cut the data into smaller blocks"
 
 __all__ = ["bad_format", "error_of", "foreign_future", "too_large"]
 
@@ -107,6 +111,11 @@ def error_of(failure: dict[str, Any]) -> BaseException:
         case "file_unreadable":
             return FileUnreadableError(failure["path"])
         case "file_changed":
+            if f"(os error {errno.EFBIG})" in failure["reason"]:
+                reason = failure["reason"]
+                return FileError(
+                    failure["path"], f"can't hold a file that large: {reason}; {_LARGER}"
+                )
             return FileChangedError(failure["path"], failure["reason"])
         case "too_large":
             part = "result" if failure["is_result"] else "arguments"

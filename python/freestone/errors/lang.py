@@ -51,6 +51,12 @@ class ScriptRunError(ScriptError, RuntimeError):
     status = 3
 
 
+class ScriptValueError(ScriptRunError, ValueError):
+    """An operation on arrays of Python's was given values that it has no result for."""
+
+    slug = "script-value"
+
+
 class ScriptStoppedError(ScriptRunError):
     """The script called ``stop``."""
 

@@ -42,6 +42,15 @@ def test_without_a_cluster() -> None:
     assert (it.value.left_rows, it.value.right_rows, it.value.rows) == (MANY, MANY, MANY**2)
 
 
+def test_a_join_by_comparisons_is_refused(two_workers: fs.Cluster) -> None:
+    frame = fs.Frame.from_polars(SAME, MANY // 2)
+    joined = frame.join_where(frame, pl.col("x") < pl.col("x_right"))
+    with pytest.raises(ExplodingJoinError, match=r'by .*col\("x"\).* would make about'):
+        joined.select("x", "x_right").to_polars()
+    few = frame.head(1000).join_where(frame.head(1000), pl.col("x") < pl.col("x_right"))
+    assert len(few) == 999 * 500
+
+
 def check(left: pl.DataFrame, right: pl.DataFrame, limit_nbytes: int, **options: Any) -> None:
     """Check a join on the column ``key``, and what comes after it."""
     slots = [Slot(side.clear(), place) for place, side in enumerate((left, right))]

@@ -171,6 +171,15 @@ def test_values_without_a_type_are_refused(value: Any) -> None:
         fs.sql("select ?", [value], t=fs.Frame.from_polars(TABLE, 2))
 
 
+def test_lazy_values_are_computed_first() -> None:
+    table, numbers = fs.Frame.from_polars(TABLE, 2), fs.Array.from_numpy(np.arange(4), 2)
+    for value in (numbers.max(), [1, numbers.sum()]):
+        with pytest.raises(TypeError, match=r"parameter 1 is a LazyArray.*write x\.compute\(\)"):
+            fs.sql("select ?", [value], t=table)
+    with pytest.raises(TypeError, match=r"x\.compute\(\) for a value"):
+        table.filter(rain=numbers.max())
+
+
 @pytest.mark.parametrize("parameters", [5, "ab", {1, 2}, fs.Frame])
 def test_parameters_that_are_no_list_are_refused(parameters: Any) -> None:
     with pytest.raises(TypeError, match=r"as a list, for \? and \$1, or as a dict"):

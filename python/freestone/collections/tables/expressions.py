@@ -20,6 +20,11 @@ def as_expr(value: Any) -> pl.Expr:
     """Return what polars takes a value for: a text is the name of a column."""
     if isinstance(value, pl.Expr):
         return value
+    if hasattr(value, "compute"):
+        raise TypeError(
+            f"an expression of columns has no {type(value).__name__} in it, whose value is not "
+            "known yet; write x.compute() for x"
+        )
     return pl.col(value) if isinstance(value, str) else pl.lit(value)
 
 

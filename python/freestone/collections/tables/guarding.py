@@ -50,14 +50,15 @@ def check_joins(plan: Node, tables: Sequence[pl.DataFrame], limit_nbytes: int = 
     limit_nbytes = limit_nbytes or machine_nbytes()
     for join, top in _joins(plan, None):
         slots = [_slot(side) for side in join.inputs]
-        if join.options["how"] not in _GROWING or None in slots:
+        how = join.options.get("how", "inner")
+        if how not in _GROWING or None in slots:
             continue
         sides = [tables[slot.index] for slot in slots if slot is not None]
         width = width_of(join.empty)
         most = limit_nbytes // width
         if len(sides[0]) * len(sides[1]) <= most or not _keeps_samples(join, top):
             continue
-        how, keys = join.options["how"], _keys(join)
+        keys = _keys(join)
         refuse_too_many_rows(
             sides, partial(_matches, join, top), most, width=width, keys=keys, how=how
         )
@@ -65,6 +66,8 @@ def check_joins(plan: Node, tables: Sequence[pl.DataFrame], limit_nbytes: int = 
 
 def _keys(join: Op) -> str:
     """Return what rows are joined by, for a message."""
+    if join.method == "join_where":
+        return ", ".join(map(str, each_expr(join.args)))
     on = join.options.get("on")
     sides = [on, on] if on is not None else [join.options.get(f"{s}_on") for s in ("left", "right")]
     left, right = (list(map(_name, each_expr(side or []))) for side in sides)
@@ -80,7 +83,7 @@ def _joins(node: Node, top: Node | None) -> Iterator[tuple[Op, Node]]:
     """Yield joins, and the last of the steps after each that polars may do before it."""
     if not isinstance(node, Op):
         return
-    if node.method == "join":
+    if node.method in ("join", "join_where"):
         yield node, top or node
     inner = (top or node) if node.method in _BEFORE else None
     for each in node.inputs:
@@ -108,7 +111,8 @@ def _keeps_samples(join: Op, top: Node) -> bool:
 def _matches(join: Op, top: Node, samples: Sequence[pl.DataFrame]) -> int:
     """Return how many rows a join makes of samples, with what comes after it."""
     # What has no partner, or is there twice in a sample, is no reason to refuse or to add rows.
-    inner = {"how": "inner", "validate": "m:m"} if join.options["how"] != "cross" else {}
+    is_by_keys = join.options.get("how", "cross") != "cross"
+    inner = {"how": "inner", "validate": "m:m"} if is_by_keys else {}
     inputs = tuple(_numbered(side, place) for place, side in enumerate(join.inputs))
     trial = replace(join, inputs=inputs, options=join.options | inner)
     plan = build(_with(top, join, trial), [sample.lazy() for sample in samples])

@@ -192,6 +192,11 @@ def _time(what: str, value: Any) -> str:
 
 
 def _no_type(what: str, value: Any) -> TypeError:
+    if hasattr(value, "compute"):
+        return TypeError(
+            f"{what} is a {type(value).__name__}, whose value is not known yet; write x.compute() "
+            "for x, as in sql(query, [x.compute()])"
+        )
     return TypeError(
         f"{what} is {value!r:.80}, of type {type(value).__name__}, for which SQL has no value; "
         "give a number, text, time, list of them, or None"

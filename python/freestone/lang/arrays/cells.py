@@ -93,6 +93,12 @@ def _loop(function: np.ufunc, given: Sequence[Any], signature: Any) -> tuple[np.
             return function.resolve_dtypes(types)
         return function.resolve_dtypes(types, signature=signature)
     except TypeError as error:
+        kinds = {kind.kind for kind in given if isinstance(kind, np.dtype)}
+        if kinds & {"M", "m"} and kinds & {"U", "S", "T"}:
+            raise TypeError(
+                f"np.{function.__name__} of times and texts: NumPy reads no times out of "
+                "texts here; write np.datetime64('2024-01-31'), or x.astype('M8[s]') for an array"
+            ) from None
         if function not in (np.equal, np.not_equal):
             raise
         # NumPy's scalars take its own kind of error for an answer: that all elements differ.

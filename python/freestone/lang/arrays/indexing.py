@@ -31,6 +31,8 @@ def indexed(node: Node, key: Key) -> Node:
     if node.kind == "turned":
         raise refusal("an index into the transpose", "has no rows; index x and not x.T")
     key = tuple(map(_as_known, key))
+    if len(key) == 1 and _is_field(key[0]) and node.dtype.names is not None:
+        return _field(node, key[0])
     if node.rows is None:
         return small(functools.partial(_taken, key), node)
     if len(key) == 1 and _is_mask(key[0]):
@@ -60,6 +62,30 @@ def indexed(node: Node, key: Key) -> Node:
     raise IndexNotLazyError(
         f"rows are taken by a number, a slice or a mask, not by {rows!r:.60} ({kind})"
     )
+
+
+def _is_field(one: Any) -> bool:
+    return isinstance(one, str) or (
+        isinstance(one, list) and bool(one) and all(isinstance(name, str) for name in one)
+    )
+
+
+def _field(node: Node, name: str | list[str]) -> Node:
+    """Make the node of a field of records, or of records of some of their fields."""
+    try:
+        part = np.empty((1, *[side or 0 for side in node.shape[1:]]), node.dtype)[name]
+    except (KeyError, ValueError):
+        known = ", ".join(map(repr, node.dtype.names or ()))
+        raise ValueError(f"no field of name {name!r}; there are {known}") from None
+    function = functools.partial(_field_of, name)
+    if node.rows is None:
+        return small(function, node)
+    shape = (*node.shape, *part.shape[node.ndim :])
+    return Node("rows", (node,), shape, part.dtype, node.rows, {"function": function})
+
+
+def _field_of(name: str | list[str], block: NDArray[Any]) -> Any:
+    return block[name]
 
 
 def _as_known(one: Any) -> Any:

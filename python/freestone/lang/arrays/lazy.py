@@ -5,7 +5,8 @@ from __future__ import annotations
 import inspect
 import operator
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any, Literal
+from datetime import datetime
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
@@ -41,6 +42,18 @@ _OF_TYPES = frozenset(
     {"can_cast", "common_type", "iscomplexobj", "isrealobj", "min_scalar_type", "result_type"}
 )
 """Functions that look at types and at no values."""
+
+
+_OF_TIMES = frozenset({"year", "month", "day", "hour", "minute", "second", "microsecond"})
+"""What NumPy asks of an element of a list to take it for a time, as in `np.array([x.min()])`."""
+
+
+def _as_datetime(time: Any) -> datetime:
+    """Return a time of NumPy's as one of Python's; `AttributeError` where it would be another."""
+    found = time.astype("M8[us]").item()
+    if not isinstance(found, datetime) or time != np.datetime64(found):
+        raise AttributeError(f"{time} is no time of Python's, which have microseconds")
+    return found
 
 
 def lazy_of(array: Array) -> LazyArray:
@@ -79,6 +92,13 @@ class LazyArray(ArrayMethods):
     def dtype(self) -> np.dtype[Any]:
         """The dtype of its cells."""
         return self._node.dtype
+
+    if not TYPE_CHECKING:  # else a checker would find no mistake in names
+
+        def __getattr__(self, name: str) -> Any:
+            if name in _OF_TIMES and not self.ndim and self.dtype.kind == "M":
+                return getattr(_as_datetime(self.compute()), name)
+            return super().__getattr__(name)
 
     def __repr__(self) -> str:
         shape = str(self.shape).replace("None", "?")

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
+from datetime import date, timedelta
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from freestone.collections import Array
+from freestone.collections.protocols import ArrayMethods
 
 Dtype = np.dtype[Any]
 Function = Callable[..., Any]
@@ -109,11 +111,44 @@ def value(data: Any) -> Node:
         attrs = {"data": kind(data), "weak": True}
         return Node("value", (), (), np.dtype(kind), None, attrs)
     refuse_masked(data)
-    array = np.asarray(data)
+    array = np.asarray(_known(data))
     if array.dtype.hasobject:
-        raise TypeError(f"{type(data).__name__} can't be part of an array expression")
+        array = _times(array, data)
     kept = data if isinstance(data, np.generic) else unwritten(array)
     return Node("value", (), array.shape, array.dtype, None, {"data": kept})
+
+
+def _known(data: Any) -> Any:
+    """Return a list with lazy numbers in it with the numbers, which NumPy does not ask for."""
+    if isinstance(data, list | tuple):
+        return [_known(one) for one in data]
+    return np.asarray(data) if isinstance(data, ArrayMethods) else data
+
+
+def _times(array: NDArray[Any], data: Any) -> NDArray[Any]:
+    """Return an array of times and durations of Python's, or of pandas', as one of NumPy's.
+
+    Raises
+    ------
+    TypeError
+        For other objects, and for times of a zone, of which NumPy has none.
+    """
+    kind = type(data).__name__
+    found = array.ravel().tolist()
+    if any(getattr(one, "tzinfo", None) is not None for one in found):
+        raise TypeError(
+            f"{kind} has a time of a zone, which NumPy's times have not; write "
+            "time.astimezone(datetime.UTC).replace(tzinfo=None), if the array has UTC"
+        )
+    for known, code in ((date, "M8"), (timedelta, "m8")):
+        if found and all(isinstance(one, known) for one in found):
+            # Those of pandas have nanoseconds.
+            times = [one.to_numpy() if hasattr(one, "to_numpy") else one for one in found]
+            return np.array(times, code).reshape(array.shape)
+    raise TypeError(
+        f"{kind} can't be part of an array expression: arrays have numbers, truth values, texts "
+        "and times"
+    )
 
 
 def unwritten(array: NDArray[Any]) -> NDArray[Any]:

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any, TextIO
 
 from freestone.errors import FreestoneError
-from freestone.errors.lang import ScriptError, ScriptRunError
+from freestone.errors.lang import ScriptError, ScriptRunError, ScriptValueError
 from freestone.lang.front.extensions.loading import kernels_of
 from freestone.lang.front.graph.graph import (
     Block,
@@ -161,7 +161,10 @@ class Run:
         except MemoryError:
             raise failure(ScriptRunError, f"no memory for {op.name}", op.place) from None
         except (ValueError, IndexError, OSError, OverflowError, ArithmeticError) as error:
-            raise failure(ScriptRunError, _message(error), op.place) from error
+            # Arrays of Python's have no script: their errors are those that NumPy has, too.
+            is_value = isinstance(error, ValueError) and op.place is None
+            kind = ScriptValueError if is_value else ScriptRunError
+            raise failure(kind, _message(error), op.place) from error
         except (FreestoneError, RecursionError):
             raise
         except Exception as error:
