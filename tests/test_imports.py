@@ -2,22 +2,63 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
+from pathlib import Path
+
+import freestone as fs
 
 COSTLY = {"numpy", "asyncio", "multiprocessing", "pyarrow", "rich", "dask", "ssl"}
+UNUSED = COSTLY | {
+    "freestone.compat.concurrent",
+    "freestone.events",
+    "freestone.lang",
+    "freestone.observe.explain",
+    "freestone.observe.figures",
+    "freestone.observe.reprs",
+    "freestone.observe.trace",
+    "tarfile",
+}
 CALLS = """
 import sys
 import freestone as fs
 
 with fs.Cluster(executors=1, memory="64MiB", disk="64MiB") as cluster:
     assert cluster.submit(pow, 2, 10).result() == 1024
-    print(*set(sys.modules) & {costly!r})
+    print(*set(sys.modules) & {unused!r})
     print(*cluster.submit(lambda: set(sys.modules) & {costly!r}).result())
+"""
+OWN_MODULES = """
+import sys
+before = set(sys.modules)
+{statement}
+print(*set(sys.modules) - before)
 """
 
 
+def loaded(statement: str) -> set[str]:
+    """Return what a statement loads in an interpreter that has loaded nothing else."""
+    words = [sys.executable, "-S", "-c", OWN_MODULES.format(statement=statement)]
+    # Without `site`, which loads what packages ask for.
+    env = os.environ | {"PYTHONPATH": str(Path(fs.__file__).parents[1])}
+    done = subprocess.run(words, capture_output=True, text=True, check=True, env=env)
+    return set(done.stdout.split())
+
+
 def test_calls_of_plain_values_load_nothing_costly_in_the_program_and_in_executors() -> None:
-    words = [sys.executable, "-c", CALLS.format(costly=COSTLY)]
+    words = [sys.executable, "-c", CALLS.format(unused=UNUSED, costly=COSTLY)]
     done = subprocess.run(words, capture_output=True, text=True, check=True)
     assert done.stdout.split() == []
+
+
+def test_the_package_itself_loads_nothing_of_its_own() -> None:
+    found = loaded("import freestone")
+    assert {name for name in found if name.startswith("freestone")} == {"freestone"}
+    assert not found & {"typing", "re", "dataclasses", "collections"}
+
+
+def test_a_worker_loads_no_hosts_and_no_client() -> None:
+    found = loaded("import freestone.node.worker, freestone.hosts.access")
+    assert not found & {"freestone.config", "freestone.hosts.engine", "freestone.hosts.local"}
+    assert not any(name.startswith("freestone.client") for name in found)

@@ -15,9 +15,13 @@ Data lives in the cluster as immutable named blocks; work moves to where the blo
 from __future__ import annotations
 
 from importlib import import_module
-from typing import TYPE_CHECKING, Any
+
+# As in `typing`, whose import takes longer than that of this module.
+TYPE_CHECKING = False
 
 if TYPE_CHECKING:
+    from typing import Any
+
     from freestone import graph
     from freestone._native import __version__
     from freestone.client.environments import prepare, untar

@@ -24,6 +24,7 @@ LAYERS: tuple[frozenset[str], ...] = (
             "observe.samples",
             "observe.spans",
             "observe.trace",
+            "observe.workers",
         }
     ),
     frozenset({"client", "node"}),

@@ -20,7 +20,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 def execute(arguments: argparse.Namespace, output: Output) -> int:
     """Tell the cluster, and do not wait for the worker's end."""
     from freestone.observe.control import ask
-    from freestone.observe.figures import worker_number
+    from freestone.observe.workers import worker_number
 
     cluster = chosen_cluster(arguments.cluster)
     workers = ask(cluster["folder"], {"ask": "status"})["statistics"]["workers"]

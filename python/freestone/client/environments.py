@@ -14,7 +14,6 @@ import pickle
 import shutil
 import subprocess
 import sys
-import tarfile
 import tempfile
 from collections.abc import Callable, Iterator, Mapping
 from functools import lru_cache
@@ -144,6 +143,8 @@ def untar(archive: File) -> Prepared:
 
 
 def _untar(folder: str, archive: str) -> None:
+    import tarfile
+
     with tarfile.open(archive) as file:
         # Nothing may lie or point outside of the folder, but for absolute links: a venv has one to
         # its interpreter, and whoever sends the archive sends the code as well.

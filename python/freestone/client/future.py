@@ -13,10 +13,10 @@ from freestone.client.usage import NotAValue
 from freestone.errors import ClosedError, FreestoneError, WaitTimeoutError
 from freestone.errors.failures import error_of
 from freestone.errors.keywords import refuse_keywords
-from freestone.observe.reprs import FutureView, view_html, view_text
 
 if TYPE_CHECKING:
     from freestone.client.interface import Client
+    from freestone.observe.reprs import FutureView
 
 __all__ = ["Future"]
 
@@ -181,10 +181,16 @@ class Future(_native.manager.FutureBase, NotAValue, Generic[T]):
         return (yield from asyncio.to_thread(self.result).__await__())
 
     def __repr__(self) -> str:
+        from freestone.observe.reprs import view_text
+
         return view_text(self._view())
 
     def _repr_html_(self) -> str:
+        from freestone.observe.reprs import view_html
+
         return view_html(self._view())
 
     def _view(self) -> FutureView:
+        from freestone.observe.reprs import FutureView
+
         return FutureView(status=self.status, label=self.label, name=self.name, nbytes=self.nbytes)

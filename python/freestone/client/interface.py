@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from freestone.client.future import Future
 from freestone.client.options import Keep
-from freestone.observe.explain import Explanation
-from freestone.observe.figures import Statistics
 
 if TYPE_CHECKING:
     from freestone.client.files import File
     from freestone.config import Config
     from freestone.functions import EncodedFunction
+    from freestone.observe.explain import Explanation
+    from freestone.observe.figures import Statistics
 
 __all__ = ["Client", "HasClient"]
 

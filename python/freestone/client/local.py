@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from itertools import islice
 from pickle import PicklingError
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from freestone import _native, functions
 from freestone.client.definitions import Definitions
@@ -37,11 +37,13 @@ from freestone.errors import (
 )
 from freestone.functions.serializing import not_serializable
 from freestone.hosts.node import hostname
-from freestone.observe.explain import Explanation
-from freestone.observe.figures import Statistics
 from freestone.observe.logs import Collector
 from freestone.observe.recorder import Recorder
-from freestone.observe.spans import Spans
+
+if TYPE_CHECKING:
+    from freestone.observe.explain import Explanation
+    from freestone.observe.figures import Statistics
+    from freestone.observe.spans import Spans
 
 __all__ = ["LocalClient"]
 
@@ -444,6 +446,8 @@ class LocalClient:
 
     def statistics(self) -> Statistics:
         """Return the run's figures so far."""
+        from freestone.observe.figures import Statistics
+
         self.require_open("ask for its statistics")
         return Statistics.from_dict(self.manager.statistics())
 
@@ -473,4 +477,6 @@ class LocalClient:
         figures = self.manager.explain(bytes.fromhex(name))
         if figures["arguments"] is None and encoded is not None and figures["label"]:
             figures["arguments"] = (encoded, [])
+        from freestone.observe.explain import Explanation
+
         return Explanation.from_dict({**figures, "slots": self.slots})

@@ -15,7 +15,7 @@ from freestone.config import Config
 from freestone.errors import ConnectError, UsageError
 from freestone.hosts.access import Access
 from freestone.hosts.node import hostname
-from freestone.observe.figures import worker_number
+from freestone.observe.workers import worker_number
 
 __all__ = ["NestedClient", "client"]
 

@@ -10,7 +10,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Never, Self, Unpack
 
-from freestone import _native, hosts
+from freestone import _native
 from freestone.client.local import LocalClient
 from freestone.cluster import open_clusters
 from freestone.cluster.control import answer
@@ -21,16 +21,16 @@ from freestone.config import Config, Settings
 from freestone.errors import ClusterStartError, UsageError
 from freestone.errors.habits import OF_WAITING
 from freestone.errors.keywords import suggesting
-from freestone.observe import trace
-from freestone.observe.spans import Spans
+from freestone.hosts.local import LocalWorkers
 
 if TYPE_CHECKING:
     from freestone.client.future import Future
-    from freestone.hosts import Access
+    from freestone.hosts import Access, Host
     from freestone.observe.dashboard import Dashboard
     from freestone.observe.journal import Journal
     from freestone.observe.progress import Progress
     from freestone.observe.reprs import ClusterView
+    from freestone.observe.spans import Spans
 
 __all__ = ["Cluster"]
 
@@ -71,7 +71,7 @@ class Cluster(Session):
     """
 
     def __init__(
-        self, *given: Never, host: hosts.Host | None = None, **settings: Unpack[Settings]
+        self, *given: Never, host: Host | None = None, **settings: Unpack[Settings]
     ) -> None:
         if given:
             raise TypeError(
@@ -79,18 +79,18 @@ class Cluster(Session):
                 f"{given[0]!r:.80}; to use a cluster that runs, fs.connect(name)"
             )
         config = Config.load(settings)
-        home = config if host is None else hosts.engine.home_of(config, host)
+        home = config if host is None else _home_of(config, host)
         # Which `freestone serve` names; it is no setting, as a program's own cluster ends with it.
         journal = os.environ.pop("FREESTONE__JOURNAL", None)
         kept = None if journal is None else Path(journal)
-        self._site = hosts.local.LocalWorkers.create(home, kept)
+        self._site = LocalWorkers.create(home, kept)
         try:
             client = LocalClient(
                 config,
                 socket=self._site.socket,
                 key=self._site.access.key,
                 listen=self._site.listening,
-                trace=trace.check(config.trace),
+                trace=_is_traced(config),
                 journal=journal,
             )
         except BaseException as error:
@@ -113,7 +113,7 @@ class Cluster(Session):
         self._dashboard: Dashboard | None = None
         try:
             if config.spans:
-                client.spans = Spans(client.recorder)
+                client.spans = _spans(client)
             if config.trace is not None:
                 self._journal = self._write_trace(config.trace)
             self._members.start()
@@ -154,7 +154,9 @@ class Cluster(Session):
         PluginError
             When the package's host can't be used.
         """
-        return cls(host=hosts.engine.make_host(host, options or {}), **settings)
+        from freestone.hosts.engine import make_host
+
+        return cls(host=make_host(host, options or {}), **settings)
 
     @classmethod
     def on_dask(cls, client: Any, **settings: Unpack[Settings]) -> Self:
@@ -556,3 +558,23 @@ class Cluster(Session):
         import asyncio
 
         await asyncio.to_thread(self.close)
+
+
+def _home_of(config: Config, host: Host) -> Config:
+    from freestone.hosts.engine import home_of
+
+    return home_of(config, host)
+
+
+def _is_traced(config: Config) -> bool:
+    if config.trace is None:
+        return False
+    from freestone.observe.trace import check
+
+    return check(config.trace)
+
+
+def _spans(client: LocalClient) -> Spans:
+    from freestone.observe.spans import Spans
+
+    return Spans(client.recorder)

@@ -7,7 +7,6 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from freestone.errors import UsageError
-from freestone.lang import serving
 
 if TYPE_CHECKING:
     from freestone.cluster.cluster import Cluster
@@ -60,6 +59,18 @@ def _granted(cluster: Cluster, question: Question) -> dict[str, Any]:
     return {"granted": cluster.granted_access()}
 
 
+def _script(cluster: Cluster, question: Question) -> dict[str, Any]:
+    from freestone.lang import serving
+
+    return serving.start(cluster.client, question)
+
+
+def _script_output(cluster: Cluster, question: Question) -> dict[str, Any]:
+    from freestone.lang import serving
+
+    return serving.output(question)
+
+
 _ANSWERS: dict[str, Callable[[Cluster, Question], dict[str, Any]]] = {
     "cancel": _cancel,
     "grant": _grant,
@@ -68,6 +79,6 @@ _ANSWERS: dict[str, Callable[[Cluster, Question], dict[str, Any]]] = {
     "retire": _retire,
     "revoke": _revoke,
     "stop": _stop,
-    "script": lambda cluster, question: serving.start(cluster.client, question),
-    "script-output": lambda _, question: serving.output(question),
+    "script": _script,
+    "script-output": _script_output,
 }

@@ -21,7 +21,7 @@ from freestone.errors import (
     WorkersMissingError,
 )
 from freestone.errors.keywords import suggest_keywords
-from freestone.observe.figures import worker_number
+from freestone.observe.workers import worker_number
 
 if TYPE_CHECKING:
     from freestone.client.future import Future

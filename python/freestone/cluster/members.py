@@ -8,11 +8,12 @@ import warnings
 from typing import TYPE_CHECKING
 
 from freestone.errors import ClosedError, ConfigurationError, UsageError, WorkersMissingError
-from freestone.observe.figures import worker_number
+from freestone.observe.workers import worker_number
 
 if TYPE_CHECKING:
-    from freestone import hosts
     from freestone.client.local import LocalClient
+    from freestone.hosts.engine import Host
+    from freestone.hosts.local import LocalWorkers
     from freestone.hosts.node import Node
 
 __all__ = ["Members", "no_worker", "wait_for"]
@@ -34,9 +35,7 @@ class Members:
         The engine that starts others, if there is one.
     """
 
-    def __init__(
-        self, client: LocalClient, site: hosts.local.LocalWorkers, host: hosts.Host | None
-    ) -> None:
+    def __init__(self, client: LocalClient, site: LocalWorkers, host: Host | None) -> None:
         self._client, self._site, self._host = client, site, host
         self._resizing = threading.Lock()
 

@@ -10,7 +10,7 @@ from freestone.errors import ConnectError
 from freestone.hosts import engine
 from freestone.hosts.folders import disk_dir_of, runtime_dir
 from freestone.hosts.node import hostname
-from freestone.observe.figures import worker_number
+from freestone.observe.workers import worker_number
 
 if TYPE_CHECKING:
     from freestone.client.remote import RemoteClient

@@ -18,11 +18,8 @@ from freestone.cluster.everywhere import Everywhere
 from freestone.cluster.observed import Observed
 from freestone.cluster.shared import SharedState
 from freestone.cluster.streaming import Streaming
-from freestone.compat.concurrent import Executor
 from freestone.errors.habits import OF_CLUSTER, OF_WAITING, missing_attribute
 from freestone.errors.keywords import suggesting
-from freestone.events.gang import spmd
-from freestone.observe.reprs import ClusterView, view_html, view_text
 
 if TYPE_CHECKING:
     import concurrent.futures
@@ -30,6 +27,7 @@ if TYPE_CHECKING:
     from freestone.client.interface import Client
     from freestone.client.local import LocalClient
     from freestone.config import Config
+    from freestone.observe.reprs import ClusterView
 
 __all__ = ["Session"]
 
@@ -356,6 +354,9 @@ class Session(SharedState, Streaming, Observed, Everywhere):
         ...     cluster.spmd(main, ranks=2, args=[cluster.submit(pow, 2, 10)])
         [2049, None]
         """
+        # It loads all that ranks need.
+        from freestone.events.gang import spmd
+
         return spmd(self.client, main, ranks, args, each, settings)
 
     def command(
@@ -401,6 +402,8 @@ class Session(SharedState, Streaming, Observed, Everywhere):
 
     def executor(self) -> concurrent.futures.Executor:
         """Return a `concurrent.futures.Executor` whose calls run here."""
+        from freestone.compat.concurrent import Executor
+
         return Executor(self)
 
     # -- blocks -----------------------------------------------------------------------------
@@ -574,12 +577,18 @@ class Session(SharedState, Streaming, Observed, Everywhere):
         return self  # `dask.config`, whose scheduler may be `get`, is copied by libraries.
 
     def __repr__(self) -> str:
+        from freestone.observe.reprs import view_text
+
         return view_text(self._view())
 
     def _repr_html_(self) -> str:
+        from freestone.observe.reprs import view_html
+
         return view_html(self._view())
 
     def _view(self) -> ClusterView:
+        from freestone.observe.reprs import ClusterView
+
         if self.closed:
             return ClusterView(closed=True)
         return ClusterView(closed=False, address=self.client.address, statistics=self.statistics())

@@ -10,7 +10,8 @@ import numpy as np
 
 from freestone.client import Client
 from freestone.collections.blocking import Offsets
-from freestone.observe.figures import WorkerFigures, worker_number
+from freestone.observe.figures import WorkerFigures
+from freestone.observe.workers import worker_number
 
 __all__ = ["by_turns", "dealt", "drawn_to"]
 

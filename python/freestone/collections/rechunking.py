@@ -13,7 +13,7 @@ from freestone import _native
 from freestone.client import Client
 from freestone.collections.pieces import Piece, cut, future_of
 from freestone.collections.rows import concatenate
-from freestone.observe.figures import worker_number
+from freestone.observe.workers import worker_number
 
 __all__ = ["Overlap", "RechunkCost", "overlaps", "rechunk_cost", "rechunked"]
 

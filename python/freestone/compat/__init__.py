@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
-from importlib.abc import MetaPathFinder
 from importlib.machinery import ModuleSpec, PathFinder
 from types import ModuleType
 
@@ -27,7 +26,7 @@ def offer_joblib() -> None:
         sys.meta_path.insert(0, _AfterJoblib())
 
 
-class _AfterJoblib(MetaPathFinder):
+class _AfterJoblib:
     """Registers the backend when ``joblib.parallel`` has been executed."""
 
     def find_spec(

@@ -25,7 +25,7 @@ from freestone.events.rank import Rank
 from freestone.events.running import results
 from freestone.events.settings import Settings, resolve
 from freestone.hosts.engine import listen_towards
-from freestone.observe.figures import worker_number
+from freestone.observe.workers import worker_number
 
 if TYPE_CHECKING:
     from freestone.client.future import Future

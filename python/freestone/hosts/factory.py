@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from freestone.hosts.batch import Batch
-from freestone.observe.figures import worker_number
+from freestone.observe.workers import worker_number
 
 __all__ = ["Factory", "Plan"]
 

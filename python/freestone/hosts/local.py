@@ -14,14 +14,13 @@ import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from freestone import _native
 from freestone.config import Config
 from freestone.errors import ClosedError, ClusterStartError, ConfigurationError, UsageError
 from freestone.hosts import node as nodes
 from freestone.hosts.access import Access, Authority
-from freestone.hosts.engine import Host
 from freestone.hosts.folders import Folders, runtime_dir
 from freestone.hosts.naming import HeldName
 from freestone.hosts.node import (
@@ -34,6 +33,9 @@ from freestone.hosts.node import (
 from freestone.hosts.pauses import Pauses
 from freestone.hosts.survivors import Survivor, survivor
 from freestone.observe.control import CARD, ControlServer
+
+if TYPE_CHECKING:
+    from freestone.hosts.engine import Host
 
 __all__ = ["LocalWorkers"]
 
@@ -174,9 +176,11 @@ class LocalWorkers:
             if self.authority is not None:
                 self.authority.keep()
         self.joined, self.replaced = joined, replaced
+        with self.starting:
+            for node in self.nodes:
+                self._begin(node)
         for node in self.nodes:
-            # One after another, so that their numbers are those of their nodes.
-            self._launch(node)
+            self._admit(node)
         for node in self.nodes:
             self._keep(node)
 
@@ -200,10 +204,27 @@ class LocalWorkers:
 
     def _launch(self, node: Node) -> None:
         with self.starting:
-            if self.closing.is_set():
-                raise ClosedError("start a worker")
-            waiting = None if self.journal is None else survivor(node.memory_dir)
-            self.processes[node.name] = waiting or self._start(node)
+            self._begin(node)
+        self._admit(node)
+
+    def _begin(self, node: Node) -> None:
+        if self.closing.is_set():
+            raise ClosedError("start a worker")
+        waiting = None if self.journal is None else survivor(node.memory_dir)
+        self.processes[node.name] = waiting or self._start(node)
+
+    def _admit(self, node: Node) -> None:
+        """Have a worker join, and wait until it has.
+
+        Interpreters start side by side, and workers join one after another, so that their numbers
+        are those of their nodes.
+        """
+        process = self.processes[node.name]
+        if isinstance(process, subprocess.Popen) and process.stdin is not None:
+            # One that has ended is found below.
+            with contextlib.suppress(BrokenPipeError):
+                process.stdin.write(b"\n")
+                process.stdin.close()
         self._wait_for(node)
 
     def _keep(self, node: Node) -> None:
@@ -260,7 +281,7 @@ class LocalWorkers:
                 self.processes[node.name] = self._start(node)
             # It died at once, or the manager was closed meanwhile: the next round sees which.
             with contextlib.suppress(ClusterStartError, RuntimeError):
-                self._wait_for(node)
+                self._admit(node)
                 joined = time.monotonic()
                 self.replaced(node)
 
@@ -299,8 +320,8 @@ class LocalWorkers:
         if self.journal is not None:
             words += ["--journaled", "1"]
         return subprocess.Popen(
-            [sys.executable, "-m", "freestone.node.worker", *words],
-            stdin=subprocess.DEVNULL,
+            [sys.executable, "-m", "freestone.node.worker", *words, "--await-input", "1"],
+            stdin=subprocess.PIPE,
             env=libraries(sum(node.executors for node in self.nodes)) | os.environ | python_path(),
             process_group=0,
         )
@@ -383,7 +404,12 @@ class LocalWorkers:
             self.held_name = None
         copies = in_order and self.config.cache is not None
         deadline = time.monotonic() + (_COPYING_TIMEOUT_S if copies else _EXIT_TIMEOUT_S)
-        for process in list(self.processes.values()):
+        processes = list(self.processes.values())
+        for process in processes:
+            # One that waits to be admitted finds no manager.
+            if isinstance(process, subprocess.Popen) and process.stdin is not None:
+                process.stdin.close()
+        for process in processes:
             _end(process, deadline)
         if in_order:
             self._remove_journal()

@@ -6,10 +6,13 @@ import argparse
 import os
 import sys
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from freestone import _native
-from freestone.hosts.access import Access
 from freestone.units import parse_resources
+
+if TYPE_CHECKING:
+    from freestone.hosts.access import Access
 
 __all__ = ["main"]
 
@@ -23,6 +26,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument(
         "--journaled", type=int, default=0, help="wait for one of this machine, too"
     )
+    parser.add_argument("--await-input", type=int, default=0, help="join once something is read")
     parser.add_argument("--folder", required=True, help="for its socket")
     parser.add_argument("--memory-dir", required=True, help="its cache's memory tier")
     parser.add_argument("--disk-dir", required=True, help="its cache's disk tier")
@@ -48,24 +52,40 @@ def _parser() -> argparse.ArgumentParser:
 def main(argv: Sequence[str] | None = None) -> None:
     """Run a worker until its manager ends."""
     options = _parser().parse_args(argv)
-    access = Access.read(options.access)
     # Executors inherit these.
     for name in ("inline_nbytes", "spin_us", "memory", "disk", "preload", "profile"):
         os.environ[f"FREESTONE__{name.upper()}"] = str(getattr(options, name))
     # Tasks that submit tasks reach the manager as the worker does.
     os.environ["FREESTONE__MANAGER"] = options.manager
     os.environ["FREESTONE__ACCESS"] = os.path.abspath(options.access)
-    run(options, access)
+    run(options)
 
 
-def run(options: argparse.Namespace, access: Access) -> None:
+def _python(module: str) -> list[str]:
+    return [sys.executable, "-m", module]
+
+
+def run(options: argparse.Namespace) -> None:
     """Run it; a cluster that was closed meanwhile has no use for it, which is no error."""
+    from freestone.hosts.access import Access
+
     try:
+        access = Access.read(options.access)
+        if options.await_input:
+            _await_input()
         _run(options, access)
     except OSError:
         kind, _, path = options.manager.partition(":")
         if kind != "unix" or os.path.exists(path):
             raise
+
+
+def _await_input() -> None:
+    """Wait for a byte of standard input, which is empty from then on, or for its end."""
+    os.read(0, 1)
+    empty = os.open(os.devnull, os.O_RDONLY)
+    os.dup2(empty, 0)
+    os.close(empty)
 
 
 def _run(options: argparse.Namespace, access: Access) -> None:
@@ -92,7 +112,7 @@ def _run(options: argparse.Namespace, access: Access) -> None:
         transfers_out=options.transfers_out,
         scrub_nbytes_s=options.scrub_nbytes_s,
         links=bool(options.links),
-        executor_command=[sys.executable, "-m", "freestone.node.executor"],
+        executor_command=_python("freestone.node.executor"),
     )
 
 

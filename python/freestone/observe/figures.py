@@ -12,12 +12,7 @@ from typing import Any
 from freestone.observe import html
 from freestone.units import custom_resources, format_nbytes, format_seconds
 
-__all__ = ["Statistics", "WorkerFigures", "WorkerStatus", "worker_number"]
-
-
-def worker_number(worker: str) -> int:
-    """Return the number of a worker from its id, such as 3 for ``worker-3``."""
-    return int(worker.removeprefix("worker-"))
+__all__ = ["Statistics", "WorkerFigures", "WorkerStatus"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

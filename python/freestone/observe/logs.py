@@ -10,7 +10,6 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from freestone.observe import html
 from freestone.observe.samples import Samples
 from freestone.units import format_nbytes
 
@@ -95,6 +94,8 @@ class Logs:
         return len(self.pieces)
 
     def _repr_html_(self) -> str:
+        from freestone.observe import html
+
         text = html.escaped(str(self)) or "nothing was printed"
         style = f"{html.MONO};white-space:pre-wrap;max-height:30em;overflow:auto"
         return html.card(f'<div style="{style}">{text}</div>')

@@ -12,7 +12,7 @@ from freestone.client.future import Future
 from freestone.collections.pieces import value_of
 from freestone.collections.rows import concatenate, take_rows
 from freestone.collections.tiles import TILE_NBYTES, joined
-from freestone.observe.figures import worker_number
+from freestone.observe.workers import worker_number
 from freestone.partitions.positions import Ints, Positioned, Positions
 
 if TYPE_CHECKING:

@@ -14,7 +14,7 @@ from freestone.collections.placing import slots_of
 from freestone.io.segment_writer import SegmentWriter
 from freestone.io.stores.hdfs import HdfsLocation
 from freestone.io.telling import telling
-from freestone.observe.figures import worker_number
+from freestone.observe.workers import worker_number
 from freestone.storage.meters import Meter
 
 __all__ = ["write_segments"]

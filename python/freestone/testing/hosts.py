@@ -14,7 +14,7 @@ import numpy as np
 
 from freestone.cluster import Cluster
 from freestone.hosts import Host
-from freestone.observe.figures import worker_number
+from freestone.observe.workers import worker_number
 from freestone.testing.expecting import expect, expecting_no_error
 
 __all__ = ["check_host"]

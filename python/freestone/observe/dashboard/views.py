@@ -21,8 +21,8 @@ from freestone.observe.dashboard.graph import MAX_TASKS
 from freestone.observe.dashboard.graph import answer as graph_answer
 from freestone.observe.dashboard.processes import Usage, resident
 from freestone.observe.dashboard.ranks import RanksView
-from freestone.observe.figures import worker_number
 from freestone.observe.timeline import Timeline, span_of
+from freestone.observe.workers import worker_number
 from freestone.units import custom_resources
 
 if TYPE_CHECKING:

@@ -12,7 +12,7 @@ from typing import Any
 from freestone.client import Client
 from freestone.client.future import Future
 from freestone.lang.run.distributed.split import rows_of
-from freestone.observe.figures import worker_number
+from freestone.observe.workers import worker_number
 
 __all__ = ["Sent"]
 
