@@ -12,11 +12,21 @@ from typing import Any
 import pytest
 
 import freestone as fs
+from freestone.lang.run import calibration
 
 # A shell starts what runs in its background with Ctrl-C ignored, and children inherit that; those
 # that the tests start would then never end by it.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _same_calibration(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """Have all processes take the same ways, whatever is fast on this machine, and keep nothing."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("XDG_CACHE_HOME", str(tmp_path_factory.mktemp("cache")))
+        calibration.keep(calibration.Calibration())
+        yield
 
 
 @pytest.fixture(scope="module")

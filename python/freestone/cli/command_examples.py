@@ -16,6 +16,7 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
     "top": ("top", "top --once", "top http://127.0.0.1:8787/1b2e/"),
     "info": ("info", "info --json"),
     "doctor": ("doctor", "doctor --json"),
+    "calibrate": ("calibrate", "calibrate --json"),
     "config": ("config --cflags", "config --includedir"),
     "worker": (
         "worker --access lab.access",

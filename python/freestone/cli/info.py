@@ -10,6 +10,7 @@ import sys
 from typing import Any
 
 from freestone import __version__
+from freestone.cli import calibrate
 from freestone.cli.output import Output, pairs, table
 from freestone.units import format_nbytes
 
@@ -43,6 +44,7 @@ def execute(arguments: argparse.Namespace, output: Output) -> int:
         "python": platform.python_version(),
         "executable": sys.executable,
         "machine": _machine(),
+        "calibration": calibrate.described(),
         "settings": settings,
         "extras": {name: _version(name) for name in EXTRAS},
     }
@@ -84,6 +86,7 @@ def _text(data: dict[str, Any]) -> str:
         ("cores", machine["cores"]),
         ("memory", f"{format_nbytes(free)} free of {format_nbytes(total)}"),
         (machine["shared_memory"], f"{format_nbytes(room)} free of {format_nbytes(shared)}"),
+        *calibrate.facts(data["calibration"]),
     ]
     settings = [(row["key"], row["text"], row["origin"], row["help"]) for row in data["settings"]]
     extras = [(name, found or "missing", EXTRAS[name]) for name, found in data["extras"].items()]

@@ -27,6 +27,7 @@ COMMANDS = (
     "top",
     "info",
     "doctor",
+    "calibrate",
     "config",
     "worker",
     "factory",

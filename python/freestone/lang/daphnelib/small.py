@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 from freestone.lang.daphnelib import direct
 from freestone.lang.front.graph.graph import Op, Value
 from freestone.lang.front.types.types import Type, is_float
+from freestone.lang.run import calibration
 from freestone.lang.run.kernels import kernel_of
 from freestone.lang.run.kernels.quiet import quietly
 from freestone.lang.run.local import Run
@@ -21,8 +22,9 @@ from freestone.lang.settings import Settings
 
 __all__ = ["MAX_BYTES", "computed", "step_of"]
 
-MAX_BYTES = 5 << 20
-"""What operations may read and write together: some 50 µs, as a plan and its threads take."""
+MAX_BYTES = calibration.MAX_ALONE_NBYTES
+"""What operations may read and write together: some 50 µs, as a plan and its threads take. Where
+memory is slower, threads pay for less: :func:`_is_small` asks what was measured."""
 MAX_INEXACT_BYTES = 1 << 17
 """The bytes of the largest matrix of operations whose last digits may be others in a plan."""
 INEXACT_WEIGHT = 4
@@ -107,7 +109,7 @@ def computed(out: Value, settings: Settings) -> tuple[Any, list[Any]] | None:
         op.ready = ready
     step, operands, given = ready
     run, is_kernel, nbytes, _, is_quiet = step
-    if nbytes > MAX_BYTES:
+    if not _is_small(nbytes):
         return None
     try:
         if is_kernel:
@@ -117,6 +119,13 @@ def computed(out: Value, settings: Settings) -> tuple[Any, list[Any]] | None:
     except Exception:
         found = _again(op, operands, settings)
     return found, given
+
+
+def _is_small(nbytes: int) -> bool:
+    """Tell whether operations that read and write so much take less than a plan and its threads."""
+    if nbytes <= calibration.MIN_ALONE_NBYTES or nbytes > MAX_BYTES:
+        return nbytes <= MAX_BYTES
+    return nbytes <= calibration.calibrated().alone_nbytes
 
 
 class Ready(NamedTuple):
@@ -197,7 +206,7 @@ def _several(out: Value, op: Op, settings: Settings) -> tuple[Any, list[Any]] | 
 
 def _of_steps(op: Op, several: Several, settings: Settings) -> tuple[Any, list[Any]] | None:
     before, last, nbytes, given = several
-    if nbytes > MAX_BYTES:
+    if not _is_small(nbytes):
         return None
     return quietly(_run, [*before, (op, last)], settings), given
 
