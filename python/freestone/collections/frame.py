@@ -76,6 +76,8 @@ class Frame(Collection, Relational):
     ) -> None:
         super().__init__(pieces, offsets, name=name, metas=metas)
         self._schema = schema
+        # A table without rows of its columns, once a plan has asked for it.
+        self._empty: pl.DataFrame | None = None
         # The plan that makes the blocks, until it is carried out.
         self._node: Node | None = None
         # The files that its blocks are read from, until they are.
@@ -356,8 +358,11 @@ class Frame(Collection, Relational):
         """Return the plan of its rows."""
         from freestone.collections.tables import Leaf, empty_of
 
-        empty = self._node.empty if self._node is not None else empty_of(self.schema, self.name)
-        return Leaf(empty, self)
+        if self._node is not None:
+            return Leaf(self._node.empty, self)
+        if self._empty is None:
+            self._empty = empty_of(self.schema, self.name)
+        return Leaf(self._empty, self)
 
     def _then(self, method: str, /, *args: Any, others: Sequence[Any] = (), **options: Any) -> Self:
         from freestone.collections.tables import op
@@ -385,8 +390,9 @@ class Frame(Collection, Relational):
 
     def _carry_out(self, node: Node) -> None:
         """Compute the blocks; from now on it is a frame like others."""
-        from freestone.collections.tables import lower, with_shared_steps_done
+        from freestone.collections.tables import forget_members, lower, with_shared_steps_done
 
+        forget_members()
         _ = self.schema
         stage = lower(with_shared_steps_done(node), None)
         if self.columns != tuple(stage.columns):

@@ -22,7 +22,7 @@ from freestone.collections.tables import (  # noqa: F401 (they add rules)
 )
 from freestone.collections.tables.calls import to_arrow, to_polars
 from freestone.collections.tables.expressions import as_expr, each_expr, names_of
-from freestone.collections.tables.lowering import LIMITS, Limits, lower
+from freestone.collections.tables.lowering import LIMITS, Limits, forget_members, lower
 from freestone.collections.tables.pivoting import aggregates_of_pivot
 from freestone.collections.tables.plan import Leaf, Node, leaves, op
 from freestone.collections.tables.problems import empty_of
@@ -37,6 +37,7 @@ __all__ = [
     "as_expr",
     "each_expr",
     "empty_of",
+    "forget_members",
     "leaves",
     "lower",
     "names_of",

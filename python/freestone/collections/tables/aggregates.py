@@ -11,6 +11,7 @@ import polars as pl
 
 from freestone.collections.tables.expressions import from_tree, is_row_wise, names_of, tree_of
 from freestone.collections.tables.ranks import may_rank
+from freestone.collections.tables.remembering import key_of, remembered
 
 __all__ = ["Aggregates", "Ranked", "decomposed"]
 
@@ -122,6 +123,11 @@ def decomposed(empty: pl.DataFrame, exprs: Sequence[pl.Expr], *, keyed: bool) ->
     Aggregates or None
         None if one of them needs all rows of a group at once, as a median does.
     """
+    key = key_of("decomposed", empty.schema, exprs, keyed)
+    return remembered(key, lambda: _decomposed(empty, exprs, keyed=keyed))
+
+
+def _decomposed(empty: pl.DataFrame, exprs: Sequence[pl.Expr], *, keyed: bool) -> Aggregates | None:
     found = Aggregates(empty, keyed)
     try:
         for expr in exprs:

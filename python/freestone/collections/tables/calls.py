@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pickle
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import reduce
 from operator import xor
 from typing import TYPE_CHECKING, Any
@@ -13,7 +13,7 @@ import polars as pl
 
 from freestone import _native
 from freestone.collections.tables.guarding import check_joins
-from freestone.collections.tables.plan import Node, build
+from freestone.collections.tables.plan import Node, Op, Slot, build
 from freestone.collections.tables.problems import refuse_names
 
 if TYPE_CHECKING:
@@ -189,14 +189,33 @@ def run(plan: bytes, counts: Sequence[int], *tables: Any) -> Any:
         Arrow tables.
     """
     node, slots, cutting = pickle.loads(plan)
-    frames, first = [], 0
+    frames, first = list[pl.DataFrame](), 0
     for slot, count in zip(slots, counts, strict=True):
         frames.append(to_polars(tables[first : first + count], slot))
         first += count
-    check_joins(node, frames)
-    found = build(node, [frame.lazy() for frame in frames]).collect()
+    found = _made(_with_sides_made(node, frames), frames)
     blocks = [_native.blocks.Stored(to_arrow(part)) for part in cutting.cut(found)]
     return blocks[0] if len(blocks) == 1 else tuple(blocks)
+
+
+def _made(node: Node, frames: Sequence[pl.DataFrame]) -> pl.DataFrame:
+    check_joins(node, frames)
+    return build(node, [frame.lazy() for frame in frames]).collect()
+
+
+def _with_sides_made(node: Node, frames: list[pl.DataFrame]) -> Node:
+    """Make the small tables of joins that a plan has marked by `cache`, and add them to frames.
+
+    The plan that is left has slots for them. How large a join may become is found out by the rows
+    that it joins.
+    """
+    if not isinstance(node, Op):
+        return node
+    node = replace(node, inputs=tuple(_with_sides_made(each, frames) for each in node.inputs))
+    if node.method != "cache":
+        return node
+    frames.append(_made(node.input, frames))
+    return Slot(node.empty, len(frames) - 1)
 
 
 def sampled(keys: pl.DataFrame) -> pl.DataFrame:

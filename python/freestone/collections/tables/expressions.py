@@ -10,6 +10,8 @@ from typing import Any
 
 import polars as pl
 
+from freestone.collections.tables.remembering import key_of, remembered
+
 __all__ = ["as_expr", "each_expr", "from_tree", "is_row_wise", "names_of", "roots", "tree_of"]
 
 _NO_OPTIMIZATION = pl.QueryOptFlags.none()
@@ -75,6 +77,10 @@ def roots(exprs: Iterable[pl.Expr]) -> set[str] | None:
 
 def _selects(expr: pl.Expr) -> bool:
     """Tell whether an expression takes columns by what they are, such as all numbers."""
+    return remembered(key_of("selects", expr), lambda: _asked_whether_selects(expr))
+
+
+def _asked_whether_selects(expr: pl.Expr) -> bool:
     if expr.meta.has_multiple_outputs():
         return True
     try:
@@ -87,8 +93,11 @@ def _selects(expr: pl.Expr) -> bool:
 
 def names_of(frame: pl.DataFrame, expr: pl.Expr) -> list[str]:
     """Return the names of the columns that an expression makes of a table."""
-    names: list[str] = frame.lazy().select(expr).collect_schema().names()
-    return names
+
+    def names() -> tuple[str, ...]:
+        return tuple(frame.lazy().select(expr).collect_schema().names())
+
+    return list(remembered(key_of("names", frame.schema, expr), names))
 
 
 def is_row_wise(frame: pl.DataFrame, exprs: Iterable[pl.Expr], *, adds: bool = False) -> bool:
@@ -109,6 +118,11 @@ def is_row_wise(frame: pl.DataFrame, exprs: Iterable[pl.Expr], *, adds: bool = F
     does not move, or says in words that this module does not know, is not taken for row-wise.
     """
     exprs = list(exprs)
+    key = key_of("row-wise", frame.schema, exprs, adds)
+    return remembered(key, lambda: _asked_whether_row_wise(frame, exprs, adds))
+
+
+def _asked_whether_row_wise(frame: pl.DataFrame, exprs: list[pl.Expr], adds: bool) -> bool:
     lazy = frame.lazy()
     chosen = lazy.with_columns(exprs) if adds else lazy.select(exprs)
     first = "WITH_COLUMNS" if adds else "SELECT"

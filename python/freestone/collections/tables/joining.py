@@ -5,6 +5,7 @@ from __future__ import annotations
 import polars as pl
 
 from freestone.collections.tables.expressions import each_expr, is_row_wise
+from freestone.collections.tables.inlining import inlined
 from freestone.collections.tables.lowering import LIMITS, lower, may_hash, rule, shuffled, slots_of
 from freestone.collections.tables.needs import Columns, join_keys, join_needs
 from freestone.collections.tables.ordered import aligned
@@ -86,13 +87,18 @@ def _sent(left: Stage, right: Stage, step: Op) -> tuple[Stage, Stage, bool]:
 
     Notes
     -----
-    How large a table is that is filtered or joined before is found out by calling it.
+    How large a table is that is filtered or joined before is found out by calling it, unless its
+    calls would cost more than to do the same in all parts of the other.
     """
     sides = [left, right]
     choices = [side for side, may in enumerate(_may_send(step)) if may]
     if not choices:
         return left, right, False
     side = min(choices, key=lambda each: (not sides[each].is_one, sides[each].nbytes()))
+    again = inlined(sides[side], sides[1 - side]) if pays(sides[side], sides[1 - side]) else None
+    if again is not None:
+        sides[side] = again
+        return sides[0], sides[1], True
     has_to = step.options["how"] == "cross" or step.options["maintain_order"] not in (None, "none")
     sides[side] = sides[side].done()
     is_sent = has_to or pays(sides[side], sides[1 - side])

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
+from weakref import WeakKeyDictionary
 
 import numpy as np
 import polars as pl
@@ -24,13 +25,16 @@ __all__ = [
     "LIMITS",
     "Limits",
     "cut",
+    "forget_members",
     "lower",
     "lower_input",
     "may_hash",
+    "members_of",
     "rule",
     "shuffled",
     "slots_of",
     "unwrapped",
+    "width_of",
 ]
 
 
@@ -46,11 +50,14 @@ class Limits:
         No call takes more, if blocks are not larger.
     broadcast_nbytes : int
         A larger table is not sent to all workers for a join.
+    repeated_nbytes : int
+        No more is read by the parts of a join, all together, to make a small table again in each.
     """
 
     small_nbytes: int = 4 << 20
     part_nbytes: int = 256 << 20
     broadcast_nbytes: int = 256 << 20
+    repeated_nbytes: int = 16 << 20
 
     def parts(self, nbytes: int, *clients: Client | None) -> int:
         """Return into how many parts rows are to be cut, which clusters hold."""
@@ -131,7 +138,7 @@ def _scanned(leaf: Leaf, scan: Scan, needed: Columns, tests: Sequence[pl.Expr]) 
 def _of_blocks(leaf: Leaf, frame: Frame, needed: Columns) -> Stage:
     names = [name for name in leaf.schema if needed is None or name in needed]
     empty = leaf.empty[names or list(leaf.schema)[:1]]
-    share = _width(empty) / _width(leaf.empty)
+    share = width_of(empty) / width_of(leaf.empty)
     parts = _grouped(frame, share)
     whole = len(names) == len(leaf.schema) and all(len(part) == 1 for part in parts)
     is_done = whole and frame._is_planned
@@ -140,7 +147,7 @@ def _of_blocks(leaf: Leaf, frame: Frame, needed: Columns) -> Stage:
     )
 
 
-def _width(frame: pl.DataFrame) -> int:
+def width_of(frame: pl.DataFrame) -> int:
     """Return about how many bytes a row takes."""
     return sum(8 if dtype.is_numeric() else 16 for dtype in frame.dtypes) or 1
 
@@ -163,7 +170,30 @@ def _grouped(frame: Frame, share: float) -> list[list[object]]:
 
 def slots_of(client: Client | None) -> int:
     """Return how many calls run at once where rows are."""
-    return 1 if client is None else max(client.slots, 1)
+    return members_of(client)[0]
+
+
+def members_of(client: Client | None) -> tuple[int, int]:
+    """Return how many calls run at once where rows are, and how many workers there are.
+
+    Notes
+    -----
+    Asked once for each plan: an answer is a round trip to the manager.
+    """
+    if client is None:
+        return 1, 1
+    if client not in _members:
+        workers = client.workers()
+        _members[client] = max(sum(worker["slots"] for worker in workers), 1), len(workers)
+    return _members[client]
+
+
+_members: WeakKeyDictionary[Client, tuple[int, int]] = WeakKeyDictionary()
+
+
+def forget_members() -> None:
+    """Ask again how many workers there are: a plan begins."""
+    _members.clear()
 
 
 def shuffled(stage: Stage, keys: list[pl.Expr], types: list[pl.DataType], parts: int) -> Stage:

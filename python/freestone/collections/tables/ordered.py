@@ -84,11 +84,11 @@ def aligned(
             continue
         sides = sorted(
             ((left, pair[0]), (right, pair[1])),
-            key=lambda side: (len(_varying(side[0])), side[0].nbytes()),
+            key=lambda side: (len(side[0].varying()), side[0].nbytes()),
         )
         (other, other_key), (larger, key) = sides
         kept = disjoint(larger, [key])
-        if kept is None or len(_varying(other)) != 1:
+        if kept is None or len(other.varying()) != 1:
             continue
         moved = _cut_as(other, other_key, _borders(kept, key))
         if moved is not None:
@@ -105,20 +105,10 @@ def _same_type(sides: Sequence[Stage], keys: Sequence[pl.Expr]) -> bool:
     return bool(types[0] == types[1])
 
 
-def _varying(stage: Stage) -> list[int]:
-    """Return the numbers of the slots of which each part has other rows."""
-    first = stage.parts[0]
-    return [
-        place
-        for place in range(len(stage.slots))
-        if any(part[place] is not first[place] for part in stage.parts[1:])
-    ]
-
-
 def _sorted_column(stage: Stage, key: pl.Expr) -> _Column | None:
     """Return the column of a slot that a key is, if its rows in all parts are in order by it."""
     column = _column(stage, key)
-    if column is None or column.place not in _varying(stage):
+    if column is None or column.place not in stage.varying():
         return None
     pieces = column.pieces(stage)
     orders = _orders_of(pieces, column, stage.client)
@@ -247,7 +237,7 @@ def _without_shared_keys(stage: Stage, column: _Column) -> list[tuple[Pieces, ..
             return None
         if one.last < other.first:
             continue
-        if len(_varying(stage)) > 1 or other.leading == other.rows:
+        if len(stage.varying()) > 1 or other.leading == other.rows:
             return None
         before[place] = [*before[place], cut(first, 0, other.leading)]
         after[place] = [cut(first, other.leading, other.rows), *rest]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Iterator, Sequence
+from collections.abc import Hashable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -12,6 +12,7 @@ import polars as pl
 from freestone.collections.tables.answering import answer
 from freestone.collections.tables.drawing import draw
 from freestone.collections.tables.problems import explained, without_rows
+from freestone.collections.tables.remembering import key_of, remembered
 
 if TYPE_CHECKING:
     from polars.lazyframe.group_by import LazyGroupBy
@@ -33,10 +34,14 @@ class Node:
 
     empty: pl.DataFrame
 
-    @property
+    @functools.cached_property
     def schema(self) -> pl.Schema:
         """The names and types of the columns."""
         return self.empty.schema
+
+    def __getstate__(self) -> dict[str, Any]:
+        # What is known by the other fields does not go along.
+        return {name: value for name, value in vars(self).items() if name != "schema"}
 
 
 @dataclass(frozen=True, eq=False)
@@ -86,8 +91,12 @@ def op(method: str, inputs: Sequence[Node], /, *args: Any, **options: Any) -> Op
     MissingColumnError, ColumnTypeError, ColumnClashError
         When it can't be done to such columns.
     """
-    frames = [node.empty.lazy() for node in inputs]
-    empty = explained(functools.partial(apply, method, frames, args, options), method, inputs)
+
+    def made() -> pl.DataFrame:
+        frames = [node.empty.lazy() for node in inputs]
+        return explained(functools.partial(apply, method, frames, args, options), method, inputs)
+
+    empty = remembered(_key("op", method, inputs, args, options), made)
     return Op(empty, method, tuple(inputs), args, options)
 
 
@@ -98,8 +107,24 @@ def known_op(method: str, inputs: Sequence[Node], /, *args: Any, **options: Any)
     -----
     Takes a tenth of the time of `op`, which runs the step without rows.
     """
-    lazy = apply(method, [node.empty.lazy() for node in inputs], args, options)
-    return Op(without_rows(lazy.collect_schema()), method, tuple(inputs), args, options)
+
+    def made() -> pl.DataFrame:
+        lazy = apply(method, [node.empty.lazy() for node in inputs], args, options)
+        return without_rows(lazy.collect_schema())
+
+    empty = remembered(_key("known_op", method, inputs, args, options), made)
+    return Op(empty, method, tuple(inputs), args, options)
+
+
+def _key(
+    kind: str,
+    method: str,
+    inputs: Sequence[Node],
+    args: tuple[Any, ...],
+    options: dict[str, Any],
+) -> Hashable | None:
+    schemas = [node.schema for node in inputs]
+    return key_of(kind, method, schemas, args, options)
 
 
 def apply(

@@ -111,13 +111,30 @@ class Stage:
         blocks = [block for (block,) in self.blocks()]
         return Stage.of([blocks], self.plan.empty, self.client)
 
+    def varying(self) -> list[int]:
+        """Return the numbers of the slots of which each part has other rows."""
+        first = self.parts[0]
+        return [
+            place
+            for place in range(len(self.slots))
+            if any(part[place] is not first[place] for part in self.parts[1:])
+        ]
+
     def nbytes(self) -> int:
         """Bytes of the rows that come in, as far as they are in its columns."""
-        total = 0.0
-        for place, slot in enumerate(self.slots):
-            pieces = {id(piece): piece for part in self.parts for piece in part[place]}
-            total += slot.share * sum(map(_nbytes, pieces.values()))
-        return int(total)
+        return int(sum(map(self.nbytes_of, self.slots)))
+
+    def nbytes_of(self, slot: Slot) -> float:
+        """Bytes of a slot in all parts, as far as they are in its columns."""
+        return slot.share * self._block_nbytes(self.slots.index(slot))
+
+    def whole_nbytes(self) -> int:
+        """Bytes of the blocks that come in, with the columns that are not among its own."""
+        return sum(map(self._block_nbytes, range(len(self.slots))))
+
+    def _block_nbytes(self, place: int) -> int:
+        pieces = {id(piece): piece for part in self.parts for piece in part[place]}
+        return sum(map(_nbytes, pieces.values()))
 
     def blocks(self, cutting: Cutting | None = None) -> list[tuple[Any, ...]]:
         """Call the plan for each part: the blocks of each, as many as `cutting` says."""
