@@ -5,15 +5,16 @@ from pathlib import Path
 
 import pytest
 
-from tests.malleable.clibrary import built_library, compiled, compiled_fortran, ran_well
+from tests.malleable.clibrary import compiled, compiled_fortran, prefix, ran_well
 from tests.mpi import ROOT
+
+__all__ = ["prefix"]
 
 EXAMPLES = ROOT / "examples" / "malleable_c"
 
 
-@pytest.fixture(scope="module")
-def prefix(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return built_library(tmp_path_factory.mktemp("prefix"))
+# What is compiled before a test is no time of its own.
+pytestmark = pytest.mark.timeout(func_only=True)
 
 
 def random_targets(seed: int, steps: int) -> str:
@@ -36,6 +37,15 @@ def check(program: str, steps: int, *words: str) -> None:
 
 def test_conjugate_gradients_have_the_same_bits(prefix: Path, tmp_path: Path) -> None:
     check(compiled(prefix, EXAMPLES / "cg.c", tmp_path), 15, "12")
+
+
+def test_heat_on_a_grid_of_processes_has_the_same_bits(prefix: Path, tmp_path: Path) -> None:
+    program = compiled(prefix, EXAMPLES / "plate.c", tmp_path)
+    check(program, 60)
+    state = str(tmp_path / "state")
+    expected = ran_well(program, 4, state)
+    # Now from step 40, from a grid of 3 x 1 to one of 3 x 2.
+    assert ran_well(program, 3, state, targets="50:6") == expected
 
 
 def test_heat_in_fortran_has_the_same_bits(prefix: Path, tmp_path: Path) -> None:

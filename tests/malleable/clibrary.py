@@ -44,6 +44,12 @@ def built_library(folder: Path) -> Path:
     return folder
 
 
+@pytest.fixture(scope="session")
+def prefix(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Where the library is installed, built once for all tests of a process."""
+    return built_library(tmp_path_factory.mktemp("prefix"))
+
+
 def flags(prefix: Path) -> list[str]:
     library = prefix / "lib"
     return [

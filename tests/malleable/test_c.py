@@ -4,13 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.malleable.clibrary import PROGRAMS, built_library, compiled, ran, ran_well
+from tests.malleable.clibrary import PROGRAMS, compiled, ran, ran_well
 from tests.mpi import ROOT
-
-
-@pytest.fixture(scope="module")
-def prefix(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return built_library(tmp_path_factory.mktemp("prefix"))
 
 
 @pytest.fixture(scope="module")

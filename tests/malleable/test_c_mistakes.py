@@ -7,12 +7,11 @@ from pathlib import Path
 import pytest
 
 from tests.malleable.clibrary import PROGRAMS, compiled, ran
-from tests.malleable.test_c import prefix  # noqa: F401
 from tests.mpi import mpiexec
 
 
 @pytest.fixture(scope="module")
-def wrong(prefix: Path, tmp_path_factory: pytest.TempPathFactory) -> str:  # noqa: F811
+def wrong(prefix: Path, tmp_path_factory: pytest.TempPathFactory) -> str:
     return compiled(prefix, PROGRAMS / "wrong.c", tmp_path_factory.mktemp("wrong"))
 
 
@@ -69,7 +68,7 @@ def test_a_rank_that_does_not_come_is_named(wrong: str) -> None:
         (
             "layout differs",
             "0",
-            "the layout of 100 rows over 3 ranks has offset 1 = 34 on rank 1, and 33 on rank 0",
+            '"x" over 3 ranks gives row 33 to rank 0 on rank 1, and to rank 1 on rank 0',
         ),
         ("layout later", "1", 'the layout of "x" over 3 ranks: it covers 99 of 100 rows'),
         (

@@ -5,16 +5,15 @@ from pathlib import Path
 import pytest
 
 from tests.malleable.clibrary import PROGRAMS, compiled, compiled_fortran, ran, ran_well
-from tests.malleable.test_c import prefix  # noqa: F401
 
 
 @pytest.fixture(scope="module")
-def refused(prefix: Path, tmp_path_factory: pytest.TempPathFactory) -> str:  # noqa: F811
+def refused(prefix: Path, tmp_path_factory: pytest.TempPathFactory) -> str:
     return compiled(prefix, PROGRAMS / "refused.c", tmp_path_factory.mktemp("refused"))
 
 
 @pytest.fixture(scope="module")
-def width(prefix: Path, tmp_path_factory: pytest.TempPathFactory) -> str:  # noqa: F811
+def width(prefix: Path, tmp_path_factory: pytest.TempPathFactory) -> str:
     sources = PROGRAMS / "width.f90", PROGRAMS / "begin.c"
     return compiled_fortran(prefix, *sources, tmp_path_factory.mktemp("width"))
 

@@ -7,13 +7,12 @@ import pytest
 
 from tests.malleable.clibrary import PROGRAMS, compiled, ran, ran_well
 from tests.malleable.jobs import run
-from tests.malleable.test_c import prefix  # noqa: F401
 
 STEPS = "12"
 
 
 @pytest.fixture(scope="module")
-def saves(prefix: Path, tmp_path_factory: pytest.TempPathFactory) -> str:  # noqa: F811
+def saves(prefix: Path, tmp_path_factory: pytest.TempPathFactory) -> str:
     return compiled(prefix, PROGRAMS / "saves.c", tmp_path_factory.mktemp("saves"))
 
 
@@ -40,7 +39,7 @@ def test_any_number_of_ranks_goes_on_from_what_any_other_saved(
 
 @pytest.mark.parametrize("overlap", ["0", "1"])
 def test_data_without_rows_is_resized_saved_and_loaded(
-    prefix: Path,  # noqa: F811
+    prefix: Path,
     tmp_path: Path,
     overlap: str,
 ) -> None:

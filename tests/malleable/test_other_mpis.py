@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.malleable.clibrary import PROGRAMS, built_library, compiled, done, flags
+from tests.malleable.clibrary import PROGRAMS, compiled, done, flags
 from tests.malleable.jobs import Outcome, run
 from tests.mpi import ROOT
 
@@ -76,11 +76,6 @@ def test_a_joining_rank_of_open_mpi_that_fails_leaves_the_job_as_it_was(tmp_path
     assert outcome.status == 0, outcome.err
     assert "RuntimeError: no licence" in outcome.out
     assert outcome.out.startswith("1 [")
-
-
-@pytest.fixture(scope="module")
-def prefix(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return built_library(tmp_path_factory.mktemp("prefix"))
 
 
 def ran_in_c(library: Library, program: Path, method: str = "merge", **settings: str) -> str:

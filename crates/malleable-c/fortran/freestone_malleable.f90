@@ -45,7 +45,20 @@ module freestone_malleable
     type(c_ptr) :: context = c_null_ptr
     real(c_double) :: timeout_s = 0, spawn_timeout_s = 0, step_timeout_s = 0
     integer(c_int) :: slots = 0, minimal = 0
+    type(c_funptr) :: owner = c_null_funptr
   end type
+
+  ! Which rank, from 0 on, has a row, and where the rows end that it has from there on. Rows count from 0 here, as
+  ! in C: `row` + 1 is what `end` is before. For fsm_config: config%owner = c_funloc(function), with bind(c).
+  abstract interface
+    integer(c_int) function fsm_owner(context, rows, ranks, row, end) bind(c)
+      import :: c_int, c_int64_t, c_ptr
+      type(c_ptr), value :: context
+      integer(c_int64_t), value :: rows, row
+      integer(c_int), value :: ranks
+      integer(c_int64_t), intent(inout) :: end
+    end function
+  end interface
 
   ! Functions for rows in memory of the program's own, with bind(c).
   type, bind(c), public :: fsm_functions
@@ -65,13 +78,13 @@ module freestone_malleable
 
   ! Points to the rows of this rank, of `width` elements each, and gives the number of the first. Rows
   ! that have other bytes, or a name that is not registered, end the program with a message, or are
-  ! FSM_BAD_CALL in `status`, with no rows; fsm_error() says more. If the job is minimal there may be
-  ! several runs of rows: `run` says which, from 1 to fsm_runs(name).
+  ! FSM_BAD_CALL in `status`, with no rows; fsm_error() says more. If the job is minimal, or has an
+  ! owner function, there may be several runs of rows: `run` says which, from 1 to fsm_runs(name).
   interface fsm_rows
     module procedure rows_double, rows_float, rows_int, rows_long
   end interface
 
-  public :: fsm_init, fsm_register_rows, fsm_register_replicated, fsm_register_user, fsm_rows, &
+  public :: fsm_owner, fsm_init, fsm_register_rows, fsm_register_replicated, fsm_register_user, fsm_rows, &
       fsm_runs, fsm_rank_of, fsm_set_rows, fsm_save, fsm_load, fsm_held, fsm_checkpoint, fsm_commit, fsm_request, &
       fsm_role, fsm_is_joining, fsm_rank, fsm_size, &
       fsm_resizes, fsm_step, fsm_sent_nbytes, fsm_comm, fsm_resize, fsm_finalise, fsm_error
@@ -101,6 +114,14 @@ module freestone_malleable
       character(kind=c_char), intent(in) :: name(*)
       integer(c_int64_t), value :: rows
       type(fsm_functions), intent(in) :: functions
+    end function
+    integer(c_int) function c_register_user_runs(name, rows, functions, adopt_runs) &
+        bind(c, name="fsm_register_user_runs")
+      import :: c_int, c_int64_t, c_char, c_funptr, fsm_functions
+      character(kind=c_char), intent(in) :: name(*)
+      integer(c_int64_t), value :: rows
+      type(fsm_functions), intent(in) :: functions
+      type(c_funptr), value :: adopt_runs
     end function
     type(c_ptr) function c_rows(name, first, count) bind(c, name="fsm_rows")
       import :: c_ptr, c_int64_t, c_char
@@ -221,11 +242,17 @@ contains
         c_register_replicated(trim(name)//c_null_char, address, int(nbytes, c_int64_t))
   end function
 
-  integer function fsm_register_user(name, rows, functions)
+  ! With adopt_runs in place of functions%adopt a rank may have several runs of these rows.
+  integer function fsm_register_user(name, rows, functions, adopt_runs)
     character(len=*), intent(in) :: name
     integer(c_int64_t), intent(in) :: rows
     type(fsm_functions), intent(in) :: functions
-    fsm_register_user = c_register_user(trim(name)//c_null_char, rows, functions)
+    type(c_funptr), intent(in), optional :: adopt_runs
+    if (present(adopt_runs)) then
+      fsm_register_user = c_register_user_runs(trim(name)//c_null_char, rows, functions, adopt_runs)
+    else
+      fsm_register_user = c_register_user(trim(name)//c_null_char, rows, functions)
+    end if
   end function
 
   ! Gives variable data other numbers of rows, any on each rank; all ranks call it together.

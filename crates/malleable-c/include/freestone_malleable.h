@@ -86,6 +86,12 @@ enum { FSM_STAYING = 1, FSM_JOINING = 2, FSM_LEAVING = 3 };
  * rows, and returns 0. The same for the same arguments on all ranks. */
 typedef int (*fsm_layout_fn)(void *context, uint64_t rows, int ranks, uint64_t *offsets);
 
+/* Which rank has a row, and in *end, if that rank has the next ones, too, where they end: it is `row` + 1
+ * before, `rows` at most. Asked for row 0, then for the row where the last answer ended, so that a rank may have any
+ * number of runs of rows: tiles of a process grid, blocks dealt in turn. The same for the same arguments on all
+ * ranks. A negative number says that there is no such layout. */
+typedef int (*fsm_owner_fn)(void *context, uint64_t rows, int ranks, uint64_t row, uint64_t *end);
+
 /* How a job is resized, the same on all ranks: else the first checkpoint is FSM_DISAGREEMENT. Zeros are defaults: what FREESTONE_MALLEABLE_METHOD
  * and so on say, else what stands here. */
 typedef struct fsm_config {
@@ -97,15 +103,16 @@ typedef struct fsm_config {
   const char *target_file; /* TARGET_FILE; rank 0 reads the size from it at each checkpoint, and
                               reports on stderr what is no size */
   fsm_layout_fn layout;    /* NULL: as many rows for each rank as for any other, or one more */
-  void *context;           /* for layout */
+  void *context;           /* for layout and owner */
   double timeout_s;        /* TIMEOUT_S; 600: how long what ranks do together may take */
   double spawn_timeout_s;  /* SPAWN_TIMEOUT_S; 60: until ranks that start are at their loop; under
                               MPICH's launcher they are killed then */
   double step_timeout_s;   /* STEP_TIMEOUT_S; 3600: how long a checkpoint waits for other ranks */
   int slots;               /* SLOTS; how many ranks there may be: a resize to more is cancelled. By default
                               64 for each processor of rank 0's host, or 16 for each rank, if that is more */
-  int minimal;             /* MINIMAL; 1: each resize moves the fewest rows that it can, without layout. A
-                              rank has several runs of rows then: fsm_runs */
+  int minimal;             /* MINIMAL; 1: each resize moves the fewest rows that it can, without layout and
+                              owner. A rank has several runs of rows then: fsm_runs */
+  fsm_owner_fn owner;      /* NULL, or in place of layout: a rank may have several runs of rows then */
 } fsm_config;
 
 /* Rows in memory of the program's own: CSR matrices, particles, lists. In a resize the rows that
@@ -122,6 +129,9 @@ typedef struct fsm_functions {
   void *context;
 } fsm_functions;
 
+/* In place of adopt, for rows of which a rank may have several runs, or none: run r is [bounds[2 r], bounds[2 r + 1]). */
+typedef int (*fsm_adopt_runs_fn)(void *context, int runs, const uint64_t *bounds);
+
 /* The resize that waits for fsm_commit. */
 typedef struct fsm_resize_info {
   MPI_Comm bridge; /* all that have the data, in the order of their ranks, then joining ranks */
@@ -135,11 +145,17 @@ typedef struct fsm_resize_info {
  * All ranks register the same, in one order, before their first checkpoint. */
 int fsm_register_rows(const char *name, int kind, uint64_t rows, uint64_t row_nbytes);
 
-/* Registers bytes of the program that are the same on all ranks; in a resize all get rank 0's. */
+/* Registers bytes of the program that are the same on all ranks; in a resize all get rank 0's. Bytes that differ
+ * at the first checkpoint are FSM_DISAGREEMENT there, with the rank and the first of them. The padding of a
+ * struct counts: clear it by memset. */
 int fsm_register_replicated(const char *name, void *address, uint64_t nbytes);
 
 /* Registers rows in memory of the program's own, which move at the switch. */
 int fsm_register_user(const char *name, uint64_t rows, const fsm_functions *functions);
+
+/* The same with adopt_runs in place of functions->adopt, so that minimal and owner deal these rows, too. */
+int fsm_register_user_runs(const char *name, uint64_t rows, const fsm_functions *functions,
+                           fsm_adopt_runs_fn adopt_runs);
 
 /* What the others have registered, by number from 0 on, for a joining rank whose data depends on it:
  * the name, until the next call; the rows, 0 for replicated data; the bytes of a row, or of all.
@@ -151,9 +167,10 @@ const char *fsm_expected(int index, uint64_t *rows, uint64_t *nbytes);
  * that stay keep their address; the pages of those that have left can't be read any more. */
 void *fsm_rows(const char *name, uint64_t *first, uint64_t *count);
 
-/* With minimal = 1: how many runs of rows this rank has, in order, none too; and one of them, counted from
+/* With minimal or owner: how many runs of rows this rank has, in order, none too; and one of them, counted from
  * 0, as fsm_rows. A row has the same address in whatever run it is. fsm_rows is an error where there are
- * several runs. Rows in the program's memory, and registered rows that are as many, are one run always. */
+ * several runs. Rows of fsm_register_user, and with minimal also registered rows that are as many, are one run
+ * always. */
 int fsm_runs(const char *name);
 void *fsm_run(const char *name, int run, uint64_t *first, uint64_t *count);
 

@@ -20,6 +20,7 @@
 #include "freestone_malleable.h"
 
 #include <cstddef>
+#include <functional>
 #include <initializer_list>
 #include <stdexcept>
 #include <string>
@@ -75,7 +76,8 @@ template <class T> class rows {
   static_assert(std::is_trivially_copyable_v<T>, "rows are moved as bytes");
 
 public:
-  rows(std::string name, std::size_t width) : name_(std::move(name)), width_(width) { update(); }
+  // There may be several runs from the start: only what each has is compared here.
+  rows(std::string name, std::size_t width) : name_(std::move(name)), width_(width) { runs(); }
 
   // Asks again which rows are here, as is done for each one that is used after they have changed.
   void update() {
@@ -87,8 +89,8 @@ public:
     count_ = count;
   }
 
-  // All runs of rows that are here, of which there may be several if the job is minimal: only this may
-  // be asked then.
+  // All runs of rows that are here, of which there may be several if the job is minimal or has an owner
+  // function: only this may be asked then.
   std::vector<run<T>> runs() const {
     std::vector<run<T>> found;
     const int count = detail::checked(fsm_runs(name_.c_str()));
@@ -126,13 +128,24 @@ private:
   T *data_ = nullptr;
   std::uint64_t first_ = 0;
   std::size_t count_ = 0;
-  int changes_ = 0;
+  int changes_ = -1;
 };
+
+// Which rank has a row, of so many rows and ranks, and where the rows end that it has from there on: row + 1
+// before, `rows` at most. The same for the same arguments on all ranks.
+using owner_function = std::function<int(std::uint64_t rows, int ranks, std::uint64_t row, std::uint64_t &end)>;
 
 // The job; a program has one.
 class job {
 public:
   explicit job(MPI_Comm comm, const fsm_config &config = {}) {
+    detail::checked(fsm_init(comm, &config));
+  }
+  // Rows are dealt as a function says, which may give a rank several runs of them; what it throws refuses the
+  // layout.
+  job(MPI_Comm comm, owner_function owner, fsm_config config = {}) : owner_(std::move(owner)) {
+    config.owner = &job::owner_of;
+    config.context = this;
     detail::checked(fsm_init(comm, &config));
   }
   job(const job &) = delete;
@@ -154,6 +167,10 @@ public:
   // Registers rows in memory of the program's own.
   void user(const std::string &name, std::uint64_t count, const fsm_functions &functions) {
     detail::checked(fsm_register_user(name.c_str(), count, &functions));
+  }
+  // The same, in several runs a rank.
+  void user(const std::string &name, std::uint64_t count, const fsm_functions &functions, fsm_adopt_runs_fn adopt_runs) {
+    detail::checked(fsm_register_user_runs(name.c_str(), count, &functions, adopt_runs));
   }
 
   // Gives variable data other numbers of rows, any on each rank; all ranks call it together.
@@ -187,11 +204,21 @@ public:
   void finalise() { detail::checked(fsm_finalise()); }
 
 private:
+  static int owner_of(void *context, std::uint64_t rows, int ranks, std::uint64_t row, std::uint64_t *end) noexcept {
+    try {
+      return static_cast<job *>(context)->owner_(rows, ranks, row, *end);
+    } catch (...) {
+      return -1;
+    }
+  }
+
   template <class T>
   rows<T> registered(const std::string &name, int kind, std::uint64_t count, std::size_t width) {
     detail::checked(fsm_register_rows(name.c_str(), kind, count, width * sizeof(T)));
     return rows<T>(name, width);
   }
+
+  owner_function owner_;
 };
 
 } // namespace freestone::malleable

@@ -2,7 +2,7 @@
 
 use crate::config::{self, Given, text};
 use crate::error::{Refused, answer, remember};
-use crate::functions::{Functions, UserData};
+use crate::functions::{AdoptRuns, Functions, UserData};
 use freestone_malleable::data::Form;
 use freestone_malleable::mpi::Library;
 use freestone_malleable::{Job, Kind, MalleableError, Outcome, Role};
@@ -218,12 +218,45 @@ pub unsafe extern "C" fn fsm_register_user(
     rows: u64,
     functions: *const Functions,
 ) -> c_int {
+    // SAFETY: as the caller says.
+    unsafe { registered_user(word, rows, functions, None, "adopt") }
+}
+
+/// Registers rows that functions pack and unpack, of which a rank may have several runs.
+///
+/// # Safety
+/// As for [`fsm_register_user`].
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn fsm_register_user_runs(
+    word: *const c_char,
+    rows: u64,
+    functions: *const Functions,
+    adopt_runs: Option<AdoptRuns>,
+) -> c_int {
+    // SAFETY: as the caller says.
+    unsafe {
+        match adopt_runs {
+            Some(_) => registered_user(word, rows, functions, adopt_runs, "adopt_runs"),
+            None => registered_user(word, rows, std::ptr::null(), None, "adopt_runs"),
+        }
+    }
+}
+
+/// # Safety
+/// As for [`fsm_register_user`].
+unsafe fn registered_user(
+    word: *const c_char,
+    rows: u64,
+    functions: *const Functions,
+    adopt_runs: Option<AdoptRuns>,
+    adopt: &str,
+) -> c_int {
     register(|job| {
         // SAFETY: as the caller says.
         let (name, functions) = unsafe { (name(word)?, functions.as_ref().copied()) };
-        let functions = functions.and_then(|functions| UserData::new(&name, functions));
+        let functions = functions.and_then(|given| UserData::new(&name, given, adopt_runs));
         let functions = functions.ok_or_else(|| {
-            Refused::bad_call(format!("{name:?}: nbytes, pack, adopt and unpack are all needed"))
+            Refused::bad_call(format!("{name:?}: nbytes, pack, {adopt} and unpack are all needed"))
         })?;
         job.register_user(&name, rows, Box::new(functions))?;
         Ok(())

@@ -1,7 +1,7 @@
 //! How a job is resized: what C gives, then the environment, then defaults.
 
 use crate::error::Refused;
-use crate::functions::{LayoutFunction, layout};
+use crate::functions::{LayoutFunction, OwnerFunction, layout, owner};
 use freestone_malleable::{Method, Settings};
 use std::ffi::{CStr, c_char, c_int, c_void};
 use std::path::PathBuf;
@@ -23,6 +23,7 @@ pub struct Given {
     step_timeout_s: f64,
     slots: c_int,
     minimal: c_int,
+    owner: Option<OwnerFunction>,
 }
 
 /// Reads what was given and the environment.
@@ -45,6 +46,7 @@ pub unsafe fn resolve(given: *const Given) -> Result<Settings, Refused> {
         step_timeout_s: 0.0,
         slots: 0,
         minimal: 0,
+        owner: None,
     });
     let method = match (given.method, variable("METHOD").as_deref()) {
         (0, None | Some("merge")) | (1, _) => Method::Merge,
@@ -54,9 +56,24 @@ pub unsafe fn resolve(given: *const Given) -> Result<Settings, Refused> {
     };
     let is_overlapped = flag("overlap", given.overlap)?;
     let is_minimal = flag("minimal", given.minimal)?;
-    if is_minimal && given.layout.is_some() {
-        return Err(bad("minimal", 1, "goes without a layout function, which says otherwise"));
+    if is_minimal && (given.layout.is_some() || given.owner.is_some()) {
+        return Err(bad(
+            "minimal",
+            1,
+            "goes without a layout or owner function, which says otherwise",
+        ));
     }
+    let layout = match (given.layout, given.owner) {
+        (Some(_), Some(_)) => {
+            return Err(bad(
+                "owner",
+                "a function",
+                "goes without a layout function: give one of both",
+            ));
+        }
+        (Some(function), None) => Some(layout(function, given.context)),
+        (None, function) => function.map(|function| owner(function, given.context)),
+    };
     // SAFETY: as the caller says.
     let (targets, file) = unsafe { (text(given.targets)?, text(given.target_file)?) };
     let targets = targets.or_else(|| variable("TARGETS")).unwrap_or_default();
@@ -78,7 +95,7 @@ pub unsafe fn resolve(given: *const Given) -> Result<Settings, Refused> {
         is_overlapped,
         is_minimal,
         has_user_phase: given.user_phase != 0,
-        layout: given.layout.map(|function| layout(function, given.context)),
+        layout,
         targets,
         target_file: file.or_else(|| variable("TARGET_FILE")).map(PathBuf::from),
         timeout: seconds("TIMEOUT_S", given.timeout_s, defaults.timeout)?,

@@ -1,6 +1,6 @@
 """What a spawned process runs: the job's own program, which then joins the job.
 
-Run by MPI as ``python -m freestone.malleable script|module NAME ARGUMENTS``.
+Run by MPI as ``python -m freestone.malleable WORDS``: see `freestone.malleable.spawning.packed`.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ import sys
 import traceback
 
 from freestone.malleable.joining_rank import meet
+from freestone.malleable.spawning import unpacked
 
 __all__ = ["main"]
 
@@ -49,4 +50,4 @@ def _run(words: list[str]) -> None:
 
 
 if __name__ == "__main__":
-    main(sys.argv[1:])
+    main(unpacked(sys.argv[1]))

@@ -15,11 +15,13 @@ See docs/decisions/023-only-rank-0-spawns-processes.md
 from __future__ import annotations
 
 import contextlib
+import json
 import os
 import signal
 import socket
 import sys
 import threading
+import urllib.parse
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -41,12 +43,16 @@ __all__ = [
     "bridge_sources",
     "has_to_leave",
     "is_collective",
+    "packed",
     "spawn",
+    "unpacked",
     "watched",
 ]
 
 _TAG_READY, _TAG_WORD, _TAG_BRIDGE, _TAG_PLAN, _TAG_HERE, _TAG_LEAVE = range(71, 77)
 GO, SWITCH, CANCEL = "go", "switch", "cancel"
+# MPICH's launcher reads at most 64 KiB of a spawn, and ends the job at a longer one.
+_MAX_NBYTES = 60_000
 # What a launcher sets for the processes that it starts.
 _LAUNCHED = ("PMI_RANK", "PMI_FD", "PMIX_RANK", "PMI_PORT", "OMPI_COMM_WORLD_RANK")
 
@@ -304,6 +310,12 @@ def _require_program() -> None:
         raise SpawnFailedError(f"{sys.executable} can't be run (any more); is Python still there?")
     if kind == "script" and not os.path.isfile(name):
         raise SpawnFailedError(f"{name} does not exist (any more), so nothing can run it")
+    nbytes = len(packed(_program()))
+    if nbytes > _MAX_NBYTES and library().startswith("MPICH"):
+        raise SpawnFailedError(
+            f"the program's arguments take {nbytes} bytes, and MPICH's launcher takes "
+            f"{_MAX_NBYTES} of a process that joins; pass long ones in a file"
+        )
 
 
 def _require_hosts(groups: Sequence[Group]) -> None:
@@ -366,7 +378,7 @@ def spawn(group: Group, sources: Any = None) -> Any:
     info["wdir"] = os.getcwd()
     if group.host is not None:
         info["host"] = group.host
-    words = ["-m", "mpi4py", "-m", "freestone.malleable", *_program()]
+    words = ["-m", "mpi4py", "-m", "freestone.malleable", packed(_program())]
     if _has_guard():
         # Isolated, and without packages: it has to be there first, and to need nothing.
         words = ["-I", "-S", guard.__file__, sys.executable, *words]
@@ -389,6 +401,21 @@ def _program() -> list[str]:
     if name and not name.startswith("mpi4py"):
         return ["module", name.removesuffix(".__main__"), *sys.argv[1:]]
     return ["script", os.path.abspath(sys.argv[0]), *sys.argv[1:]]
+
+
+def packed(words: list[str]) -> str:
+    """Return words as one that MPICH's messages can carry.
+
+    An empty one ends the job there, one of several lines arrives as its first line, and backslashes
+    are lost.
+    """
+    return urllib.parse.quote(json.dumps(words), safe=' "/[],:=+~')
+
+
+def unpacked(text: str) -> list[str]:
+    """Return the words that `packed` has made one of."""
+    words: list[str] = json.loads(urllib.parse.unquote(text))
+    return words
 
 
 def bridge_sources(sources: Any, spawned: Spawned | None, groups: int) -> Any:

@@ -28,6 +28,7 @@ from freestone.malleable.plans import Layout
 from freestone.malleable.progress import Progress
 from freestone.malleable.record import Replicated, Resized
 from freestone.malleable.registering import Load
+from freestone.malleable.replicas import require_same_value
 from freestone.malleable.resize import Resize
 from freestone.malleable.restoring import Restoring, find
 from freestone.malleable.saving import Saver, Snapshot
@@ -242,17 +243,24 @@ class World(Checkpoints):
         name : str
             The same on all ranks.
         value : object
-            To begin with.
+            To begin with, the same on all ranks; what differs between them, as the time does, is
+            given by ``world.once(time.time)``.
 
         Raises
         ------
         RegistrationError
-            On all ranks, if they do not register the same, or one has this name already.
+            On all ranks, if they do not register the same, one has this name already, or another
+            value than rank 0: with the rank and the element.
+
+        Notes
+        -----
+        Checksums of the pickled values are compared; values themselves if those differ.
         """
         if self._joining is not None:
             self._joining.replicate(name, value)
         else:
             self._require_new(name, f"replicated {name!r}")
+            require_same_value(self._membership.data, name, value, self._config.timeout_s)
         found = self._replicated[name] = Replicated[T](name)
         if self._joining is None:
             found.adopt(value)

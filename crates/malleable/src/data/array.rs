@@ -6,7 +6,7 @@ use crate::error::{MalleableError, Result};
 use std::ops::Range;
 
 /// Rows that the program holds in memory of its own. In a switch all rows are packed first; then
-/// `adopt` has the one run of rows that the rank is to have, and `unpack` has them in order.
+/// `adopt` has the runs of rows that the rank is to have, and `unpack` has them in order.
 pub trait UserRows: Send {
     /// How many bytes rows take when they are packed.
     ///
@@ -20,12 +20,15 @@ pub trait UserRows: Send {
     ///
     /// What the program reports.
     fn pack(&self, rows: &Range<u64>, bytes: &mut [u8]) -> Result<()>;
-    /// Makes room for rows, in place of those that were held.
+    /// Makes room for runs of rows, in place of those that were held: one at most, unless
+    /// [`Self::has_runs`].
     ///
     /// # Errors
     ///
     /// What the program reports.
-    fn adopt(&self, rows: &Range<u64>) -> Result<()>;
+    fn adopt(&self, runs: &[Range<u64>]) -> Result<()>;
+    /// Whether it makes room for several runs.
+    fn has_runs(&self) -> bool;
     /// Reads rows.
     ///
     /// # Errors
@@ -115,8 +118,8 @@ impl Array {
             [] => Ok(0..0),
             [rows] => Ok(rows.clone()),
             runs => Err(MalleableError::BadCall(format!(
-                "{} has {} runs of rows on this rank, by the setting minimal: ask for each of \
-                 them, by fsm_runs and fsm_run in C",
+                "{} has {} runs of rows on this rank, by the settings minimal or owner: ask for \
+                 each of them, by fsm_runs and fsm_run in C",
                 self.description,
                 runs.len()
             ))),

@@ -33,6 +33,8 @@ pub enum Form {
     User {
         /// How many on all ranks.
         rows: u64,
+        /// Whether a rank may have several runs of them.
+        has_runs: bool,
     },
 }
 
@@ -63,7 +65,7 @@ impl Description {
     pub fn with_rows(&self, count: u64, replaced: u64) -> Self {
         let form = match self.form {
             Form::Rows { row_nbytes, kind, .. } => Form::Rows { rows: count, row_nbytes, kind },
-            Form::User { .. } => Form::User { rows: count },
+            Form::User { has_runs, .. } => Form::User { rows: count, has_runs },
             Form::Replicated { .. } => self.form,
         };
         Self { name: self.name.clone(), form, replaced }
@@ -80,10 +82,15 @@ impl Description {
         }
     }
 
+    /// Whether each rank has to have all of its rows in one run.
+    pub fn needs_one_run(&self) -> bool {
+        matches!(self.form, Form::User { has_runs: false, .. })
+    }
+
     /// How many rows it has, if it has rows.
     pub fn rows(&self) -> Option<u64> {
         match self.form {
-            Form::Rows { rows, .. } | Form::User { rows } => Some(rows),
+            Form::Rows { rows, .. } | Form::User { rows, .. } => Some(rows),
             Form::Replicated { .. } => None,
         }
     }
@@ -98,7 +105,10 @@ impl fmt::Display for Description {
                 write!(f, "{kind} {name:?} with {rows} rows of {row_nbytes} bytes")
             }
             Form::Replicated { nbytes } => write!(f, "replicated {name:?} of {nbytes} bytes"),
-            Form::User { rows } => write!(f, "user-described {name:?} with {rows} rows"),
+            Form::User { rows, has_runs } => {
+                let how = if has_runs { " in runs" } else { "" };
+                write!(f, "user-described {name:?} with {rows} rows{how}")
+            }
         }
     }
 }

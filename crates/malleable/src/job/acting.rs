@@ -1,18 +1,19 @@
 //! What the state machine says, carried out.
 
+use super::command::guarded_command;
 use super::faults::{Report, explain, other_layout};
 use super::moving;
+use super::replicas::other_value;
 use super::spawning::{self, Spawned};
 use super::together::{agree, count_votes, finish, gather, largest, tell};
 use super::transfer::{Between, Transfer};
 use super::{Job, Role};
 use crate::blueprint::{Blueprint, Layouts};
-use crate::data::{Content, Kind, fingerprint};
+use crate::data::{Kind, fingerprint};
 use crate::error::{MalleableError, Result};
 use crate::guard;
 use crate::mpi::{Deadline, Handle, guarded, wait};
 use crate::resize::{Action, Disagreement, Facts, Outcome, State, Word};
-use freestone_base::layout::RowRuns;
 use std::path::Path;
 use std::time::Duration;
 
@@ -167,15 +168,15 @@ impl Job {
     }
 
     /// How rows are dealt to so many ranks: all of them, unless the fewest are to move. Then only
-    /// those in the program's memory, and what lies alike, are dealt without a look at who has them.
+    /// those that are to be one run, and what lies alike, are dealt without a look at who has them.
     fn layouts_after(&self, size: usize) -> std::result::Result<Layouts, String> {
         let mut after = Layouts::new();
         for one in &self.arrays {
-            let is_fewest = self.settings.is_minimal && matches!(one.content, Content::Rows(_));
+            let is_fewest = self.settings.is_minimal && !one.description.needs_one_run();
             if let Some(deal) = one.description.deal().filter(|_| !is_fewest) {
-                let blocks =
+                let dealt =
                     self.layout(&one.description, size).map_err(|error| error.to_string())?;
-                after.insert(deal, RowRuns::from(&blocks));
+                after.insert(deal, dealt);
             }
         }
         Ok(after)
@@ -202,7 +203,8 @@ impl Job {
                 Err(problem) => return Ok(Some(format!("rank {rank}: {problem}"))),
             }
         }
-        Ok(Some(other_layout(&layouts).unwrap_or_else(|| "the layouts differ".to_owned())))
+        let found = other_layout(&layouts, &self.described());
+        Ok(Some(found.unwrap_or_else(|| "the layouts differ".to_owned())))
     }
 
     fn drawn(&self, size: u64) -> std::result::Result<Blueprint, String> {
@@ -216,7 +218,7 @@ impl Job {
             .map_err(|error| error.to_string())?;
         plan.settings.clone_from(&self.texts);
         if plan.joining > 0 {
-            spawning::own_command()?;
+            guarded_command(&*self.mpi, self.settings.spawn_timeout)?;
         }
         Ok(plan)
     }
@@ -234,7 +236,7 @@ impl Job {
     fn spawn(&mut self) -> Result<()> {
         let (control, plan, timeout) = (self.control()?, self.plan()?, self.settings.spawn_timeout);
         let mpi = &*self.mpi;
-        let command = spawning::guarded_command(mpi, timeout).map_err(MalleableError::BadCall)?;
+        let command = guarded_command(mpi, timeout).map_err(MalleableError::BadCall)?;
         let own = guarded("MPI_Comm_spawn", timeout, || mpi.spawn(control, &command, plan.joining));
         let sides = own.as_ref().ok().copied();
         // A joining rank may be lost while the sources connect to it, one after the other. The plan
@@ -419,6 +421,7 @@ impl Job {
             settings: self.texts.clone(),
             data: self.described(),
             layouts: self.layouts.clone(),
+            values: self.values.clone(),
         };
         let (own, timeout) = (postcard::to_stdvec(&report)?, self.settings.timeout);
         let found = gather(&*self.mpi, self.control()?, &own, timeout, "finding who disagrees")?;
@@ -426,7 +429,10 @@ impl Job {
             .iter()
             .map(|bytes| postcard::from_bytes(bytes))
             .collect::<std::result::Result<_, _>>()?;
-        Ok(MalleableError::Reported(explain(what, &reports)))
+        match other_value(&reports).filter(|_| what == Disagreement::Data) {
+            Some(at) => self.other_bytes(at),
+            None => Ok(MalleableError::Reported(explain(what, &reports))),
+        }
     }
 
     pub(super) fn control(&self) -> Result<Handle> {

@@ -5,7 +5,7 @@ use crate::blueprint::Layouts;
 use crate::data::{Description, difference};
 use crate::error::{Fault, Problem};
 use crate::resize::Disagreement;
-use freestone_base::layout::RowRuns;
+use freestone_base::layout::run_transfers;
 use serde::{Deserialize, Serialize};
 
 /// What each rank reports when the ranks do not agree.
@@ -25,6 +25,8 @@ pub struct Report {
     pub data: Vec<Description>,
     /// How it lays rows out.
     pub layouts: Layouts,
+    /// Checksums of its replicated data, by number, at the first checkpoint.
+    pub values: Vec<u64>,
 }
 
 /// Which rank disagrees with the others, in what, and at which step.
@@ -75,23 +77,23 @@ pub fn explain(what: Disagreement, reports: &[Report]) -> Problem {
                 others.join(", ")
             )
         }
-        Disagreement::Data => {
-            let unlike_first = |find: &dyn Fn(&Report, &Report) -> Option<String>| {
-                ranks().find_map(|(rank, report)| {
-                    Some(format!("step {step}: rank {rank} {}", find(report, reports.first()?)?))
-                })
-            };
-            let who = "rank 0 has";
-            let setting =
-                unlike_first(&|own, first| other_setting(&own.settings, &first.settings, who));
-            let data = unlike_first(&|own, first| {
-                let text = difference(&own.data, &first.data, who)?;
-                Some(format!("{text}: all ranks register the same, in one order"))
-            });
-            setting.or(data).unwrap_or_else(|| laid_out_differently(step, reports))
-        }
+        Disagreement::Data => ranks()
+            .find_map(|(rank, report)| {
+                let text = other_registration(report, reports.first()?)?;
+                Some(format!("step {step}: rank {rank} {text}"))
+            })
+            .unwrap_or_else(|| laid_out_differently(step, reports)),
     };
     disagreement(text)
+}
+
+/// In what a rank's settings, or else what it has registered, differ from those of rank 0.
+pub fn other_registration(own: &Report, first: &Report) -> Option<String> {
+    let who = "rank 0 has";
+    other_setting(&own.settings, &first.settings, who).or_else(|| {
+        let text = difference(&own.data, &first.data, who)?;
+        Some(format!("{text}: all ranks register the same, in one order"))
+    })
 }
 
 fn disagreement(text: String) -> Problem {
@@ -105,23 +107,26 @@ pub fn at_step(who: &str, step: i64, problem: &Problem) -> Problem {
 
 fn laid_out_differently(step: i64, reports: &[Report]) -> String {
     let layouts: Vec<_> = reports.iter().map(|report| report.layouts.clone()).collect();
-    let text =
-        other_layout(&layouts).unwrap_or_else(|| "ranks lay rows out differently".to_owned());
+    let data = reports.first().map(|report| report.data.clone()).unwrap_or_default();
+    let text = other_layout(&layouts, &data)
+        .unwrap_or_else(|| "ranks lay rows out differently".to_owned());
     format!("step {step}: {text}")
 }
 
 /// Which rank lays rows out otherwise than rank 0, and how.
-pub fn other_layout(layouts: &[Layouts]) -> Option<String> {
+pub fn other_layout(layouts: &[Layouts], data: &[Description]) -> Option<String> {
     let first = layouts.first()?;
     layouts.iter().enumerate().find_map(|(rank, own)| {
         let (deal, layout) = own.iter().find(|(deal, layout)| first.get(deal) != Some(layout))?;
-        let (offsets, rows, ranks) = (layout.bounds(), layout.rows(), layout.places());
-        let expected = first.get(deal).map(RowRuns::bounds).unwrap_or_default();
-        let at = offsets.iter().zip(expected).position(|(own, first)| own != first)?;
+        let found = run_transfers(first.get(deal)?, layout).ok()?;
+        let other = found.iter().find(|overlap| overlap.source != overlap.target)?;
+        let named = data.iter().find(|one| one.deal() == Some(*deal));
+        let (rows, ranks) = (layout.rows(), layout.places());
+        let what = named.map_or(format!("{rows} rows"), |one| format!("{:?}", one.name));
         Some(format!(
-            "the layout of {rows} rows over {ranks} ranks has offset {at} = {} on rank {rank}, and \
-             {} on rank 0: it has to be the same on all ranks for the same arguments",
-            offsets[at], expected[at]
+            "the layout of {what} over {ranks} ranks gives row {} to rank {} on rank {rank}, and to \
+             rank {} on rank 0: it has to be the same on all ranks for the same arguments",
+            other.rows.start, other.target, other.source
         ))
     })
 }
@@ -142,23 +147,33 @@ mod tests {
     use super::*;
     use crate::data::Form;
     use crate::job::Settings;
+    use freestone_base::layout::RowRuns;
 
     fn report(step: i64, has_ended: bool, names: &[&str]) -> Report {
         let form = Form::Replicated { nbytes: 8 };
         let data = names.iter().map(|name| Description::new(name, form));
         let layouts = Layouts::new();
         let (settings, data) = (Settings::default().texts(), data.collect());
-        Report { step, has_ended, call: None, problem: None, settings, data, layouts }
+        let values = Vec::new();
+        Report { step, has_ended, call: None, problem: None, settings, data, layouts, values }
     }
 
     #[test]
     fn a_rank_that_lays_rows_out_otherwise_is_named() {
-        let layout = |offsets| RowRuns::new(offsets, vec![0, 1], 2).unwrap();
-        let both = [vec![0, 5, 10], vec![0, 4, 10]];
-        let [first, other] = both.map(|offsets| Layouts::from([(10, layout(offsets))]));
-        assert_eq!(other_layout(&[first.clone(), first.clone()]), None);
-        let text = other_layout(&[first.clone(), first, other]).unwrap();
-        assert!(text.contains("offset 1 = 4 on rank 2, and 5 on rank 0"), "{text}");
+        let layout = |bounds, ranks| RowRuns::new(bounds, ranks, 2).unwrap();
+        let first = layout(vec![0, 5, 10], vec![0, 1]);
+        let others = [layout(vec![0, 4, 10], vec![0, 1]), layout(vec![0, 5, 8, 10], vec![0, 1, 0])];
+        let data = [Description::new("x", Form::User { rows: 10, has_runs: true })];
+        let layouts = |layout: &RowRuns| Layouts::from([(10, layout.clone())]);
+        let first = layouts(&first);
+        assert_eq!(other_layout(&[first.clone(), first.clone()], &data), None);
+        for (other, what) in others.iter().zip([
+            "\"x\" over 2 ranks gives row 4 to rank 1 on rank 2, and to rank 0 on rank 0",
+            "\"x\" over 2 ranks gives row 8 to rank 0 on rank 2, and to rank 1 on rank 0",
+        ]) {
+            let text = other_layout(&[first.clone(), first.clone(), layouts(other)], &data);
+            assert!(text.as_ref().unwrap().contains(what), "{text:?}");
+        }
     }
 
     #[test]

@@ -2,10 +2,13 @@
 //! machine says, with MPI.
 
 mod acting;
+mod command;
+mod dealing;
 mod faults;
 mod moving;
 mod packed;
 mod replacing;
+mod replicas;
 mod saving;
 mod settings;
 mod spawning;
@@ -18,13 +21,13 @@ use crate::error::{Fault, MalleableError, Problem, Result};
 use crate::guard;
 use crate::mpi::{Handle, Mpi};
 use crate::resize::{Machine, Outcome, State};
-use freestone_base::layout::{RowBlocks, RowRuns};
 use settings::{Texts, other_setting};
 use spawning::Spawned;
 use std::ops::Range;
 use transfer::Transfer;
 
-pub use settings::{Layout, Settings};
+pub use dealing::Layout;
+pub use settings::Settings;
 pub use spawning::outlive_connecting;
 
 /// What a process is in a resize, or since the last one.
@@ -86,6 +89,8 @@ pub struct Job {
     cancelled: Option<String>,
     cancelled_size: u64,
     checkpoint: Option<i64>,
+    /// Checksums of replicated data, by number, while ranks meet at their first checkpoint.
+    values: Vec<u64>,
     /// A call besides checkpoints that all ranks make together, while they meet for it.
     call: Option<String>,
 }
@@ -134,6 +139,7 @@ impl Job {
             cancelled: None,
             cancelled_size: 0,
             checkpoint: None,
+            values: Vec::new(),
             call: None,
             mpi,
             texts: settings.texts(),
@@ -202,7 +208,8 @@ impl Job {
         rows: u64,
         functions: Box<dyn UserRows>,
     ) -> Result<()> {
-        self.register(name, Form::User { rows }, |description, held| {
+        let form = Form::User { rows, has_runs: functions.has_runs() };
+        self.register(name, form, |description, held| {
             Ok(Array { description, content: Content::User(functions), held })
         })
     }
@@ -256,29 +263,10 @@ impl Job {
         let (Some(rows), false) = (description.rows(), self.is_joining()) else {
             return Ok(Vec::new());
         };
-        let blocks = self.layout(description, self.size)?;
-        self.layouts.insert(rows, RowRuns::from(&blocks));
-        Ok(vec![blocks.of(self.rank)])
-    }
-
-    /// How rows are dealt to so many ranks, by the program's own function if it has one.
-    fn layout(&self, description: &Description, ranks: usize) -> Result<RowBlocks> {
-        let rows = description.rows().unwrap_or_default();
-        let Some(layout) = &self.settings.layout else { return Ok(RowBlocks::even(rows, ranks)?) };
-        let check = |offsets: Vec<u64>| {
-            let blocks = RowBlocks::from_offsets(offsets).map_err(|error| error.to_string())?;
-            if blocks.rows() == rows && blocks.places() == ranks {
-                Ok(blocks)
-            } else {
-                let (covered, places) = (blocks.rows(), blocks.places());
-                Err(format!("it covers {covered} of {rows} rows on {places} of {ranks} ranks"))
-            }
-        };
-        layout(rows, ranks).and_then(check).map_err(|problem| MalleableError::Layout {
-            name: description.name.clone(),
-            ranks,
-            problem,
-        })
+        let layout = self.layout(description, self.size)?;
+        let held = layout.of(self.rank);
+        self.layouts.insert(rows, layout);
+        Ok(held)
     }
 
     /// The program is at the head of a step, whose number is the same on all ranks. A joining rank
@@ -290,11 +278,14 @@ impl Job {
     pub fn checkpoint(&mut self, step: i64) -> Result<Outcome> {
         // A call that is refused leaves no trace.
         if self.machine.state() != State::UserPhase {
+            self.values = self.first_values();
             self.ask_for_target(step);
         }
         let facts = self.facts()?;
         let action = self.machine.on_checkpoint(step, facts);
-        self.act(action)
+        let done = self.act(action);
+        self.values.clear();
+        done
     }
 
     /// The program has moved what it has not registered.
@@ -350,7 +341,7 @@ impl Job {
 
     /// A number that is equal on ranks that have registered the same, with the same settings.
     fn fingerprint(&self) -> i64 {
-        fingerprint(&(&self.texts, self.described(), &self.layouts))
+        fingerprint(&(&self.texts, self.described(), &self.layouts, &self.values))
     }
 
     fn described(&self) -> Vec<Description> {

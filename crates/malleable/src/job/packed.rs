@@ -129,9 +129,7 @@ impl Packed {
         let Content::User(functions) = &array.content else { return Ok(()) };
         let deal = array.description.deal().unwrap_or_default();
         if between.blueprint.rank_of(between.process).is_some() {
-            // Rows in the program's memory are one run, or none.
-            let runs = between.blueprint.rows_after(deal, between.process)?;
-            functions.adopt(runs.first().unwrap_or(&(0..0)))?;
+            functions.adopt(&between.blueprint.rows_after(deal, between.process)?)?;
         }
         let mut arrived = self.own;
         arrived.extend(self.incoming);

@@ -6,7 +6,6 @@ use crate::data::{Array, Content, Form, Kind, UserRows, together};
 use crate::error::{MalleableError, Result};
 use crate::resize::{State, disagreement};
 use crate::state::{self, Chunk, Entry, Index, Piece, StateFile};
-use freestone_base::layout::RowRuns;
 use std::collections::BTreeMap;
 use std::ops::Range;
 use std::path::Path;
@@ -15,12 +14,16 @@ use std::time::{SystemTime, UNIX_EPOCH};
 /// What one rank has of one part of an array: the first byte, and the bytes.
 type Bytes<'a> = (u64, &'a [u8]);
 
-/// Rows that functions of the program have packed, one by one: bytes of each, and all bytes.
-#[derive(Default)]
-struct Lists {
+/// One run of rows that functions of the program have packed, one by one: the first row, how many
+/// bytes each has, and all bytes.
+struct List {
+    first: u64,
     lengths: Vec<u8>,
     bytes: Vec<u8>,
 }
+
+/// What is before the bytes of each run of packed rows, by the run's first row.
+type Edges = BTreeMap<u64, u64>;
 
 impl Job {
     /// Writes all registered data; all ranks call it together, at the same step.
@@ -35,13 +38,15 @@ impl Job {
         let own = self.require_running("saved").and_then(|()| self.packed());
         self.meet(format!("saves {}", path.display()))?;
         let lists = self.agreed(own, "packing rows")?;
-        let totals: Vec<u64> = lists.iter().map(|lists| lists.bytes.len() as u64).collect();
-        let before = self.gathered::<Vec<u64>>(&totals)?;
-        let (mut entries, end) = self.entries(&before);
+        let nbytes = |list: &List| (list.first, list.bytes.len() as u64);
+        let own: Vec<Vec<(u64, u64)>> =
+            lists.iter().map(|runs| runs.iter().map(nbytes).collect()).collect();
+        let found = self.gathered::<Vec<Vec<(u64, u64)>>>(&own)?;
+        let (mut entries, end) = self.entries(&found);
         let part = state::unfinished(path);
         let made = if self.rank == 0 { state::begin(&part, end) } else { Ok(()) };
         self.agreed(made.map_err(|error| unwritten(path, &error)), "saving the state")?;
-        let written = self.write(&part, &entries, &lists, &before);
+        let written = self.write(&part, &entries, &lists);
         let chunks = written.map_err(|error| unwritten(path, &error));
         let found = match self.agreed(chunks, "saving the state") {
             Ok(chunks) => self.gathered::<Vec<Vec<Chunk>>>(&chunks)?,
@@ -147,13 +152,13 @@ impl Job {
     }
 
     /// The rows of this rank that functions pack, by array; nothing for other arrays.
-    fn packed(&self) -> Result<Vec<Lists>> {
+    fn packed(&self) -> Result<Vec<Vec<List>>> {
         self.arrays.iter().map(packed).collect()
     }
 
     /// What the index says of all data, without chunks, and where the last part ends. `packed` has
-    /// the bytes of packed rows by rank and array.
-    fn entries(&self, packed: &[Vec<u64>]) -> (Vec<Entry>, u64) {
+    /// the first row and the bytes of each run of packed rows, by rank and array.
+    fn entries(&self, packed: &[Vec<Vec<(u64, u64)>>]) -> (Vec<Entry>, u64) {
         let mut end = state::aligned(1);
         let mut entries = Vec::new();
         for (at, array) in self.arrays.iter().enumerate() {
@@ -179,17 +184,11 @@ impl Job {
                     "replicated".clone_into(&mut entry.kind);
                     vec![(Some(nbytes), nbytes)]
                 }
-                Form::User { rows } => {
+                Form::User { rows, .. } => {
                     "packed".clone_into(&mut entry.form);
-                    let layout = description.deal().and_then(|deal| self.layouts.get(&deal));
-                    let offsets = layout.map(RowRuns::bounds).unwrap_or_default();
-                    let mut before = 0;
-                    for (rank, theirs) in packed.iter().enumerate() {
-                        let row = offsets.get(rank).copied().unwrap_or_default();
-                        entry.edges.insert(row, before);
-                        before += theirs[at];
-                    }
-                    vec![(Some(8), rows * 8), (None, before)]
+                    let (edges, nbytes) = edges(packed.iter().flat_map(|theirs| &theirs[at]));
+                    entry.edges = edges;
+                    vec![(Some(8), rows * 8), (None, nbytes)]
                 }
             };
             for (row_nbytes, nbytes) in sizes {
@@ -206,14 +205,12 @@ impl Job {
         &self,
         part: &Path,
         entries: &[Entry],
-        lists: &[Lists],
-        packed: &[Vec<u64>],
+        lists: &[Vec<List>],
     ) -> std::io::Result<Vec<Vec<Chunk>>> {
         let file = state::open_to_write(part)?;
         let mut chunks = Vec::new();
         for (at, (array, entry)) in self.arrays.iter().zip(entries).enumerate() {
-            let before: u64 = packed[..self.rank].iter().map(|theirs| theirs[at]).sum();
-            let parts = self.bytes(array, &lists[at], before);
+            let parts = self.bytes(array, &lists[at], &entry.edges);
             for (piece, runs) in entry.pieces.iter().zip(parts) {
                 let mut written = Vec::new();
                 for (first, bytes) in runs {
@@ -227,7 +224,7 @@ impl Job {
     }
 
     /// What this rank writes of an array: replicated data is rank 0's.
-    fn bytes<'a>(&self, array: &'a Array, lists: &'a Lists, before: u64) -> Vec<Vec<Bytes<'a>>> {
+    fn bytes<'a>(&self, array: &'a Array, lists: &'a [List], edges: &Edges) -> Vec<Vec<Bytes<'a>>> {
         let row_nbytes = array.row_nbytes();
         match (&array.content, array.description.form) {
             (Content::Rows(_), _) => {
@@ -244,8 +241,9 @@ impl Job {
             }
             (Content::Replicated(_), _) => vec![Vec::new()],
             (Content::User(_), _) => {
-                let first = array.held.first().map_or(0, |rows| rows.start);
-                vec![vec![(first * 8, &lists.lengths)], vec![(before, &lists.bytes)]]
+                let lengths = |list: &'a List| (list.first * 8, &list.lengths[..]);
+                let bytes = |list: &'a List| (edges[&list.first], &list.bytes[..]);
+                vec![lists.iter().map(lengths).collect(), lists.iter().map(bytes).collect()]
             }
         }
     }
@@ -264,10 +262,10 @@ impl Job {
             self.take_rows(at, entry, entries)?;
             let description = &self.arrays[at].description;
             if let Some(deal) = description.deal() {
-                let blocks =
+                let layout =
                     self.layout(description, self.size).map_err(|error| error.to_string())?;
-                let held = vec![blocks.of(self.rank)];
-                layouts.insert(deal, RowRuns::from(&blocks));
+                let held = layout.of(self.rank);
+                layouts.insert(deal, layout);
                 if self.arrays[at].held != held {
                     let array = &mut self.arrays[at];
                     array.make_room(&held).map_err(|error| error.to_string())?;
@@ -329,24 +327,45 @@ unsafe fn slice<'a>(at: *const u8, nbytes: usize) -> &'a [u8] {
     unsafe { std::slice::from_raw_parts(at, nbytes) }
 }
 
-fn packed(array: &Array) -> Result<Lists> {
-    let mut lists = Lists::default();
-    let Content::User(functions) = &array.content else { return Ok(lists) };
-    for row in array.held.iter().cloned().flatten() {
+fn packed(array: &Array) -> Result<Vec<List>> {
+    match &array.content {
+        Content::User(functions) => {
+            array.held.iter().map(|rows| packed_run(array, rows, &**functions)).collect()
+        }
+        _ => Ok(Vec::new()),
+    }
+}
+
+fn packed_run(array: &Array, rows: &Range<u64>, functions: &dyn UserRows) -> Result<List> {
+    let mut list = List { first: rows.start, lengths: Vec::new(), bytes: Vec::new() };
+    for row in rows.clone() {
         let row = row..row + 1;
         let nbytes = functions.nbytes(&row)?;
-        let (first, name) = (lists.bytes.len(), &array.description.name);
+        let first = list.bytes.len();
         let room = usize::try_from(nbytes).unwrap_or(usize::MAX);
-        lists.bytes.try_reserve(room).map_err(|error| MalleableError::Memory {
-            name: name.clone(),
+        list.bytes.try_reserve(room).map_err(|error| MalleableError::Memory {
+            name: array.description.name.clone(),
             nbytes,
             source: std::io::Error::other(error),
         })?;
-        lists.bytes.resize(first + room, 0);
-        functions.pack(&row, &mut lists.bytes[first..])?;
-        lists.lengths.extend(nbytes.to_le_bytes());
+        list.bytes.resize(first + room, 0);
+        functions.pack(&row, &mut list.bytes[first..])?;
+        list.lengths.extend(nbytes.to_le_bytes());
     }
-    Ok(lists)
+    Ok(list)
+}
+
+/// What is before the bytes of each run, and the bytes of all.
+fn edges<'a>(runs: impl Iterator<Item = &'a (u64, u64)>) -> (Edges, u64) {
+    let mut runs: Vec<_> = runs.copied().collect();
+    // A run without rows begins where another one does, and has no bytes.
+    runs.sort_unstable();
+    let (mut edges, mut before) = (Edges::new(), 0);
+    for (first, nbytes) in runs {
+        edges.entry(first).or_insert(before);
+        before += nbytes;
+    }
+    (edges, before)
 }
 
 /// What a file has of an array, if it is the same.
@@ -375,28 +394,49 @@ fn entry_of<'a>(entries: &'a [Entry], array: &Array) -> std::result::Result<&'a 
 }
 
 fn read_into(file: &StateFile, entry: &Entry, array: &Array) -> std::result::Result<(), String> {
-    // Rows were just dealt in one run.
-    let held = array.held.first().cloned().unwrap_or_default();
     let row_nbytes = array.row_nbytes();
-    let (at, first, nbytes) = match (&array.content, array.description.form) {
+    match (&array.content, array.description.form) {
         (Content::User(functions), _) => {
-            return unpacked(file, entry, held, &**functions);
+            functions.adopt(&array.held).map_err(|error| error.to_string())?;
+            array.held.iter().try_for_each(|rows| unpacked(file, entry, rows, &**functions))
         }
-        (Content::Replicated(at), Form::Replicated { nbytes }) => (*at, 0, nbytes),
-        _ => (array.at(held.start), held.start * row_nbytes, (held.end - held.start) * row_nbytes),
-    };
+        (Content::Replicated(at), Form::Replicated { nbytes }) => {
+            // SAFETY: the program's bytes, which it does not use meanwhile.
+            unsafe { read_bytes(file, entry, 0, *at, nbytes) }
+        }
+        _ => array.held.iter().try_for_each(|rows| {
+            let nbytes = (rows.end - rows.start) * row_nbytes;
+            // SAFETY: rows that are held, in memory that is open.
+            unsafe {
+                read_bytes(file, entry, rows.start * row_nbytes, array.at(rows.start), nbytes)
+            }
+        }),
+    }
+}
+
+/// Reads bytes of the only part of an array.
+///
+/// # Safety
+/// There is room for so many bytes, which nobody uses meanwhile.
+unsafe fn read_bytes(
+    file: &StateFile,
+    entry: &Entry,
+    first: u64,
+    into: *mut u8,
+    nbytes: u64,
+) -> std::result::Result<(), String> {
     if nbytes == 0 {
         return Ok(());
     }
-    // SAFETY: rows that are held, or the program's bytes, which it does not use meanwhile.
-    let into = unsafe { std::slice::from_raw_parts_mut(at, nbytes as usize) };
+    // SAFETY: as the caller says.
+    let into = unsafe { std::slice::from_raw_parts_mut(into, nbytes as usize) };
     file.read(&entry.pieces[0], first, into)
 }
 
 fn unpacked(
     file: &StateFile,
     entry: &Entry,
-    held: Range<u64>,
+    held: &Range<u64>,
     functions: &dyn UserRows,
 ) -> std::result::Result<(), String> {
     let [lengths, bytes] = &entry.pieces[..] else {
@@ -416,9 +456,8 @@ fn unpacked(
     let total = total.filter(|total| *total <= bytes.nbytes).ok_or("is damaged in its lengths")?;
     let mut found = vec![0; total as usize];
     file.read(bytes, first, &mut found)?;
-    functions.adopt(&held).map_err(|error| error.to_string())?;
     let mut rest = &found[..];
-    for (row, length) in held.zip(lengths) {
+    for (row, length) in held.clone().zip(lengths) {
         let (own, others) = rest.split_at(length as usize);
         functions.unpack(&(row..row + 1), own).map_err(|error| error.to_string())?;
         rest = others;
@@ -427,6 +466,6 @@ fn unpacked(
 }
 
 /// The nearest row at or before another of which it is known what is before it.
-fn last_edge(edges: &BTreeMap<u64, u64>, row: u64) -> (u64, u64) {
+fn last_edge(edges: &Edges, row: u64) -> (u64, u64) {
     edges.range(..=row).next_back().map_or((0, 0), |(row, before)| (*row, *before))
 }

@@ -1,12 +1,9 @@
 //! How a job is resized, and when.
 
+use super::dealing::Layout;
 use crate::blueprint::Method;
 use std::path::PathBuf;
 use std::time::Duration;
-
-/// Where each rank's rows begin, and where the last one's end, for so many rows and ranks; or why
-/// there is no such layout.
-pub type Layout = Box<dyn Fn(u64, usize) -> Result<Vec<u64>, String> + Send>;
 
 /// How a job is resized, and when. The same on all ranks.
 pub struct Settings {
@@ -78,18 +75,20 @@ impl Settings {
         let file = self.target_file.as_ref().map(|file| file.display().to_string());
         let seconds = |duration: Duration| duration.as_secs_f64().to_string();
         let number = |is_so: bool| u8::from(is_so).to_string();
+        let is_function = |is_so: bool| is_so.then(|| "a function".to_owned());
         [
             ("method", format!("{:?}", self.method).to_lowercase()),
             ("overlap", number(self.is_overlapped)),
             ("user_phase", number(self.has_user_phase)),
             ("targets", or_none(Some(targets.join(",")).filter(|text| !text.is_empty()))),
             ("target_file", or_none(file)),
-            ("layout", or_none(self.layout.as_ref().map(|_| "a function".to_owned()))),
+            ("layout", or_none(is_function(matches!(self.layout, Some(Layout::Offsets(_)))))),
             ("timeout_s", seconds(self.timeout)),
             ("spawn_timeout_s", seconds(self.spawn_timeout)),
             ("step_timeout_s", seconds(self.step_timeout)),
             ("slots", or_none(self.slots.map(|slots| slots.to_string()))),
             ("minimal", number(self.is_minimal)),
+            ("owner", or_none(is_function(matches!(self.layout, Some(Layout::Owner(_)))))),
         ]
         .map(|(name, text)| (name.to_owned(), text))
         .to_vec()

@@ -4,10 +4,8 @@ use super::together::are_done;
 use crate::blueprint::Blueprint;
 use crate::error::{MalleableError, Result};
 use crate::guard;
-use crate::mpi::{Command, Deadline, Handle, Mpi, wait};
+use crate::mpi::{Deadline, Handle, Mpi, wait};
 use crate::resize::Word;
-use std::ffi::CString;
-use std::os::unix::ffi::OsStringExt;
 use std::time::Duration;
 
 const TAG_LENGTH: i32 = 71;
@@ -17,8 +15,6 @@ const TAG_TEXT: i32 = 74;
 const TAG_WORD: i32 = 75;
 /// The word that is `Cancel` to who has no guard.
 const LEAVE: u8 = 3;
-/// What a launcher sets for the processes that it starts.
-const LAUNCHED: [&str; 4] = ["PMI_RANK", "PMI_FD", "PMIX_RANK", "PMI_PORT"];
 
 /// Messages that are on their way, with their bytes.
 #[derive(Debug, Default)]
@@ -229,57 +225,4 @@ pub fn heard(mpi: &dyn Mpi, parent: Handle) -> Result<Option<Word>> {
         guard::leave();
     }
     Ok(Some([Word::Go, Word::Switch, Word::Cancel][usize::from(word[0]).min(2)]))
-}
-
-/// The command by which this process was started, under a guard for so long if there can be one.
-///
-/// # Errors
-///
-/// As for [`own_command`].
-pub fn guarded_command(mpi: &dyn Mpi, timeout: Duration) -> std::result::Result<Command, String> {
-    let mut command = own_command()?;
-    if mpi.has_guards() {
-        let setting = format!("{}={}", guard::VARIABLE, timeout.as_secs_f64());
-        let program = std::mem::replace(&mut command.program, c"/usr/bin/env".into());
-        command.arguments.splice(0..0, [text(setting.into_bytes()), program]);
-    }
-    Ok(command)
-}
-
-/// The command by which this process was started.
-///
-/// # Errors
-///
-/// Why it can't be started again.
-pub fn own_command() -> std::result::Result<Command, String> {
-    if !LAUNCHED.iter().any(|name| std::env::var_os(name).is_some()) {
-        let text = "the program was not started by a launcher; start it by mpiexec -n 2 PROGRAM";
-        return Err(text.to_owned());
-    }
-    if let Some(problem) = freestone_mpi::spawn_problem() {
-        return Err(problem);
-    }
-    let program = std::fs::read_link("/proc/self/exe").map_err(|error| error.to_string())?;
-    if !program.is_file() {
-        return Err(format!(
-            "{} does not exist any more, so nothing can run it",
-            program.display()
-        ));
-    }
-    let words = std::fs::read("/proc/self/cmdline").map_err(|error| error.to_string())?;
-    let arguments = words.split(|byte| *byte == 0).skip(1);
-    let mut arguments: Vec<_> = arguments.map(|word| text(word.to_vec())).collect();
-    // Each argument ends with a zero.
-    arguments.pop();
-    let folder = std::env::current_dir().map_err(|error| error.to_string())?;
-    Ok(Command {
-        program: text(program.into_os_string().into_vec()),
-        arguments,
-        folder: text(folder.into_os_string().into_vec()),
-    })
-}
-
-fn text(bytes: Vec<u8>) -> CString {
-    // A name of the system has no zero inside.
-    CString::new(bytes).unwrap_or_default()
 }
