@@ -31,12 +31,17 @@ BY_RANKS = [
     "with k as (select a, x from t where b) select median(x), max(a) from k",
     "select x - median(x) over () m from t order by m",
     "select median(a::decimal(18, 2)) from t",
+    "select quantile_cont(x, [0.1, 0.2]) from t",
+    "select quantile_disc(a, [0.9, 0.1, 0.5, 0.5]) q, count(*) n from t",
+    "select quantile_cont(d, [0, 1]) from t where b",
+    "select quantile_cont(a, [0.25]) filter (where b), median(a) from t",
+    "select quantile_cont(x, [0.5])[1] - median(x) from t",
 ]
 OTHERS = [
     "select median(s) from t",
     "select median(b) from t",
-    "select quantile_cont(x, [0.1, 0.2]) from t",
     "select quantile_cont(x, 3e-1) from t",
+    "select quantile_cont(x, [0.5, 3e-1]) from t",
     "select median(distinct x) from t",
     "select median(x) from t having count(*) > 3",
     "select median(x) from t limit 0",

@@ -90,13 +90,50 @@ QUERIES += [
     "select id, percent_rank() over (order by a) p, lag(id) over (order by id) l, cume_dist() over "
     "(partition by s order by id) c from t qualify p > 0.2",
 ]
+QUERIES += [
+    f"select id, {window} w from t"
+    for window in (
+        "sum(a) over (order by id range between 3 preceding and current row)",
+        "sum(a) over (order by a range between 1 preceding and 2 following)",
+        "count(*) over (order by x desc range between 0.5 preceding and 1.25 following)",
+        "count(*) over (order by f range between 1 preceding and 1 following)",
+        "count(*) over (order by f desc nulls first range between 1 following and 3 following)",
+        "min(id) over (order by d range between interval 2 days preceding and current row)",
+        "max(id) over (order by d desc nulls last range between current row and interval 3 days "
+        "following)",
+        "sum(a) over (order by id range between 20 preceding and 10 preceding)",
+        "count(*) over (order by a range between current row and current row)",
+        "count(x) filter (where b) over (order by a range 2 preceding exclude ties)",
+        "sum(id) over (order by a range between 300 preceding and 300 following exclude group)",
+        "sum(a) over (order by id groups between 3 preceding and current row)",
+        "sum(id) over (order by a groups between 1 preceding and 1 following)",
+        "count(*) over (order by s desc nulls first, b groups between 2 following and 3 following)",
+        "count(distinct s) over (order by d, a groups 2 preceding exclude current row)",
+        "nth_value(a, 2) over (order by id)",
+        "nth_value(s, 30) over (order by d desc, id)",
+        "nth_value(x, 1) over (order by id desc rows unbounded preceding)",
+        "nth_value(id, 3) over (order by a, id)",
+        "nth_value(id, 500) over (order by id)",
+    )
+]
+QUERIES += [
+    "select id, sum(a) over (order by id range 3 preceding) r, lag(a) over (order by id) l, "
+    "count(*) over (order by id groups 1 preceding) g, nth_value(a, 3) over (order by d, id) n "
+    "from t order by id",
+    "select k.id, avg(k.x) over (order by k.a range between 1 preceding and 1 following) c from t "
+    "k where k.b qualify c > 0",
+]
 AT_ONCE = [
     "select id, max(a, 2) over (order by id) c from t",
-    "select id, nth_value(a, 2) over (order by id) c from t",
     f"select id, first_value(a) over (order by id {_BEFORE}) c from t",
     "select id, ntile(id + 1) over (order by id) c from t where id < 9",
-    # Of values within a distance, of rows that are equal, without an end, or of too many rows.
-    "select id, sum(a) over (order by id range between 3 preceding and current row) c from t",
+    # Without an end, of too many rows, by another distance for each, of the first of equal rows.
+    "select id, sum(a) over (order by id range between a + 30 preceding and current row) c from t",
+    "select id, first_value(x) over (order by id range 3 preceding) c from t",
+    "select id, nth_value(a, 2 ignore nulls) over (order by id) c from t",
+    "select id, nth_value(a, id) over (order by id) c from t",
+    "select id, sum(a) over (order by id range between 3 preceding and unbounded following) c "
+    "from t",
     "select id, lag(x ignore nulls) over (order by id) p from t",
     "select id, count(*) over (order by a rows 3 preceding exclude ties) c from t",
     "select id, sum(a) over (order by id rows between 3 preceding and unbounded following) c "
@@ -149,7 +186,17 @@ def drawn(dice: random.Random) -> str:
     def window() -> str:
         keys = dice.choice(["", "", "", "partition by b ", "partition by s, b "])
         over = f"over ({keys}order by {dice.choice(others)}, id"
-        kind = dice.randint(0, 2)
+        kind = dice.randint(0, 4)
+        if kind == 3:
+            key = dice.choice(["a", "id", "f desc", "x nulls first", "a desc nulls last"])
+            low, high = sorted(dice.sample(range(-4, 6), 2))
+            ends = [f"{abs(n)} {'preceding' if n < 0 else 'following'}" for n in (low, high)]
+            name = dice.choice(["sum(id)", "count(*)", "min(s)", "count(distinct a)", "max(d)"])
+            unit, only = dice.choice(["range", "groups"]), dice.choice(["", " exclude ties"])
+            return f"{name} over (order by {key} {unit} between {ends[0]} and {ends[1]}{only})"
+        if kind == 4:
+            place = dice.randint(1, 40)
+            return f"nth_value({dice.choice('axs')}, {place}) over (order by {order}, id)"
         if kind == 0:
             offset = dice.choice(["", ", 1", ", 3", ", -2", ", 0", ", 30", ", 2, null"])
             return f"{dice.choice(['lag', 'lead'])}({dice.choice('axs')}{offset}) {over})"

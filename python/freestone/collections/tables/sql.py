@@ -23,7 +23,7 @@ from freestone.collections.tables.sql_layers import layers
 from freestone.collections.tables.sql_named import tabled, with_named_as_inputs
 from freestone.collections.tables.sql_parts import PARTS, ByParts, by_parts
 from freestone.collections.tables.sql_ranks import ENDS as RANKED
-from freestone.collections.tables.sql_ranks import VALUE, ranked
+from freestone.collections.tables.sql_ranks import RANK, VALUE, ranked
 from freestone.collections.tables.sql_reaching import ENDS, ID, ROWS, Reaching, reaching
 from freestone.collections.tables.sql_reaching import PLACE as REACHED
 from freestone.collections.tables.sql_rewriting import combined, with_copies, without_pivot
@@ -137,11 +137,11 @@ def _by_ranks(connection: Any, step: Op, stages: Mapping[str, Stage], large: str
 
     try:
         values = stages[large].then("sql", found.values, tables)
-        empty = values.plan.empty
+        empty = values.plan.empty.with_row_index(RANK)
         made = known_op("sql", [Node(empty)], found.whole(1), {RANKED: empty})
         if not may_rank(empty.schema[VALUE]) or made.schema != step.schema:
             return None
-        rows = [[to_arrow(values_at(values, ranks).to_frame())]]
+        rows = [[to_arrow(values_at(values, ranks).to_frame().with_row_index(RANK))]]
         ends = Stage.of(rows, empty, values.client, is_done=True)
         return ends.then("sql", found.whole(counts[-1]), {RANKED: empty})
     except (QueryError, *errors_of_duckdb()):
@@ -196,7 +196,11 @@ def _with_ends(connection: Any, step: Op, stages: Mapping[str, Stage], large: st
     try:
         rows = Stage.together([parts, numbers], "sql", found.rows, {**tables, **known}).done()
         known[ROWS] = rows.plan.empty
-        ends = rows.then("sql", found.ends, {ROWS: known[ROWS]}).one()
+        ends = rows.then("sql", found.ends, {ROWS: known[ROWS]})
+        if found.is_by_values and ends.done().nbytes() > LIMITS.broadcast_nbytes:
+            # Each call would get about as much as one that gets all rows.
+            return None
+        ends = ends.one()
         known[ENDS] = ends.plan.empty
         made = Stage.together([numbers, rows, ends], "sql", found.part, known)
     except (QueryError, *errors_of_duckdb()):

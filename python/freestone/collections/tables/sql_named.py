@@ -11,7 +11,7 @@ from typing import Any
 import polars as pl
 
 from freestone.collections.tables.plan import Node, Op, known_op
-from freestone.collections.tables.sql_ranks import fraction_of
+from freestone.collections.tables.sql_ranks import fractions_of
 from freestone.collections.tables.sql_trees import (
     SELECT,
     Tree,
@@ -148,14 +148,14 @@ class _Named:
             return node
         source: Tree = {word: node[word] for word in ("from_table", "where_clause") if word in node}
         items = node["select_list"]
-        is_alone = len(items) == 1 and fraction_of(items[0]) is not None
+        is_alone = len(items) == 1 and fractions_of(items[0]) is not None
         called = {one.get("function_name") for one in each_node(node)}
         is_volatile = not called.isdisjoint(volatile_functions(self.connection))
         is_other = source["from_table"]["type"] != "BASE_TABLE" or not self._has_groups(node)
         if is_alone or is_volatile or is_other or node["aggregate_handling"] == "FORCE_AGGREGATES":
             return node
         found = self._with_values(
-            node, source, lambda one: one if fraction_of(one) is not None else None
+            node, source, lambda one: one if fractions_of(one) is not None else None
         )
         if self._has_groups(found):
             return found

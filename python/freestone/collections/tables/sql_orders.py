@@ -103,6 +103,11 @@ class RowsInOrder:
         (kind,) = types_of(self.connection, text_of(self.connection, node)).values()
         return kind
 
+    def _text(self, tree: Tree) -> str:
+        """Return the text of an expression."""
+        node = {**SELECT, "from_table": {"type": "EMPTY"}, "select_list": [bare(tree)]}
+        return text_of(self.connection, node).removeprefix("SELECT ")
+
     def labelled_items(self) -> list[Tree]:
         """Return what is selected, a column each, by the names that come out of the query.
 

@@ -13,10 +13,10 @@ import polars as pl
 from freestone.collections.tables.sql_orders import RowsInOrder, taken_apart
 from freestone.collections.tables.sql_trees import Tree, parsed, text_of, types_of
 
-__all__ = ["ENDS", "VALUE", "Ranked", "fraction_of", "ranked"]
+__all__ = ["ENDS", "RANK", "VALUE", "Ranked", "fractions_of", "ranked"]
 
-ENDS, VALUE = "__ends", "__value"
-"""The table of the values that have the ranks, and its column."""
+ENDS, VALUE, RANK = "__ends", "__value", "__rank"
+"""The table of the values that have the ranks, and its columns: which of the ranks, from 0."""
 
 _QUANTILES = {"median", "quantile_cont", "quantile_disc"}
 
@@ -31,8 +31,10 @@ class Ranked:
         The query of a part that gives the values, one column.
     function : str
         ``median``, ``quantile_cont`` or ``quantile_disc``.
-    fraction : fractions.Fraction
-        Which quantile it is.
+    fractions : tuple of fractions.Fraction
+        Which quantiles they are.
+    is_list : bool
+        Whether the query asks for a list of them.
     kind : str
         The type of the values in DuckDB.
     label : str
@@ -41,29 +43,42 @@ class Ranked:
 
     values: str
     function: str
-    fraction: Fraction
+    fractions: tuple[Fraction, ...]
+    is_list: bool
     kind: str
     label: str
 
     def ranks(self, values: int) -> list[int]:
-        """Return the ranks, from 0, of the values that the quantile of so many is made of."""
+        """Return the ranks, from 0, of the values that the quantiles of so many are made of."""
+        return [rank for fraction in self.fractions for rank in self._ranks(fraction, values)]
+
+    def _ranks(self, fraction: Fraction, values: int) -> list[int]:
         if self.function == "quantile_disc":
-            return [max(values - math.floor(values - self.fraction * values), 1) - 1]
-        place = (values - 1) * float(self.fraction)
+            return [max(values - math.floor(values - fraction * values), 1) - 1]
+        place = (values - 1) * float(fraction)
         return [math.floor(place), math.ceil(place)]
 
     def whole(self, values: int) -> str:
-        """Return the query of these values that gives the quantile of so many."""
-        value = f"CAST({VALUE} AS {self.kind})"
-        place = (values - 1) * float(self.fraction)
-        within = place - math.floor(place)
+        """Return the query of these values that gives the quantiles of so many."""
+        made = ", ".join(self._made(place, values) for place in range(len(self.fractions)))
+        if self.is_list:
+            made = f"CASE WHEN count(*) > 0 THEN [{made}] END"
+        name = self.label.replace('"', '""')
+        return f'SELECT {made} AS "{name}" FROM {ENDS}'
+
+    def _made(self, place: int, values: int) -> str:
+        """Return one of the quantiles, of its one or two values."""
+        fraction, value = self.fractions[place], f"CAST({VALUE} AS {self.kind})"
+        at = (values - 1) * float(fraction)
+        within = at - math.floor(at)
+        count = 1 if self.function == "quantile_disc" else 2
+        only = f" FILTER ({RANK} // {count} = {place})"
         made = {
             "median": f"median({value})",
             "quantile_cont": f"quantile_cont({value}, CAST({within!r} AS DOUBLE))",
             "quantile_disc": f"any_value({value})",
         }
-        name = self.label.replace('"', '""')
-        return f'SELECT {made[self.function]} AS "{name}" FROM {ENDS}'
+        return made[self.function] + only
 
 
 def ranked(
@@ -88,8 +103,8 @@ def ranked(
 def _ranked(query: RowsInOrder) -> Ranked:
     connection, node = query.connection, query.node
     (item,) = node["select_list"]
-    fraction = fraction_of(item)
-    if fraction is None or node.get("modifiers"):
+    found = fractions_of(item)
+    if found is None or node.get("modifiers"):
         raise ValueError("it is another query")
     value = item["arguments"][0]["expression"]
     if "filter" in item:
@@ -102,11 +117,12 @@ def _ranked(query: RowsInOrder) -> Ranked:
     rows.check()
     values = text_of(connection, rows.node)
     (kind,) = types_of(connection, values).values()
-    return Ranked(values, item["function_name"], fraction, kind, label)
+    fractions = tuple(found) if isinstance(found, list) else (found,)
+    return Ranked(values, item["function_name"], fractions, isinstance(found, list), kind, label)
 
 
-def fraction_of(tree: Tree) -> Fraction | None:
-    """Return which quantile an aggregate is; None if it is no quantile, or of an unknown one."""
+def fractions_of(tree: Tree) -> Fraction | list[Fraction] | None:
+    """Return which quantile an aggregate is, or a list; None if it is none, or an unknown one."""
     known = {"class", "type", "alias", "query_location", "query_location_length"}
     known |= {"function_name", "qualified_name", "arguments", "order_bys", "filter"}
     is_other = tree.get("class") != "FUNCTION" or tree.get("function_name") not in _QUANTILES
@@ -115,7 +131,17 @@ def fraction_of(tree: Tree) -> Fraction | None:
     given = [one["expression"] for one in tree["arguments"]]
     if tree["function_name"] == "median":
         return Fraction(1, 2) if len(given) == 1 else None
-    literal = given[1].get("literal", {}) if len(given) == 2 else {}
+    if len(given) != 2:
+        return None
+    if given[1].get("function_name") == "list_value":
+        items = [_fraction(one["expression"]) for one in given[1].get("arguments", [])]
+        found = [one for one in items if one is not None]
+        return found if found and len(found) == len(items) else None
+    return _fraction(given[1])
+
+
+def _fraction(tree: Tree) -> Fraction | None:
+    literal = tree.get("literal", {})
     # What is written with an exponent is rounded before DuckDB counts.
     if literal.get("kind") not in ("INTEGER", "NUMERIC") or "e" in literal["text"].lower():
         return None

@@ -15,14 +15,12 @@ import polars as pl
 
 from freestone.collections.tables.sql_orders import (
     RowsInOrder,
-    bare,
     is_window,
     sense_of,
     taken_apart,
     whole_number,
 )
 from freestone.collections.tables.sql_trees import (
-    SELECT,
     Tree,
     aggregate_of,
     column_of,
@@ -45,6 +43,8 @@ _SHARES = {"WINDOW_CUME_DIST", "WINDOW_NTILE", "WINDOW_PERCENT_RANK"}
 """Windows of a row's number among all."""
 _ENDS = {"WINDOW_FIRST_VALUE", "WINDOW_LAST_VALUE"}
 _OWN = {"CURRENT_ROW_RANGE", "CURRENT_ROW_ROWS"}
+MAX_PLACE = 10_000
+"""So many values of each part are kept for `nth_value`, at most."""
 _FRAMES = """
 WINDOW earlier AS (ORDER BY {place} ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING),
 later AS (ORDER BY {place} ROWS BETWEEN 1 FOLLOWING AND UNBOUNDED FOLLOWING),
@@ -184,6 +184,8 @@ class _Query(RowsInOrder):
         is_usual = side == "earlier" and window["end"] in _OWN
         if kind in _ENDS:
             return self._end(window, side)
+        if kind == "WINDOW_NTH_VALUE" and is_usual:
+            return self._nth(window)
         if kind == "WINDOW_AGGREGATE" and not window.get("ignore_nulls"):
             return self._aggregated(window, side)
         if not is_usual or window.get("ignore_nulls"):
@@ -265,6 +267,24 @@ class _Query(RowsInOrder):
         others = self._value_of(window, "any_value", side)
         return f"CASE WHEN {own} IS NOT NULL OR {others} IS NOT NULL THEN {found} END"
 
+    def _nth(self, window: Tree) -> str:
+        """Return the value at a place among all rows, once so many rows have come."""
+        place = whole_number(window["arguments"][1]["expression"])
+        if place is None or not 0 < place <= MAX_PLACE:
+            raise ValueError("the place is no constant, or too far")
+        if window.get("filter_expr") or window.get("ignore_nulls"):
+            raise ValueError("some rows do not count")
+        orders = ", ".join(map(self._ordered, window["orders"]))
+        value = self._text(window["arguments"][0]["expression"])
+        added = f"list({{'v': {value}}} ORDER BY {orders})[:{place}]"
+        first = self._of_others(added, "flatten(list({}) OVER whole)")
+        (count,) = parsed(self.connection, "SELECT count(*) OVER (ORDER BY 1)")["select_list"]
+        kept = {word: window[word] for word in ("orders", "start", "end")}
+        own, before = self._text({**count, **kept}), self._number("count(*)")
+        return (
+            f"CASE WHEN {own} + {before} >= {place} THEN struct_extract({first}[{place}], 'v') END"
+        )
+
     def _value_of(self, window: Tree, how: str, side: str) -> str:
         """Return the first or last value of other parts in their order, or any."""
         (value,) = [self._text(one["expression"]) for one in window["arguments"]]
@@ -292,10 +312,6 @@ class _Query(RowsInOrder):
         if (text, how) not in self.added:
             self.added.append((text, how))
         return f"(SELECT p{self.added.index((text, how))} FROM {BEFORE})"
-
-    def _text(self, tree: Tree) -> str:
-        node = {**SELECT, "from_table": {"type": "EMPTY"}, "select_list": [bare(tree)]}
-        return text_of(self.connection, node).removeprefix("SELECT ")
 
 
 def _side_of(window: Tree) -> str:
