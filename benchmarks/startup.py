@@ -1,7 +1,8 @@
-"""Measure how soon a script says hello, and how long the longest example takes to compile.
+"""Measure how soon a program or a script begins, and how long the longest example takes to compile.
 
-`freestone run hello.daph` in a process of its own, beside `python -c` of an empty program and of
-one that imports numpy; and in this process, reading, checking and improving each example.
+A program that imports freestone, one that also opens a cluster and has a call's result, and
+`freestone run hello.daph`, each in a process of its own, beside `python -c` of an empty program and
+of one that imports numpy; and in this process, reading, checking and improving each example.
 """
 
 from __future__ import annotations
@@ -20,7 +21,15 @@ from freestone.lang.front.parse.source import Source
 from freestone.lang.script import Arguments, compile_source
 from freestone.lang.settings import Settings
 
-QUESTION = "How soon does a script begin?"
+QUESTION = "How soon does a program begin?"
+NOTHING = "python, nothing"
+IMPORT = "python, import freestone"
+CLUSTER = "python, a cluster and a call"
+CALL = """
+import freestone as fs
+with fs.Cluster(executors=2) as cluster:
+    assert cluster.submit(pow, 2, 10).result() == 1024
+"""
 HELLO = 'print("hello " + $x);'
 REPEATS = 5
 ARGUMENTS = {"n": 100, "m": 10, "k": 3, "depth": 3, "trees": 5, "steps": 100, "tolerance": 1}
@@ -33,7 +42,9 @@ def commands(folder: Path) -> dict[str, list[str]]:
     program = Path(sys.executable).with_name("freestone")
     return {
         "freestone run hello.daph": [str(program), "run", str(script), "x=1"],
-        "python, nothing": [sys.executable, "-c", "pass"],
+        NOTHING: [sys.executable, "-c", "pass"],
+        IMPORT: [sys.executable, "-c", "import freestone"],
+        CLUSTER: [sys.executable, "-c", CALL],
         "python, import numpy": [sys.executable, "-c", "import numpy"],
     }
 
@@ -79,7 +90,16 @@ def main() -> None:
             report.add(path.stem, "compile", compiled_ms(path), "ms")
     slowest = max(report.series("compile").values(), default=None)
     hello = report.median("freestone run hello.daph", "start")
+    nothing = report.median(NOTHING, "start")
+
+    def more(subject: str) -> float | None:
+        """Return what a program takes besides Python's own start."""
+        took = report.median(subject, "start")
+        return None if took is None or nothing is None else took - nothing
+
     report.claims = [
+        common.at_most("import freestone, over Python's start", more(IMPORT), 30, "ms"),
+        common.at_most("a cluster and a call, over Python's start", more(CLUSTER), 250, "ms"),
         common.at_most("freestone run hello.daph", hello, 150, "ms"),
         common.at_most("compiling the slowest example", slowest, 100, "ms"),
     ]

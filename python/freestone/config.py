@@ -256,7 +256,7 @@ class Config:
     stopped_s: float = _setting(10.0, _positive, "s", "how long an executor may be stopped")
     spin_us: float = _setting(50.0, _positive, "µs", "how long idle threads poll before they sleep")
     inline_nbytes: int = _setting(8192, _small, "bytes", "results up to here travel in messages")
-    preload: str = _setting("", _modules, "", "modules that executors import as they start")
+    preload: str = _setting("", _modules, "", "modules that workers import for their executors")
     retries: int = _setting(0, _count(0), "", "how often a task that raises is retried")
     start_timeout_s: float = _setting(60.0, _positive, "s", "how long workers may take to start")
     progress: bool = _setting(False, _flag, "", "whether to show a bar of all tasks")

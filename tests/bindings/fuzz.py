@@ -30,7 +30,14 @@ from freestone.client.future import Future
 from tests.bindings.arguments import CSV, EVENT_SETTINGS, PUBLIC, TOGETHER, Arguments
 from tests.fuzz.fuzzers import Check
 
-PROCESSES = {"run_executor", "run_worker", "EventWorld", "meet_ranks"}
+PROCESSES = {
+    "EventWorld",
+    "fork_sibling",
+    "meet_ranks",
+    "run_executor",
+    "run_worker",
+    "start_fork_server",
+}
 """They take the place of a process, or wait for others: called in a forked child, which may end,
 and before there are threads, whose locks a child would find as they were."""
 IN_CHILDREN = 8

@@ -33,8 +33,16 @@ def executors_of(cluster: fs.Cluster) -> list[int]:
     pids = []
     for worker in cluster.statistics().workers:
         with open(f"/proc/{worker.pid}/task/{worker.pid}/children") as children:
-            pids += [int(pid) for pid in children.read().split()]
+            pids += [int(pid) for pid in children.read().split() if is_executor(int(pid))]
     return pids
+
+
+def is_executor(pid: int) -> bool:
+    """Tell an executor from what forks executors; False if it has ended."""
+    try:
+        return Path(f"/proc/{pid}/comm").read_text("utf-8").strip() == "freestone-exec"
+    except OSError:
+        return False
 
 
 def kill_an_executor(cluster: fs.Cluster, choose: random.Random) -> None:

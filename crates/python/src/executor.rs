@@ -49,6 +49,8 @@ pub fn run_executor(
     let socket = unsafe { UnixStream::from_raw_fd(socket) };
     let (claims, grants, reads) = map_shared(page).map_err(PyOSError::new_err)?;
     let printing = prints.then(|| Printing::new(reads)).transpose().map_err(PyOSError::new_err)?;
+    // SAFETY: a text that ends with zero, of at most 16 bytes.
+    unsafe { libc::prctl(libc::PR_SET_NAME, c"freestone-exec".as_ptr()) };
     memory::keep_freed();
     let folder = blocks::open_folder([memory, disk])?;
     let number = std::env::var("FREESTONE__EXECUTOR").ok().and_then(|text| text.parse().ok());

@@ -15,6 +15,7 @@ mod executor;
 mod figures;
 mod filled;
 mod folders;
+mod forking;
 mod future;
 mod groups;
 mod io;
@@ -70,6 +71,8 @@ mod _native {
             begin_wait, end_wait, initial_claims, note_printed, priority, report_profile,
             run_executor,
         };
+        #[pymodule_export]
+        use crate::forking::fork_sibling;
         #[pymodule_export]
         use crate::pickling::{encoding_owner, encoding_place, load_input};
     }
@@ -158,7 +161,7 @@ mod _native {
     #[pymodule]
     mod worker {
         #[pymodule_export]
-        use crate::worker::run_worker;
+        use crate::worker::{run_worker, start_fork_server};
     }
 
     #[pymodule_init]

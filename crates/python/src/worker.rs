@@ -3,18 +3,21 @@
 use crate::access;
 use crate::durations::seconds;
 use freestone_base::Resources;
+use freestone_core::net::fork_server::ForkServerOptions;
 use freestone_core::net::worker::{self, WorkerOptions};
 use freestone_core::wire::{Address, AddressError};
 use pyo3::exceptions::{PyOSError, PyValueError};
 use pyo3::prelude::*;
 use std::collections::BTreeMap;
+use std::os::fd::{FromRawFd, IntoRawFd, OwnedFd, RawFd};
 use std::path::PathBuf;
+use std::sync::Arc;
 
 /// Runs a worker until its manager ends.
 #[pyfunction]
 #[pyo3(signature = (*, manager, key, identity, listen, reconnect_s, journaled, folder, memory_dir, disk_dir, cache, executors, ram, memory,
     disk, gpus, resources, spin_us, stopped_s, transfers_in, transfers_out, scrub_nbytes_s, links,
-    executor_command))]
+    executor_command, fork_server))]
 #[allow(clippy::too_many_arguments, clippy::needless_pass_by_value)] // as PyO3 extracts them
 pub fn run_worker(
     py: Python<'_>,
@@ -41,6 +44,7 @@ pub fn run_worker(
     scrub_nbytes_s: u64,
     links: bool,
     executor_command: Vec<String>,
+    fork_server: Option<(RawFd, u32, Vec<String>)>,
 ) -> PyResult<()> {
     let manager: Address =
         manager.parse().map_err(|error: AddressError| PyValueError::new_err(error.to_string()))?;
@@ -66,6 +70,11 @@ pub fn run_worker(
         memory_quota: memory,
         disk_quota: disk,
         executor_command,
+        fork_server: fork_server.map(|(socket, pid, command)| {
+            // SAFETY: Python gave this descriptor away, and nobody else in this process uses it.
+            let socket = Arc::new(unsafe { OwnedFd::from_raw_fd(socket) });
+            ForkServerOptions { socket, pid, command }
+        }),
         environment: Vec::new(),
         spin_us,
         stopped: seconds(stopped_s)?,
@@ -76,4 +85,11 @@ pub fn run_worker(
     };
     py.detach(|| worker::run_worker(&options))
         .map_err(|error| PyOSError::new_err(error.to_string()))
+}
+
+/// Starts what will fork a worker's executors; its connection, its number and the command, for `run_worker`.
+#[pyfunction]
+pub fn start_fork_server(command: Vec<String>) -> PyResult<(RawFd, u32, Vec<String>)> {
+    let ForkServerOptions { socket, pid, command } = ForkServerOptions::start(command)?;
+    Ok((socket.try_clone()?.into_raw_fd(), pid, command))
 }

@@ -1,9 +1,10 @@
 """A worker of a cluster."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 __all__ = [
     "run_worker",
+    "start_fork_server",
 ]
 
 def run_worker(
@@ -31,4 +32,6 @@ def run_worker(
     scrub_nbytes_s: int,
     links: bool,
     executor_command: list[str],
+    fork_server: tuple[int, int, Sequence[str]] | None,
 ) -> None: ...
+def start_fork_server(command: Sequence[str]) -> tuple[int, int, list[str]]: ...

@@ -12,7 +12,7 @@ import socket
 import subprocess
 import sys
 import traceback
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, TextIO
 
@@ -21,7 +21,7 @@ from freestone import _native, functions
 if TYPE_CHECKING:
     from freestone.node.sampler import Sampler
 
-__all__ = ["Hooks", "main"]
+__all__ = ["Hooks", "load", "main", "run"]
 
 
 class Hooks:
@@ -143,13 +143,15 @@ def _exchange(connection: socket.socket, messages: bytes) -> bytes:
     return bytes(answer)
 
 
-def _preload(modules: str) -> None:
-    """Import modules; one that can't be is told here, and to whoever needs it."""
+def _preload(modules: str) -> list[str]:
+    """Import modules; return a warning for each that can't be: who needs it gets the error."""
+    warnings = []
     for module in filter(None, modules.split(",")):
         try:
             importlib.import_module(module)
         except BaseException as error:
-            print(f"freestone: preload={module!r} can't be imported: {error}", file=sys.stderr)
+            warnings.append(f"freestone: preload={module!r} can't be imported: {error}")
+    return warnings
 
 
 class _Pipe(io.FileIO):
@@ -185,7 +187,7 @@ def _sampler(interval_s: float) -> Sampler | None:
         return None
     from freestone.node.sampler import Sampler
 
-    return Sampler(interval_s, main.__code__)
+    return Sampler(interval_s, run.__code__)
 
 
 def _reseed() -> None:
@@ -194,14 +196,21 @@ def _reseed() -> None:
         random.seed()
 
 
-def main() -> None:
-    """Run calls until the worker ends."""
-    env = os.environ
+def load() -> list[str]:
+    """Import what all calls need, and what is to be preloaded; return warnings."""
     os.register_at_fork(after_in_child=_reseed)
     functions.enter_executor()
-    functions.apply_python_path(json.loads(env["FREESTONE__PYTHON_PATH"]))
+    functions.apply_python_path(json.loads(os.environ["FREESTONE__PYTHON_PATH"]))
     with uncollected():
-        _preload(env.get("FREESTONE__PRELOAD", ""))
+        return _preload(os.environ.get("FREESTONE__PRELOAD", ""))
+
+
+def run(warnings: Sequence[str]) -> None:
+    """Print warnings, and run calls until the worker ends."""
+    env = os.environ
+    prints = _prints_to_worker()
+    for warning in warnings:
+        print(warning, file=sys.stderr)
     _native.executor.run_executor(
         socket=int(env["FREESTONE__EXECUTOR_SOCKET"]),
         page=int(env["FREESTONE__EXECUTOR_PAGE"]),
@@ -209,9 +218,14 @@ def main() -> None:
         disk=(env["FREESTONE__DISK_DIR"], int(env["FREESTONE__DISK"])),
         inline_nbytes=int(env["FREESTONE__INLINE_NBYTES"]),
         spin_us=int(env["FREESTONE__SPIN_US"]),
-        prints=_prints_to_worker(),
+        prints=prints,
         hooks=Hooks(_sampler(float(env["FREESTONE__PROFILE"]))),
     )
+
+
+def main() -> None:
+    """Run calls until the worker ends."""
+    run(load())
 
 
 if __name__ == "__main__":

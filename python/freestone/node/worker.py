@@ -16,6 +16,9 @@ if TYPE_CHECKING:
 
 __all__ = ["main"]
 
+ForkServer = tuple[int, int, list[str]]
+"""Its connection, its process id, and the command that starts another one."""
+
 
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="freestone worker", description=__doc__)
@@ -58,14 +61,16 @@ def main(argv: Sequence[str] | None = None) -> None:
     # Tasks that submit tasks reach the manager as the worker does.
     os.environ["FREESTONE__MANAGER"] = options.manager
     os.environ["FREESTONE__ACCESS"] = os.path.abspath(options.access)
-    run(options)
+    # It imports what executors need while this process joins the cluster.
+    command = _python("freestone.node.fork_server")
+    run(options, _native.worker.start_fork_server(command) if options.executors else None)
 
 
 def _python(module: str) -> list[str]:
     return [sys.executable, "-m", module]
 
 
-def run(options: argparse.Namespace) -> None:
+def run(options: argparse.Namespace, fork_server: ForkServer | None) -> None:
     """Run it; a cluster that was closed meanwhile has no use for it, which is no error."""
     from freestone.hosts.access import Access
 
@@ -73,7 +78,7 @@ def run(options: argparse.Namespace) -> None:
         access = Access.read(options.access)
         if options.await_input:
             _await_input()
-        _run(options, access)
+        _run(options, access, fork_server)
     except OSError:
         kind, _, path = options.manager.partition(":")
         if kind != "unix" or os.path.exists(path):
@@ -88,7 +93,7 @@ def _await_input() -> None:
     os.close(empty)
 
 
-def _run(options: argparse.Namespace, access: Access) -> None:
+def _run(options: argparse.Namespace, access: Access, fork_server: ForkServer | None) -> None:
     _native.worker.run_worker(
         manager=options.manager,
         key=access.key,
@@ -113,6 +118,7 @@ def _run(options: argparse.Namespace, access: Access) -> None:
         scrub_nbytes_s=options.scrub_nbytes_s,
         links=bool(options.links),
         executor_command=_python("freestone.node.executor"),
+        fork_server=fork_server,
     )
 
 

@@ -1,6 +1,8 @@
 //! The processes of a worker's executors.
 
+use super::children::{prepare, wait};
 use super::connection::Connection;
+use super::fork_server::ForkServer;
 use super::grants::Grants;
 use super::prints::{Piece, Prints, Reads};
 use super::scratch;
@@ -9,12 +11,13 @@ use crate::worker::Now;
 use crate::worker::claim::{Claims, INITIAL};
 use mio::unix::SourceFd;
 use mio::{Interest, Registry, Token};
+use std::ffi::OsString;
 use std::io::{self, PipeWriter};
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
 use std::os::unix::net::UnixStream;
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, ExitStatus, Stdio};
+use std::process::{Command, ExitStatus, Stdio};
 use std::sync::atomic::{AtomicU32, AtomicU64};
 
 /// How executors are started.
@@ -135,12 +138,14 @@ pub struct Ended {
 }
 
 impl Process {
-    /// Starts an executor and registers its connection and its end.
+    /// Starts an executor and registers its connection and its end: a fork of `server`, if there is one,
+    /// and else a new program.
     ///
     /// # Errors
     /// Those of the operating system.
     pub fn spawn(
         options: &ExecutorOptions,
+        server: Option<&ForkServer>,
         number: u32,
         registry: &Registry,
         [spoke, printed, ended]: [Token; 3],
@@ -151,7 +156,16 @@ impl Process {
         let (output, output_of_child) = io::pipe()?;
         let (error, error_of_child) = io::pipe()?;
         let pipes = [output_of_child, error_of_child];
-        let child = spawn(options, number, &scratch, (&theirs, pipes), &page)?;
+        let variables = variables(options, number, &scratch);
+        let child = match server {
+            Some(server) => {
+                let [output, error] = &pipes;
+                let descriptors =
+                    [&theirs as &dyn AsRawFd, &page.file, output, error].map(AsRawFd::as_raw_fd);
+                server.fork(&variables, descriptors)?
+            }
+            None => spawn(options, variables, (&theirs, pipes), &page)?,
+        };
         drop(theirs);
         // Killed and reaped from here on, whatever fails.
         let child = Reaped(Some(child));
@@ -202,7 +216,7 @@ impl Process {
 
     /// Kills it and all that it has started.
     pub fn kill(&self) {
-        if let Some(child) = &self.child.0 {
+        if let Some(child) = self.child.0 {
             kill_group(child);
         }
     }
@@ -226,11 +240,11 @@ impl Process {
 
 /// A child that is killed and reaped if it is not taken out.
 #[derive(Debug)]
-struct Reaped(Option<Child>);
+struct Reaped(Option<u32>);
 
 impl Reaped {
     fn id(&self) -> u32 {
-        self.0.as_ref().map_or(0, Child::id)
+        self.0.unwrap_or(0)
     }
 }
 
@@ -241,24 +255,35 @@ impl Drop for Reaped {
 }
 
 /// Kills a child and its group, and says how it ended: if it had before, that.
-fn reap(mut child: Child) -> Option<ExitStatus> {
-    kill_group(&child);
-    child.wait().ok()
+fn reap(child: u32) -> Option<ExitStatus> {
+    kill_group(child);
+    wait(child)
 }
 
-fn kill_group(child: &Child) {
+fn kill_group(child: u32) {
     // SAFETY: the group of a child of ours that has not been reaped, so that its number is not
     // given to others.
-    unsafe { libc::killpg(child.id().cast_signed(), libc::SIGKILL) };
+    unsafe { libc::killpg(child.cast_signed(), libc::SIGKILL) };
+}
+
+/// The variables of an executor, besides those that name its descriptors.
+fn variables(options: &ExecutorOptions, number: u32, scratch: &Path) -> Vec<(String, OsString)> {
+    let given = options.environment.iter().map(|(name, value)| (name.clone(), value.into()));
+    let own = [
+        ("FREESTONE__EXECUTOR", number.to_string().into()),
+        ("FREESTONE__MEMORY_DIR", options.memory_dir.clone().into_os_string()),
+        ("FREESTONE__DISK_DIR", options.disk_dir.clone().into_os_string()),
+        ("TMPDIR", scratch.as_os_str().to_owned()),
+    ];
+    given.chain(own.map(|(name, value)| (name.to_owned(), value))).collect()
 }
 
 fn spawn(
     options: &ExecutorOptions,
-    number: u32,
-    scratch: &Path,
+    variables: Vec<(String, OsString)>,
     (socket, [output, error]): (&UnixStream, [PipeWriter; 2]),
     page: &Page,
-) -> io::Result<Child> {
+) -> io::Result<u32> {
     let Some((program, arguments)) = options.command.split_first() else {
         return Err(io::Error::new(io::ErrorKind::InvalidInput, "no command for executors"));
     };
@@ -267,40 +292,16 @@ fn spawn(
     let mut command = Command::new(program);
     command
         .args(arguments)
-        .envs(options.environment.iter().map(|(name, value)| (name, value)))
+        .envs(variables)
         .env("FREESTONE__EXECUTOR_SOCKET", inherited[0].to_string())
         .env("FREESTONE__EXECUTOR_PAGE", inherited[1].to_string())
-        .env("FREESTONE__EXECUTOR", number.to_string())
-        .env("FREESTONE__MEMORY_DIR", &options.memory_dir)
-        .env("FREESTONE__DISK_DIR", &options.disk_dir)
-        .env("TMPDIR", scratch)
         .stdin(Stdio::null())
         .stdout(output)
         .stderr(error)
         .process_group(0);
     // SAFETY: between fork and exec, only system calls that may be made there.
-    unsafe { command.pre_exec(move || prepare(inherited, worker)) };
-    command.spawn()
-}
-
-/// In the child: dies with its worker, and keeps what it inherits.
-fn prepare(inherited: [RawFd; 2], worker: u32) -> io::Result<()> {
-    // SAFETY: plain system calls on numbers.
-    unsafe {
-        if libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL) < 0 {
-            return Err(io::Error::last_os_error());
-        }
-        if libc::getppid() as u32 != worker {
-            // The worker died before we asked to die with it.
-            return Err(io::Error::from_raw_os_error(libc::ESRCH));
-        }
-        for fd in inherited {
-            if libc::fcntl(fd, libc::F_SETFD, 0) < 0 {
-                return Err(io::Error::last_os_error());
-            }
-        }
-    }
-    Ok(())
+    unsafe { command.pre_exec(move || prepare(&inherited, worker)) };
+    Ok(command.spawn()?.id())
 }
 
 fn pidfd_open(pid: u32) -> io::Result<OwnedFd> {

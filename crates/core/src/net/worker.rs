@@ -5,6 +5,7 @@ pub use super::worker_options::{WorkerError, WorkerOptions};
 use super::admission::Admission;
 use super::connection::{Connection, ConnectionError};
 use super::executors::{ExecutorOptions, Process};
+use super::fork_server::ForkServer;
 use super::listener::Listener;
 use super::poller::{Poller, WAKER, Waker};
 use super::pool::Pool;
@@ -46,6 +47,7 @@ pub(super) enum Role {
     Printed(u32),
     /// That an executor ended.
     Ended(u32),
+    ForkServer,
     Peer,
 }
 
@@ -67,6 +69,9 @@ pub(super) struct Shell {
     pub(super) link: Link,
     pub(super) listener: Listener,
     pub(super) executor_options: ExecutorOptions,
+    pub(super) fork_server: Option<ForkServer>,
+    /// Executors that are to be forked once the server is ready.
+    pub(super) unborn: Vec<u32>,
     pub(super) executors: Vec<Option<Process>>,
     /// Executors with output that is to be written in this turn.
     pub(super) touched: Vec<u32>,
@@ -132,6 +137,8 @@ impl Shell {
             signals,
             executors: (0..options.slots).map(|_| None).collect(),
             executor_options: executor_options(options),
+            fork_server: options.fork_server.as_ref().map(ForkServer::new).transpose()?,
+            unborn: Vec::new(),
             touched: Vec::new(),
             peers: HashMap::new(),
             admission,
@@ -169,7 +176,15 @@ impl Shell {
         let token = self.token(Role::Signals);
         let signals = self.signals.as_raw_fd();
         self.poller.registry().register(&mut SourceFd(&signals), token, Interest::READABLE)?;
-        Ok(())
+        self.listen_to_fork_server().map_err(WorkerError::from)
+    }
+
+    pub(super) fn listen_to_fork_server(&mut self) -> io::Result<()> {
+        let Some(server) = self.fork_server.as_ref().map(ForkServer::as_raw_fd) else {
+            return Ok(());
+        };
+        let token = self.token(Role::ForkServer);
+        self.poller.registry().register(&mut SourceFd(&server), token, Interest::READABLE)
     }
 
     pub(super) fn token(&mut self, role: Role) -> Token {
@@ -293,6 +308,7 @@ impl Shell {
             Some(Role::Spoke(executor)) => self.on_executor(*executor, event),
             Some(Role::Printed(executor)) => self.on_printed(*executor),
             Some(Role::Ended(executor)) => self.on_executor_ended(*executor),
+            Some(Role::ForkServer) => self.on_fork_server(),
             Some(Role::Peer) => self.on_peer(token, event),
             Some(Role::Signals) | None => {}
         }

@@ -1,6 +1,7 @@
 //! What a worker does when its state machine says so.
 
 use super::executors::Process;
+use super::fork_server::{ForkServer, Heard};
 use super::pool::Pool;
 use super::scratch;
 use super::transfer;
@@ -14,6 +15,8 @@ use crate::wire::{
 use crate::worker::{Action, Adopted, Event, ExternalFile, FileStamp};
 use freestone_base::{Name, TaskId};
 use mio::Token;
+use mio::unix::SourceFd;
+use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -115,12 +118,20 @@ impl Shell {
     }
 
     fn spawn(&mut self, executor: u32) {
+        if self.fork_server.as_ref().is_some_and(|server| !server.is_ready()) {
+            self.unborn.push(executor);
+            return;
+        }
         let spoke = self.token(Role::Spoke(executor));
         let printed = self.token(Role::Printed(executor));
         let ended = self.token(Role::Ended(executor));
         let tokens = [spoke, printed, ended];
-        let registry = self.poller.registry();
-        match Process::spawn(&self.executor_options, executor, registry, tokens) {
+        let mut started = self.start(executor, tokens);
+        if started.is_err() && self.fork_server.is_some() {
+            self.let_fork_server_go();
+            started = self.start(executor, tokens);
+        }
+        match started {
             Ok(process) => {
                 let count = self.executors.len().max(executor as usize + 1);
                 self.executors.resize_with(count, || None);
@@ -132,6 +143,48 @@ impl Shell {
                 self.handle(Event::Died { executor, claimed: 0, signal: None, status: None });
             }
         }
+    }
+
+    fn start(&self, executor: u32, tokens: [Token; 3]) -> io::Result<Process> {
+        let (options, server) = (&self.executor_options, self.fork_server.as_ref());
+        Process::spawn(options, server, executor, self.poller.registry(), tokens)
+    }
+
+    /// The fork server is ready, or gone.
+    pub(super) fn on_fork_server(&mut self) {
+        match self.fork_server.as_mut().map(ForkServer::hear) {
+            None | Some(Heard::Nothing) => return,
+            Some(Heard::Ready) => {}
+            Some(Heard::End) => self.let_fork_server_go(),
+        }
+        self.spawn_unborn();
+    }
+
+    fn spawn_unborn(&mut self) {
+        for executor in std::mem::take(&mut self.unborn) {
+            self.spawn(executor);
+        }
+    }
+
+    /// Starts executors as programs from now on.
+    fn let_fork_server_go(&mut self) {
+        if let Some(server) = self.fork_server.take() {
+            // It can only fail if it is not registered, and then nothing is to be done.
+            let _ = self.poller.registry().deregister(&mut SourceFd(&server.as_raw_fd()));
+            self.roles.retain(|_, role| *role != Role::ForkServer);
+        }
+    }
+
+    /// Executors are to find what was installed meanwhile: no fork of a process from before does.
+    pub(super) fn restart_fork_server(&mut self) {
+        let Some(again) = self.fork_server.as_ref().map(ForkServer::again) else { return };
+        self.let_fork_server_go();
+        self.fork_server = again.ok();
+        if self.listen_to_fork_server().is_err() {
+            self.let_fork_server_go();
+        }
+        // Those that waited for the other one.
+        self.spawn_unborn();
     }
 
     fn look(&mut self, executor: u32, is_isolated: bool) {

@@ -50,6 +50,7 @@ impl Shell {
             match &message {
                 ToWorker::Welcome { worker, .. } => self.link.worker = Some(*worker),
                 ToWorker::Shutdown => self.link.dismissed = true,
+                ToWorker::Restart => self.restart_fork_server(),
                 ToWorker::Revoked(certificates) => self.shut_out(certificates),
                 ToWorker::Refused(reason) => {
                     let (address, reason) = (self.link.seek.address.clone(), reason.clone());

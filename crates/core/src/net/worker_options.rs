@@ -1,5 +1,6 @@
 //! What a worker needs to know to start, and why it may not.
 
+use super::fork_server::ForkServerOptions;
 use crate::store::StoreError;
 use crate::wire::Address;
 use freestone_base::Resources;
@@ -43,6 +44,8 @@ pub struct WorkerOptions {
     pub disk_quota: u64,
     /// The program that is an executor, and its arguments.
     pub executor_command: Vec<String>,
+    /// What forks executors, sooner than they start as a program.
+    pub fork_server: Option<ForkServerOptions>,
     /// Variables set for executors, besides those of this process.
     pub environment: Vec<(String, String)>,
     /// How long to look for work before sleeping, in microseconds; 0 is not at all.

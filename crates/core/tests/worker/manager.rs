@@ -63,6 +63,7 @@ pub fn options(root: &Path, slots: u32) -> WorkerOptions {
         memory_quota: 1 << 30,
         disk_quota: 1 << 30,
         executor_command,
+        fork_server: None,
         environment,
         spin_us: 50,
         transfers_in: 2,
