@@ -60,6 +60,7 @@ INSIDE: dict[str, tuple[frozenset[str], ...]] = {
         frozenset({"build"}),
     ),
     "lang.run": (
+        frozenset({"calibration"}),
         frozenset({"kernels"}),
         frozenset({"extensions"}),
         frozenset({"local"}),
