@@ -116,6 +116,27 @@ def test_locks_are_let_go_at_a_pause() -> None:
     assert run(main, workers=2)
 
 
+def test_locks_are_taken_back_after_a_pause_in_their_order() -> None:
+    async def holds() -> tuple[list[str], list[str]]:
+        rank = ev.current()
+        rank.lock("two")
+        rank.lock("one")
+        rank.fire(ev.SELF, "paused")
+        await rank.arrival([(ev.SELF, "go on")])
+        after_event = rank.held_locks()
+        rank.unlock("two")
+        await rank.submit(lambda: rank.lock("one"))
+        return after_event, rank.held_locks()
+
+    def main(rank: ev.Rank) -> tuple[list[str], list[str]]:
+        future = rank.submit(holds)
+        rank.fire(ev.SELF, "go on")
+        rank.submit(lambda: None, on=[(ev.SELF, "paused")])
+        return future.result()
+
+    assert run(main, workers=2) == (["two", "one"], ["one"])
+
+
 def test_what_a_coroutine_raises_after_a_pause_ends_the_run() -> None:
     async def fails() -> None:
         await ev.current().arrival([(ev.SELF, "go on")])

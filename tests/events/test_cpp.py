@@ -102,6 +102,35 @@ def test_tasks_return_futures_and_carry_types_of_the_program(program: Path) -> N
     assert total == "499500"
 
 
+WAITERS = r"""
+#include <freestone_events.hpp>
+#include <iostream>
+namespace fse = freestone::events;
+int main() {
+  fse::run run;
+  auto number = fse::submit({{fse::self, "number"}}, [](const fse::events &found) { return found[0].value<int>(); });
+  auto text = fse::submit({{fse::self, "text"}}, [] { return std::string("text"); });
+  fse::submit({}, [=] { std::cout << std::to_string(number.get()) + "\n"; });
+  fse::submit({}, [=] {
+    std::cout << text.get() + "\n";
+    fse::fire(fse::self, "number", 42);
+  });
+  fse::submit({{fse::self, "begin"}}, [] { fse::fire(fse::self, "text"); });
+  fse_after(0.05, "begin");
+  run.finish();
+}
+"""
+
+
+def test_futures_of_several_types_wait_each_for_its_own_result(
+    prefix: Path, tmp_path: Path
+) -> None:
+    source = tmp_path / "waiters.cpp"
+    source.write_text(WAITERS)
+    ended = run(str(built(prefix, source, tmp_path)), 1)
+    assert (ended.returncode, ended.stdout, ended.stderr) == (0, "text\n42\n", "")
+
+
 @pytest.mark.parametrize(
     ("what", "code", "text"),
     [

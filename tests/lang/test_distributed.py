@@ -109,6 +109,13 @@ def test_few_rows_and_many_blocks(two_workers: Cluster) -> None:
     assert printed_on(two_workers, script, block_bytes=1) == printed(script, vec=True)
 
 
+@pytest.mark.parametrize("name", PARTS)
+def test_the_text_is_the_same_of_many_blocks(two_workers: Cluster, name: str) -> None:
+    # A dozen blocks: more than are combined at once, here or in one call.
+    script = f"{MADE}\n{PARTS[name]}"
+    assert printed_on(two_workers, script, block_bytes=64) == printed(script, vec=True)
+
+
 @pytest.mark.parametrize(
     "wrong",
     [

@@ -302,6 +302,12 @@ namespace detail {
 struct nothing {};
 template <class R> using stored = std::conditional_t<std::is_void_v<R>, nothing, R>;
 
+// An identifier that nobody else waits for, whatever the type of the result.
+inline std::string result_for_waiter() {
+  static std::atomic<unsigned long> count{0};
+  return "result for waiter " + std::to_string(count++);
+}
+
 // What a task and its futures share.
 template <class R> class outcome {
 public:
@@ -329,8 +335,7 @@ public:
       std::lock_guard held(mutex_);
       if (value_)
         return *value_;
-      static std::atomic<unsigned long> count{0};
-      id = "result for waiter " + std::to_string(count++);
+      id = result_for_waiter();
       waiting_.push_back(id);
     }
     wait({{self, id}}, -1, file, line);

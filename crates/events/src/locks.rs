@@ -100,6 +100,11 @@ impl Locks {
         self.by_name.get(name).is_some_and(|lock| lock.owner == owner)
     }
 
+    /// The locks of a task, in the order in which it took them.
+    pub fn of(&self, owner: Owner) -> Vec<String> {
+        self.held.get(&owner).cloned().unwrap_or_default()
+    }
+
     /// Who holds a lock.
     pub fn owner(&self, name: &str) -> Option<Owner> {
         self.by_name.get(name).map(|lock| lock.owner)

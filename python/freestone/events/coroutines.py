@@ -60,8 +60,11 @@ def _resume(
     coroutine: Coroutine[Any, Any, Any],
     label: str,
     future: TaskFuture,
+    locks: Sequence[str],
     *events: Event,
 ) -> None:
+    for name in locks:
+        rank.lock(name)
     _go_on(rank, coroutine, label, future, list(events))
 
 
@@ -77,7 +80,8 @@ def _go_on(
     except StopIteration as end:
         future.fulfil(end.value)
         return
-    rest = partial(_resume, rank, coroutine, label, future)
+    # The end of this call lets go of them.
+    rest = partial(_resume, rank, coroutine, label, future, rank.held_locks())
     rank.submit_rest(rest, wanted.on, label, _place(coroutine))
 
 

@@ -172,8 +172,8 @@ class Rank:
     def arrival(self, on: Dependencies) -> Arrival:
         """Return what a coroutine awaits for events, as `wait` waits for them.
 
-        Its locks are let go, and it goes on as a task of this rank once they are there: no worker
-        and no thread waits for it.
+        It goes on as a task of this rank once they are there: no worker and no thread waits for
+        it. Its locks are let go meanwhile, and taken back in the order in which it took them.
 
         Parameters
         ----------
@@ -308,6 +308,10 @@ class Rank:
     def holds_lock(self, name: str) -> bool:
         """Tell whether this task, or the program, has a lock."""
         return self._native.holds_lock(name)
+
+    def held_locks(self) -> list[str]:
+        """Return the names of the locks that this task, or the program, has, first taken first."""
+        return self._native.held_locks()
 
     def unlock(self, name: str) -> None:
         """Let go of a lock."""

@@ -94,6 +94,14 @@ impl Rank {
         self.inner.state().locks.holds(Inner::thread(), name)
     }
 
+    /// The locks of this task, in the order in which it took them.
+    pub fn held_locks(&self) -> Vec<String> {
+        if !HAS_LOCKS.get() {
+            return Vec::new();
+        }
+        self.inner.state().locks.of(Inner::thread())
+    }
+
     /// Lets go of a lock.
     ///
     /// # Errors

@@ -214,7 +214,7 @@ impl Inner {
         Some(Quiet {
             stage: at,
             outstanding: state.is_outstanding(),
-            hopeful: state.timers.ticks() || self.awaits_joining(state),
+            hopeful: self.awaits_tick(state) || self.awaits_joining(state),
             sent: ranks
                 .filter(alive)
                 .map(|rank| self.sent[rank].load(Ordering::Acquire))
@@ -223,6 +223,11 @@ impl Inner {
             received: sources.filter(alive).map(|rank| state.received[rank]).sum(),
             activity: state.activity + self.called.load(Ordering::Acquire),
         })
+    }
+
+    /// Whether a clock will tick: none does while its last tick lies there.
+    fn awaits_tick(&self, state: &State) -> bool {
+        state.timers.ticking().any(|id| !state.matcher.has_event(self.rank(), id))
     }
 
     /// Whether a task waits for somebody to join, and that can still be.

@@ -70,8 +70,12 @@ impl Timers {
         self.by_time.len() > self.ticking
     }
 
-    /// Whether something happens again and again.
-    pub fn ticks(&self) -> bool {
-        self.ticking > 0
+    /// What is fired again and again.
+    pub fn ticking(&self) -> impl Iterator<Item = &EventId> {
+        let timers = self.by_time.values().filter(|_| self.ticking > 0);
+        timers.filter_map(|timer| match timer {
+            Timer::Tick(id, _) => Some(id),
+            _ => None,
+        })
     }
 }

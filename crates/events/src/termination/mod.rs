@@ -27,7 +27,7 @@ pub struct Quiet {
     pub stage: Stage,
     /// Whether a task waits or an event is unconsumed.
     pub outstanding: bool,
-    /// Whether something may come by itself that lets the rank go on: a clock that ticks.
+    /// Whether something may come by itself that lets the rank go on: the tick of a clock.
     pub hopeful: bool,
     /// Events sent to other ranks.
     pub sent: u64,

@@ -509,6 +509,36 @@ fn clocks_fire_events() {
 }
 
 #[test]
+fn a_clock_whose_tick_nobody_takes_keeps_no_run_from_its_end() {
+    for way in ways() {
+        let found = outcomes(way, 2, &Config::default(), |rank| {
+            rank.every(Duration::from_millis(1), &"tick".into());
+            if rank.rank() == 1 {
+                let error = rank.wait(vec![any("never")], None).unwrap_err();
+                assert!(matches!(error, EventsError::Stuck { .. }), "{error}");
+            }
+        });
+        assert!(found.iter().all(|outcome| matches!(outcome, Err(EventsError::Stuck { .. }))));
+    }
+}
+
+#[test]
+fn a_clock_whose_ticks_a_task_takes_may_yet_bring_what_is_waited_for() {
+    everywhere(1, |rank| {
+        rank.every(Duration::from_millis(1), &"tick".into());
+        let ticks = AtomicI64::new(0);
+        rank.submit_many(Submit::on(vec![from(0, "tick")]).persistent(), move |rank, _| {
+            if ticks.fetch_add(1, Ordering::Relaxed) == 20 {
+                fire(rank, 0, "enough", 1);
+            }
+            Ok(())
+        })
+        .unwrap();
+        rank.wait(vec![from(0, "enough")], None).unwrap();
+    });
+}
+
+#[test]
 fn a_wait_that_is_over_in_a_task_gives_its_worker_back() {
     everywhere(1, |rank| {
         rank.submit(Submit::default(), |rank, _| {

@@ -377,6 +377,11 @@ impl EventRank {
         self.rank.holds_lock(name.0)
     }
 
+    /// The locks of this task, in the order in which it took them.
+    fn held_locks(&self) -> Vec<String> {
+        self.rank.held_locks()
+    }
+
     /// The ranks that a target of `fire` means.
     fn targets(&self, target: &Bound<'_, PyAny>) -> PyResult<Vec<u32>> {
         Ok(match words::target(target, self.numbers())? {

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import reduce
+from functools import partial, reduce
 from typing import Any
 
 import numpy as np
 
 from freestone.client import Client
 from freestone.client.future import Future
+from freestone.client.reduction import fold
 from freestone.lang.front.types import scalars
 from freestone.lang.run.kernels.sparse import Csr
 
@@ -33,7 +34,7 @@ def added(client: Client, name: str, parts: Sequence[Future]) -> Any:
     if len(parts) <= FEW:
         whole = reduce(merge, [part.result() for part in parts])
     else:
-        whole = client.reduce(merge, parts, ARITY).result()
+        whole = client.reduce(partial(fold, merge), parts, ARITY).result()
     return whole if isinstance(whole, Csr) else np.array(whole)
 
 
