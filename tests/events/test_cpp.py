@@ -108,7 +108,9 @@ WAITERS = r"""
 namespace fse = freestone::events;
 int main() {
   fse::run run;
-  auto number = fse::submit({{fse::self, "number"}}, [](const fse::events &found) { return found[0].value<int>(); });
+  auto number = fse::submit({{fse::self, "number"}}, [](const fse::events &found) {
+    return found[0].value<int>();
+  });
   auto text = fse::submit({{fse::self, "text"}}, [] { return std::string("text"); });
   fse::submit({}, [=] { std::cout << std::to_string(number.get()) + "\n"; });
   fse::submit({}, [=] {

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -332,3 +334,38 @@ def test_lazy_comparisons_choose_rows_and_columns() -> None:
     np.testing.assert_array_equal(x[places].compute(), cells[[1, 0]])
     with pytest.raises(IndexError, match="not assigned by a lazy comparison"):
         x[x[:, 0] > 3.0] = 0.0
+
+
+@pytest.mark.parametrize(
+    ("call", "what"),
+    [
+        (lambda x: np.clip(x, 0, 1), "numpy.clip does not take lazy matrices"),
+        (lambda x: np.concatenate([x, x]), "numpy.concatenate does not take"),
+        (lambda x: np.sum(x, keepdims=True), "numpy.sum with keepdims= does not take"),
+        (lambda x: np.exp(x, out=np.ones(3)), "numpy.exp with out= does not take"),
+        (lambda x: np.add.reduce(x), "numpy.add.reduce does not take"),
+        (lambda x: np.ones(3) // x, "numpy.floor_divide does not take"),
+    ],
+)
+def test_functions_of_numpy_that_are_not_lazy_say_what_to_do(
+    call: Callable[[Any], Any], what: str
+) -> None:
+    x = DaphneContext().from_numpy(np.ones((3, 1)))
+    with pytest.raises(TypeError, match=rf"{what}.*compute\(\)"):
+        call(x)
+
+
+def test_a_misspelt_method_gets_a_suggestion() -> None:
+    x = DaphneContext().from_numpy(np.ones((3, 1)))
+    with pytest.raises(AttributeError, match="Matrix has no 'summ'; did you mean 'sum'"):
+        x.summ()
+    with pytest.raises(AttributeError, match="did you mean 'compute'"):
+        x.comput()
+
+
+def test_a_column_that_can_not_be_held_is_named() -> None:
+    pd = pytest.importorskip("pandas")
+    frame = pd.DataFrame({"n": [1, 2], "word": ["a", None]})
+    with pytest.raises(ValueError, match="numbers of one type, or strings") as caught:
+        DaphneContext().from_pandas(frame)
+    assert caught.value.__notes__ == ["in column 'word'"]

@@ -38,6 +38,11 @@ CALLED = {
         "def f(x) { return x != 0 ? 10 / x : 0; } print(map(I, f));"
     ),
     "a loop": "def f(x) { y = x; while (y < 100) { y = y * y + 2; } return y; } print(map(I, f));",
+    "a loop of two variables": (
+        "def f(n:si64) -> si64 { a = 1; for (i in 1:3) { a = a + n; n = a * 2; } return a + n; }"
+        "print(map(I, f));"
+    ),
+    "a loop of none": "def f(x) { for (i in 1:2) { y = i; } return x + 1.0; } print(map(X, f));",
     "itself": "def f(x) { return x > 9 ? f(x - 1) : x; } print(map(I, f));",
     "a string": "def f(x:str) -> str { return x + x; } print(map(as.matrix<str>(I[0:2, ]), f));",
 }

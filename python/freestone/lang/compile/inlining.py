@@ -80,9 +80,10 @@ class _Inlining:
         return [_value(value, values) for value in block.outs]
 
     def _elementwise(self, op: Op, operands: list[Value]) -> Value:
+        if op.kind not in _ELEMENTWISE or op.kernel is not None:
+            raise _UnsuitableError
         (result,) = op.results
-        cells = [value.type.cell for value in (*operands, result)]
-        if op.kind not in _ELEMENTWISE or op.kernel is not None or not CODES.keys() >= set(cells):
+        if not CODES.keys() >= {value.type.cell for value in (*operands, result)}:
             raise _UnsuitableError
         is_matrix = any(value.type.data == "matrix" for value in operands)
         type = self._matrix(result.type.cell) if is_matrix else result.type

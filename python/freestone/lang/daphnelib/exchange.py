@@ -75,7 +75,10 @@ def _held(cells: Array) -> Array:
     if dtype.hasobject:
         wrong = next((item for item in cells.flat if not isinstance(item, str)), None)
         if wrong is not None:
-            raise ValueError(f"cells are numbers of one type, or strings, not {wrong!r} of objects")
+            raise ValueError(
+                f"cells are numbers of one type, or strings, not {wrong!r} of objects; "
+                "fill in what is missing, or convert the cells first, as by .astype(str)"
+            )
         return cells
     native = dtype.newbyteorder("=")
     wanted = np.dtype(WIDER.get(native.name, native))
@@ -120,7 +123,12 @@ def _frame(pairs: Iterable[tuple[str, Array]], *, copy: bool = False) -> FrameDa
         if label in labels:
             raise ValueError(f"the label {label!r} is there twice; a frame needs one of each")
         labels.append(label)
-        columns.append(_held(column).copy() if copy else _held(column))
+        try:
+            held = _held(column)
+        except (TypeError, ValueError) as error:
+            error.add_note(f"in column {label!r}")
+            raise
+        columns.append(held.copy() if copy else held)
     return FrameData(columns, labels, [cell_of_column(column) for column in columns])
 
 

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from freestone.errors.base import did_you_mean
 from freestone.errors.lang import ScriptCompileError
 from freestone.lang.daphnelib import graph
 from freestone.lang.daphnelib.exchange import (
@@ -20,7 +21,7 @@ from freestone.lang.daphnelib.exchange import (
     frame_of_pandas,
 )
 from freestone.lang.daphnelib.tensors import as_tensor
-from freestone.lang.front.builtins import elementwise, find, lower
+from freestone.lang.front.builtins import BUILTINS, elementwise, find, lower
 from freestone.lang.front.graph.explaining import lines as explained
 from freestone.lang.front.graph.graph import Value
 from freestone.lang.front.parse.source import failure
@@ -73,7 +74,8 @@ class Lazy:
 
     def __getattr__(self, name: str) -> Callable[..., Any]:
         if name.startswith("_") or find(name) is None:
-            raise AttributeError(f"{type(self).__name__} has no {name!r}")
+            near = "" if name.startswith("_") else did_you_mean(name, [*BUILTINS, *dir(type(self))])
+            raise AttributeError(f"{type(self).__name__} has no {name!r}{near}")
         return lambda *args, **keywords: called(name, (self, *args), keywords)
 
     def __repr__(self) -> str:

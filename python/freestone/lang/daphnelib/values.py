@@ -38,6 +38,15 @@ REDUCTIONS |= {"mean": "mean", "var": "var", "std": "stddev"}
 """NumPy's reductions; its axis 1 is axis 0 here: one result for each row."""
 
 
+def _is_not_lazy(what: str) -> TypeError:
+    """Say what NumPy's functions give on a lazy value that the language has no operation for."""
+    return TypeError(
+        f"{what} does not take lazy matrices; compute them first, as np.clip(x.compute(), 0, 1), "
+        f"or use an operation of the language, as x.sqrt(). Lazy are numpy.matmul, transpose, "
+        f"where, {', '.join([*REDUCTIONS, *UFUNCS])}"
+    )
+
+
 class Action(Lazy, data="nothing"):
     """Something that happens when it is computed: printing, writing."""
 
@@ -51,7 +60,9 @@ class Operand(Lazy):
         if method == "__call__" and name == "matmul" and not keywords:
             return lifted(args[0]) @ args[1]
         if method != "__call__" or keywords or name not in UFUNCS:
-            return NotImplemented
+            way = name if method == "__call__" else f"{name}.{method}"
+            given = ", ".join(f"{word}=" for word in keywords)
+            raise _is_not_lazy(f"numpy.{way}{given and f' with {given}'}")
         return operated(UFUNCS[name], *args)
 
     def __array_function__(
@@ -66,10 +77,11 @@ class Operand(Lazy):
         if name in REDUCTIONS and set(keywords) <= {"axis"}:
             axis = args[1] if len(args) > 1 else keywords.get("axis")
             if axis not in (None, 0, 1):
-                return NotImplemented
+                raise ValueError(f"axis={axis!r}: a matrix has the axes 0 and 1")
             axes = () if axis is None else (1 - axis,)
             return called(REDUCTIONS[name], (args[0], *axes), {})
-        return NotImplemented
+        given = ", ".join(f"{word}=" for word in keywords)
+        raise _is_not_lazy(f"numpy.{name}{given and f' with {given}'}")
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray[Any, Any]:
         """Compute, for ``np.asarray`` and the like."""
