@@ -36,6 +36,8 @@ print(ev.run(main), flush=True)
 CLIENT_PYTHON = """
 import numpy as np
 from freestone import events as ev
+from freestone.errors import UsageError
+from freestone.errors.events import EventTimeoutError
 
 with ev.attach() as bridge:
     assert (bridge.id, bridge.size) == (2, 2), bridge
@@ -51,6 +53,18 @@ with ev.attach() as bridge:
         assert "no rank 7" in str(error)
     else:
         raise AssertionError
+    try:
+        bridge.wait([(0, "never")], timeout_s=0.12)
+    except EventTimeoutError as error:
+        assert "after 120ms there was still no 'never'" in str(error), error
+    else:
+        raise AssertionError
+try:
+    bridge.fire(0, "late")
+except UsageError as error:
+    assert "fire() after detach()" in str(error)
+else:
+    raise AssertionError
 """
 
 SUMS = "[[5.0], [1.0, 5.0, 19999900000.0]]"

@@ -105,7 +105,7 @@ MIXED_C = r"""
 static const struct { const char *id; int type; size_t count; } WANTED[] = {
   {"double", FSE_DOUBLE, 3}, {"int", FSE_INT, 4}, {"bool", FSE_BOOL, 2}, {"true", FSE_BOOL, 1},
   {"number", FSE_LONG, 1}, {"text", FSE_TEXT, 4}, {"complex", FSE_COMPLEX_DOUBLE, 2},
-  {"unsigned", FSE_PY_ARRAY, 0}};
+  {"unsigned", FSE_PY_ARRAY, 0}, {"one complex", FSE_COMPLEX_DOUBLE, 1}};
 static void look(const fse_event *events, int count, void *context) {
   (void)context;
   for (int index = 0; index < count; index++) {
@@ -125,9 +125,9 @@ static void look(const fse_event *events, int count, void *context) {
 }
 int main(void) {
   if (fse_init(NULL) != FSE_OK) return fprintf(stderr, "%s\n", fse_error());
-  fse_dependency on[8];
-  for (int index = 0; index < 8; index++) on[index] = (fse_dependency){0, WANTED[index].id};
-  fse_submit_on(look, NULL, on, 8, 0, NULL);
+  fse_dependency on[9];
+  for (int index = 0; index < 9; index++) on[index] = (fse_dependency){0, WANTED[index].id};
+  fse_submit_on(look, NULL, on, 9, 0, NULL);
   return -fse_finalise();
 }
 """
@@ -139,7 +139,8 @@ from freestone import events as ev
 def main(rank):
     values = {"double": np.arange(0.5, 3.0), "int": np.arange(4, dtype=np.int32).reshape(2, 2),
               "bool": np.array([True, False]), "true": True, "number": 5, "text": "word",
-              "complex": np.ones(2, complex), "unsigned": np.ones(2, np.uint16)}
+              "complex": np.ones(2, complex), "unsigned": np.ones(2, np.uint16),
+              "one complex": 1 + 2j}
     for id, value in values.items():
         rank.fire(1, id, value)
     array, yes = rank.wait([(1, "c"), (1, "yes")])

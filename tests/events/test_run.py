@@ -93,15 +93,15 @@ def test_values_arrive_as_they_were_fired(threads: bool) -> None:
 
 def fire_scalars(rank: ev.Rank) -> list[Any]:
     scalars = [np.float32(0.5), np.float64(0.1), np.int32(-3), np.int64(7), np.bool_(True)]
-    for scalar in [*scalars, np.complex64(1j), np.uint16(5)]:
+    for scalar in [*scalars, np.complex64(1j), 2 + 1j, np.uint16(5)]:
         rank.fire(ev.SELF, "scalar", scalar)
-    return [rank.wait([(ev.SELF, "scalar")])[0].data for _ in range(len(scalars) + 2)]
+    return [rank.wait([(ev.SELF, "scalar")])[0].data for _ in range(len(scalars) + 3)]
 
 
 def test_scalars_of_numpy_are_numbers() -> None:
     (found,) = ev.run(fire_scalars, ranks=1, threads=True)
     # There is no such number in C's header as the last one.
-    wanted = [0.5, 0.1, -3, 7, True, 1j, np.uint16(5)]
+    wanted = [0.5, 0.1, -3, 7, True, 1j, 2 + 1j, np.uint16(5)]
     assert [(type(one), one) for one in found] == [(type(one), one) for one in wanted]
 
 

@@ -828,7 +828,7 @@ contains
         ", and carries " // type_name(event%type))
   end subroutine
 
-  ! What people call a type; those of Python by their numbers.
+  ! What people call a type.
   function type_name(kind) result(name)
     integer, intent(in) :: kind
     character(len=:), allocatable :: name
@@ -836,8 +836,13 @@ contains
         "int64", "float", "double", "bytes", "address", "bool", "complex float", &
         "complex double", "int8", "int16"]
     character(len=12) :: number
+    integer, parameter :: py_array = 16, py_object = 18
     if (kind == FSE_TEXT) then
       name = "text"
+    else if (kind == py_array) then
+      name = "an array that only Python reads"
+    else if (kind == py_object) then
+      name = "an object of Python's"
     else if (kind >= 0 .and. kind <= ubound(names, 1)) then
       name = trim(names(kind))
     else

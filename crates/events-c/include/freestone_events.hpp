@@ -81,13 +81,17 @@ template <class T> constexpr int type_of() {
     return FSE_BYTE;
 }
 
-// What people call a type; those of Python by their numbers.
+// What people call a type.
 inline std::string name_of(int type) {
   static const char *const names[] = {"nothing", "int32",   "int64", "float",
                                       "double",  "bytes",   "address", "bool",
                                       "complex float", "complex double", "int8", "int16"};
   if (type == FSE_TEXT)
     return "text";
+  if (type == FSE_PY_ARRAY)
+    return "an array that only Python reads";
+  if (type == FSE_PY_OBJECT)
+    return "an object of Python's";
   return type >= 0 && type <= FSE_INT16 ? names[type] : "type " + std::to_string(type);
 }
 

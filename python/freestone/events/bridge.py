@@ -10,6 +10,7 @@ from typing import Any, Self
 
 from freestone import _native
 from freestone._native.events import Event
+from freestone.errors import UsageError
 from freestone.errors.keywords import suggest_keywords
 from freestone.events.settings import resolve
 from freestone.events.world import begin
@@ -68,7 +69,7 @@ class Bridge:
         Events from here to one rank keep their order. At most 4 MiB are on their way to a rank:
         when it is slower, this call waits.
         """
-        self._native.fire(target, id, data, persistent)
+        self._attached("fire").fire(target, id, data, persistent)
 
     def wait(self, on: Iterable[tuple[Any, str]], timeout_s: float | None = None) -> list[Event]:
         """Wait for events from ranks; they come in the order of the dependencies.
@@ -91,7 +92,7 @@ class Bridge:
         RankFailedError
             If the run has ended because a task failed.
         """
-        return self._native.wait(on, timeout_s)
+        return self._attached("wait").wait(on, timeout_s)
 
     def retrieve_any(self, on: Iterable[tuple[Any, str]]) -> list[tuple[int, Event]]:
         """Take events that are there, at most one for each dependency, without waiting.
@@ -101,13 +102,21 @@ class Bridge:
         list of (int, Event)
             Each with the index of its dependency.
         """
-        return self._native.retrieve_any(on)
+        return self._attached("retrieve_any").retrieve_any(on)
 
     def detach(self) -> None:
         """End this process's part in the run, which ends once all such processes have done so."""
         if self._is_attached:
             self._is_attached = False
             self._native.detach()
+
+    def _attached(self, call: str) -> _native.events.EventBridge:
+        if not self._is_attached:
+            raise UsageError(
+                f"{call}() after detach(): this process has ended its part in the run; "
+                "call it before, or keep the process attached for as long as it fires"
+            )
+        return self._native
 
     def __enter__(self) -> Self:
         return self

@@ -40,7 +40,7 @@ def encode(value: Any, id: str) -> tuple[int, list[Any]]:
     """Encode what an event carries: its kind, and buffers that belong one after the other.
 
     A NumPy array costs one copy, by the transport. A scalar of NumPy is a number of its type, as C
-    and Fortran have it. Anything else is pickled with protocol 5, large buffers in it (arrays,
+    and Fortran have it, and so is Python's complex one. Anything else is pickled with protocol 5, large buffers in it (arrays,
     Arrow tables) out of band.
 
     Raises
@@ -50,6 +50,8 @@ def encode(value: Any, id: str) -> tuple[int, list[Any]]:
     """
     if type(value) is np.ndarray and not value.dtype.hasobject and value.dtype.names is None:
         return ARRAY, _array(value)
+    if type(value) is complex:
+        value = np.complex128(value)
     if isinstance(value, np.generic) and (kind := _KINDS.get(value.dtype)) is not None:
         return kind, [value.tobytes()]
     return PICKLE, _pickle(value, id)

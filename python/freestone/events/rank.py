@@ -220,10 +220,11 @@ class Rank:
         id : str
             Its identifier, at most 4096 bytes.
         data : optional
-            What it carries. NumPy arrays of any shape and dtype (no objects), Python's numbers,
-            text and bytes go as they are, all else is pickled, NumPy's scalars too: C and Fortran
-            take ``int(x)`` and ``float(x)``. The target gets arrays as read-only views of where
-            they arrived: on one node that is where they were written, without another copy.
+            What it carries. NumPy arrays of any shape and dtype (no objects), numbers of Python's
+            and NumPy's, text and bytes go as they are, as C and Fortran read them; all else is
+            pickled, whole numbers of more than 64 bits, too. The target gets arrays as read-only
+            views of where they arrived: on one node that is where they were written, without
+            another copy.
         persistent : bool
             It is fired again, at its target, each time it is consumed.
         by_reference : bool

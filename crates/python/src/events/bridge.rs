@@ -98,6 +98,10 @@ impl EventBridge {
                 Err(EventsError::Timeout { .. }) if left.is_none_or(|left| left > interval) => {
                     py.check_signals()?;
                 }
+                Err(EventsError::Timeout { lacking, .. }) => {
+                    let waited = timeout.unwrap_or_default();
+                    return Err(failing::raised(py, &EventsError::Timeout { lacking, waited }));
+                }
                 Err(error) => return Err(failing::raised(py, &error)),
             }
         }
