@@ -339,6 +339,17 @@ def test_numbers_of_python() -> None:
         x.item()
 
 
+def test_elements_are_taken_by_position() -> None:
+    array = np.arange(12.0).reshape(4, 3)
+    x = fs.Array.from_numpy(array, 3)
+    for at in [(5,), (-1,), (2, 1), (-1, 0), ((3, 2),)]:
+        assert x.item(*at) == array.item(*at)
+        assert type((x + 1).item(*at)) is float
+    assert x[:, 0].item(3) == 9.0
+    with pytest.raises(IndexError, match="index 12 is out of bounds for size 12"):
+        x.item(12)
+
+
 def test_shapes_that_do_not_go_together_are_refused_at_once() -> None:
     with pytest.raises(ValueError, match="do not go together"):
         X + np.ones(3)

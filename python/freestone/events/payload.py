@@ -40,8 +40,8 @@ def encode(value: Any, id: str) -> tuple[int, list[Any]]:
     """Encode what an event carries: its kind, and buffers that belong one after the other.
 
     A NumPy array costs one copy, by the transport. A scalar of NumPy is a number of its type, as C
-    and Fortran have it, and so is Python's complex one. Anything else is pickled with protocol 5, large buffers in it (arrays,
-    Arrow tables) out of band.
+    and Fortran have it, and so is Python's complex one. Anything else is pickled with protocol 5,
+    large buffers in it (arrays, Arrow tables) out of band.
 
     Raises
     ------

@@ -175,14 +175,18 @@ class DaphneContext:
         settings : Settings, optional
             How; fused by default.
         **arguments
-            Numbers, truth values and strings for ``$name``.
+            Numbers, NumPy's too, truth values and strings for ``$name``.
 
         Raises
         ------
         ScriptError
             With the place in the script.
         """
-        given = {name: (value, _cell_word(value)) for name, value in arguments.items()}
+        numbers = {
+            name: value.item() if isinstance(value, np.generic) else value
+            for name, value in arguments.items()
+        }
+        given = {name: (value, _cell_word(value)) for name, value in numbers.items()}
         settings = settings or Settings(vec=True)
         program = compile_source(Source(text, "script"), given, settings)
         run = Run(settings)
