@@ -290,6 +290,12 @@ def test_scripts_take_arrays_and_give_results() -> None:
         CONTEXT.run(text, at=at, rows=columns, cols=rows, more=0)
 
 
+@pytest.mark.parametrize("number", [np.float64(2.5), np.int8(2), np.bool_(True), 2.5])
+def test_arguments_of_scripts_may_be_numbers_of_numpy(number: Any) -> None:
+    (found,) = CONTEXT.run("saveDaphneLibResult(fill(1.0, 1, 1) * as.f64($n));", n=number)
+    assert found.item() == float(number)
+
+
 def test_a_computation_can_be_asked_in_daphnelibs_way(capsys: pytest.CaptureFixture[str]) -> None:
     x = CONTEXT.from_numpy(X, verbose=True)
     assert "taken: matrix<f64> 4x3" in capsys.readouterr().err
