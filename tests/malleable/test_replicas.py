@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -101,3 +102,14 @@ def test_arguments_that_are_too_long_are_refused_before_mpi_ends_the_job() -> No
     (text,) = outcome.data["errors"]
     assert "bytes, and MPICH's launcher takes 60000 of a process that joins; pass long" in text
     assert json.dumps(outcome.data["words"]) == json.dumps([["x" * 70_000]])
+
+
+def test_a_value_that_can_not_be_pickled_costs_the_resize_and_not_the_job(tmp_path: Path) -> None:
+    outcome = run("unsendable_job.py", str(tmp_path / "state"), ranks=2)
+    assert outcome.status == 0, outcome.err
+    found = outcome.data
+    assert (found["size"], found["total"]) == (2, 45.0 + 8 * 10)
+    assert found["errors"]
+    assert found["saves"]
+    for error in [*found["errors"], *found["saves"]]:
+        assert error.startswith("RegistrationError: the value of 'best' on rank 0 can't be pickled")

@@ -18,6 +18,7 @@ from freestone.malleable.path import Once, Path
 from freestone.malleable.plans import Layout
 from freestone.malleable.progress import Progress
 from freestone.malleable.record import Replicated, Resized
+from freestone.malleable.replicas import unsendable
 from freestone.malleable.resize import Resize
 from freestone.malleable.targets import Request, agree, first_request, too_many
 from freestone.malleable.transfer import Transfer
@@ -179,12 +180,21 @@ class Checkpoints:
             if resize.finish_or_fail():
                 self._give_up()
                 return
-            problem = registering.unmovable(self._membership, self._config, self._arrays.values())
+            problem = self._unmovable()
             if problem:
                 self._resize = None
                 self._write(resize.call_off(problem))
             else:
                 self._switch()
+
+    def _unmovable(self) -> str:
+        """Return why what the program has made of its data can't be moved; all ranks together."""
+        now = self._membership
+        problem = registering.unmovable(now, self._config, self._arrays.values())
+        values = {name: item.value for name, item in self._replicated.items()}
+        if problem or not values:
+            return problem
+        return unsendable(now.data, values, self._config.timeout_s)
 
     def _give_up(self) -> None:
         resize, self._resize = self._resize, None

@@ -12,7 +12,7 @@ import numpy as np
 from freestone.errors import RegistrationError
 from freestone.malleable import together
 
-__all__ = ["difference", "require_same_value"]
+__all__ = ["difference", "require_same_value", "unsendable"]
 
 _MAX_SHOWN = 80
 
@@ -63,6 +63,22 @@ def require_same_value(comm: Any, name: str, value: Any, timeout_s: float) -> No
                 "rank 0 by world.once"
             )
             raise RegistrationError(problem, name=name)
+
+
+def unsendable(comm: Any, values: Mapping[str, Any], timeout_s: float) -> str:
+    """Return which value of rank 0 joining ranks can't get, and why; the same on all ranks."""
+    problem = ""
+    for name, value in values.items() if comm.rank == 0 else ():
+        try:
+            pickle.dumps(value)
+        except Exception as error:
+            problem = (
+                f"RegistrationError: the value of {name!r} on rank 0 can't be pickled, so other "
+                f"ranks can't get it ({type(error).__name__}: {error}); give it data"
+            )
+            break
+    told: str = together.tell(comm, problem, timeout_s, "looking at replicated values")
+    return told
 
 
 def difference(own: Any, theirs: Any, where: str = "") -> str:
