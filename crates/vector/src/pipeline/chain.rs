@@ -125,7 +125,10 @@ impl<'a> Chain<'a> {
             .map(|instruction| loop_of(instruction, kinds))
             .collect::<Option<_>>()?;
         let width = if class == Class::Full { pipeline.columns } else { 1 };
-        let is_one_loop = is_one_loop(pipeline, locations, width, program);
+        let is_sum = is_sum_of_pairs(pipeline, class);
+        // Of this the loop that is there takes several turns of lanes at once.
+        let program = program.filter(|_| !is_sum);
+        let is_one_loop = is_sum || is_one_loop(pipeline, locations, width, program);
         let piece = piece_of(pipeline, kinds, batch_bytes, is_one_loop);
         // What is read and written where it is needs no memory for a piece.
         let own = if is_one_loop { 0 } else { piece };
@@ -147,7 +150,7 @@ impl<'a> Chain<'a> {
             steps.extend(reductions);
         }
         let (spreads, scratch) = made.into_memory();
-        let fetched = if compiled.is_some() {
+        let fetched = if compiled.is_some() || is_one_loop {
             Vec::new()
         } else {
             fetched(pipeline, inputs, pipeline.rows * width)
@@ -309,6 +312,19 @@ fn piece_of(pipeline: &Pipeline, kinds: &[Kind], batch_bytes: usize, is_one_loop
     }
     let size = kinds.iter().map(|kind| kind.cell.size()).max().unwrap_or(1);
     PIECE_BYTES / size
+}
+
+/// Whether all that is done is to sum what one operation makes of two inputs, cell by cell, for which there
+/// is a loop.
+fn is_sum_of_pairs(pipeline: &Pipeline, class: Class) -> bool {
+    let [Instruction::Binary(name, cell, ..)] = pipeline.instructions[..] else {
+        return false;
+    };
+    let made = pipeline.inputs.len();
+    let is_given = |input: &Input| input.class == class;
+    matches!(pipeline.outputs[..], [Output::Reduce(Reduce::Sum, of)] if of == made)
+        && pipeline.inputs.iter().all(is_given)
+        && each::summed(cell, name).is_some()
 }
 
 /// Whether all that is done is one loop from memory to memory.

@@ -301,13 +301,19 @@ impl<T: Number, const AT: usize> Summed<T, AT> {
         let made = |one: T, two: T| binary::one(const { BINARIES[AT].1 }, one, two);
         let (ones, rest) = one.as_chunks::<LANES>();
         let (twos, other) = two.as_chunks::<LANES>();
-        let mut own = *lanes;
+        let (left_turns, ones) = ones.as_chunks::<{ reduce::TURNS }>();
+        let (right_turns, twos) = twos.as_chunks::<{ reduce::TURNS }>();
+        for (left, right) in left_turns.iter().zip(right_turns) {
+            for (at, lane) in lanes.iter_mut().enumerate() {
+                let pairs = left.iter().zip(right);
+                *lane = pairs.fold(*lane, |sum, (one, two)| sum.plus(made(one[at], two[at])));
+            }
+        }
         for (one, two) in ones.iter().zip(twos) {
-            for ((lane, one), two) in own.iter_mut().zip(one).zip(two) {
+            for ((lane, one), two) in lanes.iter_mut().zip(one).zip(two) {
                 *lane = lane.plus(made(*one, *two));
             }
         }
-        *lanes = own;
         for ((lane, one), two) in lanes.iter_mut().zip(rest).zip(other) {
             *lane = lane.plus(made(*one, *two));
         }

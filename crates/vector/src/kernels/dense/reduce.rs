@@ -72,7 +72,13 @@ pub const fn lanes(size: usize) -> usize {
     LANE_BYTES / size
 }
 
+/// How many turns of lanes are taken at once.
+pub const TURNS: usize = 8;
+
 /// Reduces cells into lanes, in turns.
+///
+/// Several turns at once, lane by lane: a loop over lanes becomes vectors, where of one turn over all of
+/// them the compiler takes extremes of 64 bits number by number.
 #[inline(always)]
 pub fn gather<T: Number, const LANES: usize>(
     lanes: &mut [T; LANES],
@@ -80,15 +86,18 @@ pub fn gather<T: Number, const LANES: usize>(
     both: impl Fn(T, T) -> T + Copy,
 ) {
     let (chunks, rest) = cells.as_chunks::<LANES>();
-    // A copy, which stays in registers: each sum would wait for the one before to reach memory.
-    let mut own = *lanes;
-    // Pairs, not indices: of those the compiler makes shuffles where a comparison decides.
-    for chunk in chunks {
-        for (lane, cell) in own.iter_mut().zip(chunk) {
+    let (turns, left) = chunks.as_chunks::<TURNS>();
+    for turns in turns {
+        for (at, lane) in lanes.iter_mut().enumerate() {
+            *lane = turns.iter().fold(*lane, |lane, chunk| both(lane, chunk[at]));
+        }
+    }
+    for chunk in left {
+        // Pairs, not indices: of those the compiler makes shuffles where a comparison decides.
+        for (lane, cell) in lanes.iter_mut().zip(chunk) {
             *lane = both(*lane, *cell);
         }
     }
-    *lanes = own;
     for (lane, cell) in lanes.iter_mut().zip(rest) {
         *lane = both(*lane, *cell);
     }
@@ -185,6 +194,28 @@ widened! {
             Reduce::Sum => merged(cells, out, T::plus),
             Reduce::Min => merged(cells, out, |x, y| Reduce::Min.both(x, y)),
             Reduce::Max => merged(cells, out, |x, y| Reduce::Max.both(x, y)),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_lane_takes_its_cells_in_their_order() {
+        const LANES: usize = 4;
+        let cells: Vec<f64> = (0..150).map(|at| (f64::from(at) * 0.7).sin() * 1e3).collect();
+        for how in REDUCTIONS {
+            for count in 0..=cells.len() {
+                let mut lanes = [how.start::<f64>(); LANES];
+                gather(&mut lanes, &cells[..count], |x, y| how.both(x, y));
+                for (at, lane) in lanes.iter().enumerate() {
+                    let own = cells[..count].iter().skip(at).step_by(LANES);
+                    let expected = own.fold(how.start::<f64>(), |x, y| how.both(x, *y));
+                    assert_eq!(lane.to_bits(), expected.to_bits());
+                }
+            }
         }
     }
 }
