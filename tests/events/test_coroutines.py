@@ -131,7 +131,7 @@ def test_locks_are_taken_back_after_a_pause_in_their_order() -> None:
     def main(rank: ev.Rank) -> tuple[list[str], list[str]]:
         future = rank.submit(holds)
         rank.fire(ev.SELF, "go on")
-        rank.submit(lambda: None, on=[(ev.SELF, "paused")])
+        rank.submit(lambda _: None, on=[(ev.SELF, "paused")])
         return future.result()
 
     assert run(main, workers=2) == (["two", "one"], ["one"])
