@@ -77,8 +77,8 @@ def unsendable(comm: Any, values: Mapping[str, Any], timeout_s: float) -> str:
                 f"ranks can't get it ({type(error).__name__}: {error}); give it data"
             )
             break
-    told: str = together.tell(comm, problem, timeout_s, "looking at replicated values")
-    return told
+    common: str = together.tell(comm, problem, timeout_s, "looking at replicated values")
+    return common
 
 
 def difference(own: Any, theirs: Any, where: str = "") -> str:
