@@ -7,7 +7,7 @@
 use std::collections::HashSet;
 use std::os::fd::RawFd;
 use std::ptr;
-use std::sync::atomic::{AtomicPtr, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicPtr, Ordering};
 use std::sync::{Mutex, Once, OnceLock, PoisonError};
 
 const SIGNALS: [(libc::c_int, &str); 5] = [
@@ -81,9 +81,18 @@ fn install() {
     let _ = FORMER.set(former.into());
 }
 
+/// Several threads may crash at the same time, by the same kernel.
+static IS_REPORTED: AtomicBool = AtomicBool::new(false);
+
 extern "C" fn on_crash(signal: libc::c_int) {
     let at = SIGNALS.iter().position(|(known, _)| *known == signal).unwrap_or(0);
-    report(libc::STDERR_FILENO, SIGNALS[at].1);
+    if IS_REPORTED.swap(true, Ordering::AcqRel) {
+        // Another thread reports, and then ends this process; if it can't, this one does.
+        // SAFETY: `poll` of no descriptors may be called in a handler.
+        unsafe { libc::poll(ptr::null_mut(), 0, 1000) };
+    } else {
+        report(libc::STDERR_FILENO, SIGNALS[at].1);
+    }
     // SAFETY: all zeros are the default action. The signal is blocked until this handler returns,
     // and then comes to whoever had it before.
     unsafe {

@@ -135,11 +135,10 @@ impl ForkServer {
                 self.is_ready = true;
                 Heard::Ready
             }
-            Ok(_) => Heard::End,
             Err(_) if io::Error::last_os_error().kind() == io::ErrorKind::WouldBlock => {
                 Heard::Nothing
             }
-            Err(_) => Heard::End,
+            _ => Heard::End,
         }
     }
 

@@ -2,6 +2,7 @@
 
 #![allow(clippy::unwrap_used)]
 
+mod clocks;
 mod connecting;
 mod joining;
 mod many;
@@ -491,51 +492,6 @@ fn a_program_that_asks_for_lost_ranks_goes_on() {
     }
     lost.fail(Failure::text("gone"));
     assert!(lost.finish().is_err());
-}
-
-#[test]
-fn clocks_fire_events() {
-    everywhere(1, |rank| {
-        rank.every(Duration::from_millis(1), &"tick".into());
-        for _ in 0..3 {
-            rank.wait(vec![from(0, "tick")], None).unwrap();
-        }
-        rank.after(Duration::from_millis(5), &"later".into());
-        rank.submit(Submit::on(vec![from(0, "later")]), |_, _| Ok(())).unwrap();
-        let wait = rank.wait(vec![any("never")], Some(Duration::from_millis(2)));
-        assert!(matches!(wait, Err(EventsError::Timeout { .. })));
-        assert_eq!(rank.stop(&"tick".into()), 1);
-    });
-}
-
-#[test]
-fn a_clock_whose_tick_nobody_takes_keeps_no_run_from_its_end() {
-    for way in ways() {
-        let found = outcomes(way, 2, &Config::default(), |rank| {
-            rank.every(Duration::from_millis(1), &"tick".into());
-            if rank.rank() == 1 {
-                let error = rank.wait(vec![any("never")], None).unwrap_err();
-                assert!(matches!(error, EventsError::Stuck { .. }), "{error}");
-            }
-        });
-        assert!(found.iter().all(|outcome| matches!(outcome, Err(EventsError::Stuck { .. }))));
-    }
-}
-
-#[test]
-fn a_clock_whose_ticks_a_task_takes_may_yet_bring_what_is_waited_for() {
-    everywhere(1, |rank| {
-        rank.every(Duration::from_millis(1), &"tick".into());
-        let ticks = AtomicI64::new(0);
-        rank.submit_many(Submit::on(vec![from(0, "tick")]).persistent(), move |rank, _| {
-            if ticks.fetch_add(1, Ordering::Relaxed) == 20 {
-                fire(rank, 0, "enough", 1);
-            }
-            Ok(())
-        })
-        .unwrap();
-        rank.wait(vec![from(0, "enough")], None).unwrap();
-    });
 }
 
 #[test]

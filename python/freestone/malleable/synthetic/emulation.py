@@ -44,7 +44,7 @@ def emulate(settings: Settings) -> dict[str, Any] | None:
     workload: Workload | None = None
     with World(config) as world:
         arrays = _register(world, settings)
-        began = world.replicated("began", time.time())
+        began = world.replicated("began", world.once(time.time))
         monitor: Any = world.replicated("monitor", [])
         stages: Any = None
         for iteration in world.steps(settings.iterations):
