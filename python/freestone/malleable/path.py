@@ -87,14 +87,13 @@ def label_of(function: Callable[..., Any]) -> str:
 
 def _packed(value: Any, label: str) -> tuple[bytes, str]:
     """Return a result as joining ranks get it, and why it can't be had, if it can't."""
-    try:
-        return pickle.dumps(value), ""
-    except Exception as error:
-        return b"", (
-            f"what {label} returned on rank 0, a {type(value).__qualname__}, can't be sent to "
-            f"joining ranks ({type(error).__name__}: {error}); return data, or make it under "
-            "'if not world.is_joining:'"
-        )
+    packed, why = together.pickled(value)
+    if not why:
+        return packed, ""
+    return packed, (
+        f"what {label} returned on rank 0, a {type(value).__qualname__}, can't be sent to "
+        f"joining ranks ({why}); return data, or make it under 'if not world.is_joining:'"
+    )
 
 
 def call_once(comm: Any, loop: int, function: Callable[[], Any]) -> tuple[Once, Any]:

@@ -42,12 +42,9 @@ def require_same_value(comm: Any, name: str, value: Any, timeout_s: float) -> No
     One small collective if the pickled values are equal; else that of rank 0 is sent to all.
     """
     what = f"comparing {name!r}"
-    problem, checksum = "", 0
-    try:
-        packed = pickle.dumps(value)
-        checksum = int.from_bytes(hashlib.blake2b(packed, digest_size=7).digest())
-    except Exception as error:
-        problem = f"can't be pickled ({type(error).__name__}: {error})"
+    packed, why = together.pickled(value)
+    problem = f"can't be pickled ({why})" if why else ""
+    checksum = 0 if why else int.from_bytes(hashlib.blake2b(packed, digest_size=7).digest())
     mine = np.array([bool(problem), checksum, -checksum], np.int64)
     is_broken, most, least = together.largest(comm, mine, timeout_s, what)
     if not is_broken and most == -least:
@@ -69,12 +66,11 @@ def unsendable(comm: Any, values: Mapping[str, Any], timeout_s: float) -> str:
     """Return which value of rank 0 joining ranks can't get, and why; the same on all ranks."""
     problem = ""
     for name, value in values.items() if comm.rank == 0 else ():
-        try:
-            pickle.dumps(value)
-        except Exception as error:
+        _, why = together.pickled(value)
+        if why:
             problem = (
                 f"RegistrationError: the value of {name!r} on rank 0 can't be pickled, so other "
-                f"ranks can't get it ({type(error).__name__}: {error}); give it data"
+                f"ranks can't get it ({why}); give it data"
             )
             break
     common: str = together.tell(comm, problem, timeout_s, "looking at replicated values")

@@ -14,7 +14,7 @@ import numpy.typing as npt
 
 from freestone.malleable.waiting import MAX_S, wait_until
 
-__all__ = ["duplicates", "gather_all", "largest", "meet", "sum_up", "tell"]
+__all__ = ["duplicates", "gather_all", "largest", "meet", "pickled", "sum_up", "tell"]
 
 
 def meet(comm: Any, timeout_s: float, what: str, longest_s: float = MAX_S) -> None:
@@ -70,6 +70,14 @@ def duplicates(comm: Any, count: int, timeout_s: float, what: str) -> list[Any]:
     for _, request in pairs:
         wait_until(request.Test, timeout_s, what)
     return [duplicate for duplicate, _ in pairs]
+
+
+def pickled(value: Any) -> tuple[bytes, str]:
+    """Return a value as other ranks get it, or why they can't have it."""
+    try:
+        return pickle.dumps(value), ""
+    except Exception as error:
+        return b"", f"{type(error).__name__}: {error}"
 
 
 def _pack(value: Any) -> npt.NDArray[np.uint8]:
