@@ -19,8 +19,9 @@ SUITABLE = import sys, venv, ensurepip; sys.exit(sys.version_info < (3, 11))
 PYTHON ?= $(shell for python in $(CANDIDATES); do \
 	"$$python" -c '$(SUITABLE)' 2>/dev/null && echo "$$python" && break; done)
 
-# Words given to the tools: make test PYTEST="-k store" JOBS=1, make bench FULL=1.
+# Words given to the tools: make test PYTEST="-k store" RUST=--no-run JOBS=1, make bench FULL=1.
 PYTEST ?=
+RUST ?=
 JOBS ?= 3
 FULL ?=
 
@@ -45,13 +46,13 @@ help:
 demo: $(NATIVE) $(STAMPS)/demo
 	$(BIN)/freestone demo
 
-## make test    the Rust tests, then the Python ones
+## make test    the Python tests, then the Rust ones
 .PHONY: test test-rust test-python
-test: test-rust test-python
+test: test-python test-rust
 
 test-rust: export FREESTONE_EVENTS_MPI ?= $(wildcard $(CURDIR)/$(VENV)/lib/libmpi_abi.so.1)
 test-rust:
-	cargo test --locked --workspace --exclude freestone-python
+	cargo test --locked --workspace --exclude freestone-python $(RUST)
 
 # The C library is built beforehand: a test that builds it has two minutes. Half of the tests' time
 # is waiting, so that three processes of pytest keep two processors busy; each takes whole files. One that
@@ -75,6 +76,10 @@ test-dask: $(NATIVE) $(NEWEST_DASK)/installed
 test-tensors: $(NATIVE) $(TENSORS)/installed
 	PYTHONPATH=$(CURDIR)/python $(TENSORS)/bin/python -m pytest tests/lang/test_tensors.py \
 		"tests/docs/test_code_blocks.py::test_blocks_run[docs/howto/pytorch.md]" $(PYTEST)
+
+# What `make test` and `make check` install and build into .venv and python/.
+.PHONY: ready
+ready: $(NATIVE) $(STAMPS)/test $(STAMPS)/check
 
 # What several targets install apart from .venv.
 .PHONY: environments mpis
