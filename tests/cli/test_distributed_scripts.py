@@ -53,6 +53,8 @@ def test_a_cluster_of_another_program(
     assert run(SCRIPT, *options) == 0
     assert capsys.readouterr().out == expected
     assert cluster.statistics().done > before
+    assert run(SCRIPT, *options, "--json") == 2
+    assert "--cluster runs the script in another one" in capsys.readouterr().err
 
 
 def test_options_reach_the_other_program(

@@ -5,6 +5,7 @@ import json
 import os
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from freestone.cli import main, script
@@ -26,6 +27,42 @@ def test_a_script_prints_and_takes_arguments(capsys: pytest.CaptureFixture[str])
     assert capsys.readouterr().out == "hello 1\n"
     assert run("print($a + $b);", options=("--args", "a=1,b=2")) == 0
     assert capsys.readouterr().out == "3\n"
+    words = 'a="x,\\"y",b=2,c="",'
+    assert run("print($a); print($b); print($c);", options=("--args", words)) == 0
+    assert capsys.readouterr().out == 'x,"y\n2\n\n'
+
+
+def test_what_a_script_prints_comes_as_json(capsys: pytest.CaptureFixture[str]) -> None:
+    text = """
+    print(1 + 2); print("ä"); print(true); print(0.0 / 0.0); print(-1.0 / 0.0);
+    print(seq(1, 3)); print([0.5, 1.0 / 0.0]); print(createFrame([1, 2], [0.5, 1.5], "a", "b"));
+    print(createList([1], [2])); print("aside", true, true);
+    X = rand(100, 2, 0.0, 1.0, 1.0, 1); print(X);
+    """
+    assert run(text, options=("--json",)) == 0
+    out, err = capsys.readouterr()
+    assert err == "aside\n"
+    found = json.loads(out)
+    assert (found["script"], found["status"]) == ("s.daph", 0)
+    *small, large = found["printed"]
+    assert small == [
+        *(3, "ä", True, "nan", "-inf", [[1], [2], [3]], [[0.5], ["inf"]]),
+        *({"a": [1, 2], "b": [0.5, 1.5]}, [[[1]], [[2]]]),
+    ]
+    assert np.shape(large) == (100, 2)
+    assert run(text, options=("--json", "--vec", "--memory=500")) == 0
+    assert json.loads(capsys.readouterr().out)["printed"] == found["printed"]
+
+
+def test_a_failure_comes_as_json_with_what_was_printed(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    assert run('print(1); stop("done");', options=("--json",)) == 3
+    out, err = capsys.readouterr()
+    found = json.loads(out)
+    assert (found["status"], found["printed"]) == (3, [1])
+    assert found["error"].startswith("[error]: While running: system stopped: done\ns.daph:1:11")
+    assert err == found["error"] + "\n"
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from freestone.errors.lang import ScriptError, ScriptRunError
-from freestone.lang.daphnelib import DaphneContext, Frame, Matrix, Scalar
+from freestone.lang.daphnelib import DaphneContext, Frame, Matrix, Scalar, lazy
 from freestone.lang.settings import Settings
 
 CONTEXT = DaphneContext()
@@ -124,6 +124,25 @@ def test_loops_are_inside_one_another(way: Settings) -> None:
 def test_bodies_that_do_not_fit_are_refused(problem: str, make: object) -> None:
     with pytest.raises(ScriptError, match=problem):
         make(CONTEXT.from_numpy(X))  # type: ignore[operator]
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        lambda a, i: (a + 1.0) * (a + 1.0).compute(),
+        lambda a, i: a * a.compute(),
+        lambda a, i: a * np.asarray(a.sum() + i),
+    ],
+)
+def test_what_a_round_is_given_has_no_value_yet(body: Callable[[Any, Any], Any]) -> None:
+    with pytest.raises(ScriptError, match="of the body of a loop has no value yet"):
+        CONTEXT.for_loop([CONTEXT.from_numpy(X)], body, 1, 2)
+
+
+def test_what_stands_outside_of_a_loop_is_computed_inside() -> None:
+    x = CONTEXT.from_numpy(X)
+    (found,) = CONTEXT.for_loop([x], lambda a, i: a + float((x * 2.0).sum().compute()), 1, 2)
+    np.testing.assert_allclose(found.compute(), X + 4 * X.sum())
 
 
 def test_functions_check_their_hints(way: Settings) -> None:
@@ -367,6 +386,21 @@ def test_a_misspelt_method_gets_a_suggestion() -> None:
         x.summ()
     with pytest.raises(AttributeError, match="did you mean 'compute'"):
         x.comput()
+    with pytest.raises(AttributeError, match="DaphneContext has no 'rnd'; did you mean 'rand'"):
+        CONTEXT.rnd()
+
+
+def test_what_a_name_is_near_to_is_looked_for_when_somebody_reads_it(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    asked: list[str] = []
+    monkeypatch.setattr(lazy, "did_you_mean", lambda name, known: asked.append(name) or "")
+    x = CONTEXT.from_numpy(X)
+    assert not hasattr(x, "shapes_of_all")
+    assert asked == []
+    with pytest.raises(AttributeError, match="has no 'shapes_of_all'"):
+        x.shapes_of_all()
+    assert asked == ["shapes_of_all"]
 
 
 def test_a_column_that_can_not_be_held_is_named() -> None:

@@ -84,6 +84,10 @@ TWICE = {
     "by other rows, read the other way": (
         "B = (X * 3) / (X - 900); A = X % (X + 1); print(sum(A)); print(sum(B));"
     ),
+    "the first one after a sum, the second one without": (
+        "A = (X + aggMax(X)) % (X - 900); B = cumSum(X / (X + 1)); print(sum(A)); print(sum(B));"
+    ),
+    "in a chain, by other rows": "print(sum((X % (X - 900)) + (X / (X + 1))));",
 }  # fmt: skip
 
 
@@ -93,6 +97,8 @@ def test_of_two_failures_the_first_one_is_reported(two_workers: Cluster, name: s
     plain = outcome(text)
     assert "divided by zero" in plain
     assert outcome(text, vec=True, num_threads=2) == plain
+    assert outcome(text, memory_bytes=10_000) == plain
+    assert outcome(text, vec=True, memory_bytes=10_000) == plain
     assert outcome_on(two_workers, text) == plain
 
 

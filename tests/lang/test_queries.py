@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from freestone.errors.lang import ScriptCompileError
+from freestone.errors.lang import ScriptCompileError, ScriptError
 from freestone.lang.front.queries import expanded, in_input_order, translated
 from tests.lang.scripts import printed
 
@@ -133,3 +133,10 @@ def test_translations(query: str, expected: str) -> None:
 )
 def test_stars_stand_for_columns(query: str, expected: str) -> None:
     assert expanded(query, {"f": ["a", "b c"], "g": ["k"]}) == expected
+
+
+def test_a_frame_that_is_not_known_says_how_it_becomes_so() -> None:
+    with pytest.raises(ScriptError, match=r'registerView\("h", frame\).* known are: f, g'):
+        asked("SELECT a FROM h")
+    with pytest.raises(ScriptError, match="known are: none"):
+        printed('print(sql("SELECT a FROM h"));')

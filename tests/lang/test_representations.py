@@ -73,6 +73,23 @@ def test_how_a_matrix_is_held_shows() -> None:
         assert printed(f"{MADE} print(typeOf({kept}));", **options).startswith("CSRMatrix")
 
 
+@pytest.mark.parametrize("fused", [True, False], ids=["fused", "plain"])
+@pytest.mark.parametrize(
+    "change",
+    [
+        "if (sum(S) > 0.0) S = -S;",
+        "i = 0; while (i < as.si64(sum(S) > 0.0)) { S = -S; i = i + 1; }",
+        "for (i in 1:2) { S = S + 0.0; S = rand(60, 20, 1.0, 2.0, 0.1, i); }",
+    ],
+)
+def test_what_a_branch_or_a_round_changes_is_held_alike(change: str, fused: bool) -> None:
+    big = "S = rand(3000, 60, 1.0, 2.0, 0.1, 2);"
+    for made in (MADE, big):
+        script = f"{made} {change} print(as.f32(S)); print(round(S)); print(S * 2.0); print(-S);"
+        plain = printed(script, select_matrix_repr=True)
+        assert printed(script, select_matrix_repr=True, vec=fused) == plain
+
+
 def grown(inner: st.SearchStrategy[str]) -> st.SearchStrategy[str]:
     """Make operations of operations that keep the shape."""
     signs = st.sampled_from(["*", "+", "-", ">", "&&"])

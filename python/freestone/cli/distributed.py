@@ -33,6 +33,12 @@ def run_script(arguments: argparse.Namespace, settings: Settings) -> int:
         if host is not None:
             problem = f"--cluster names a cluster that runs; it goes with --host=dask, not {host}"
             raise ConfigurationError(problem, key="cluster", origin="the options")
+        if arguments.json:
+            problem = (
+                "--json has the values that this process prints, and --cluster runs the script in "
+                "another one"
+            )
+            raise ConfigurationError(problem, key="json", origin="the options")
         return _run_there(arguments, settings)
     from freestone.lang.run.distributed.running import DistributedRun
 
@@ -116,7 +122,7 @@ def _run_there(arguments: argparse.Namespace, settings: Settings) -> int:
         "ask": "script",
         "script": text,
         "file": str(path.resolve()),
-        "arguments": [*running.listed(arguments.args_option), *arguments.args],
+        "arguments": running.words_of(arguments),
         "settings": encoded_settings(settings),
     }
     job = _asked(folder, question)["job"]

@@ -5,12 +5,13 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import re
 import sys
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from freestone.errors import FreestoneError
 from freestone.lang.settings import Settings
@@ -20,11 +21,43 @@ if TYPE_CHECKING:
     from freestone.lang.front.graph.graph import Program
     from freestone.lang.run.local import Run
 
-__all__ = ["costs", "listed", "message", "run_with", "statistics"]
+__all__ = ["costs", "listed", "message", "run_with", "statistics", "words_of"]
 
 
 def run_with(run: Run, arguments: argparse.Namespace) -> int:
-    """Run a script, tell its errors, and return the exit status."""
+    """Run a script, tell its errors, and return the exit status; with ``--json``, as JSON."""
+    if not arguments.json:
+        status, problem = _run(run, arguments)
+        if problem:
+            print(problem)
+        return status
+    run.printed = []
+    begin = time.perf_counter()
+    status, problem = _run(run, arguments)
+    seconds = round(time.perf_counter() - begin, 6)
+    data: dict[str, Any] = {"script": arguments.script, "status": status, "seconds": seconds}
+    data["printed"] = run.printed
+    if problem:
+        data["error"] = problem
+        print(problem, file=sys.stderr)
+    print(_document(data))
+    return status
+
+
+def _document(data: Mapping[str, Any]) -> str:
+    """Return an object as JSON; each member of it, and of its lists, has a line."""
+    lines = []
+    for name, value in data.items():
+        text = json.dumps(value, ensure_ascii=False)
+        if isinstance(value, list) and value:
+            inner = (f"    {json.dumps(each, ensure_ascii=False)}" for each in value)
+            text = "[\n" + ",\n".join(inner) + "\n  ]"
+        lines.append(f'  "{name}": {text}')
+    return "{\n" + ",\n".join(lines) + "\n}"
+
+
+def _run(run: Run, arguments: argparse.Namespace) -> tuple[int, str]:
+    """Run a script; return the exit status, and what its error says."""
     begin = time.perf_counter()
     from freestone.errors.lang import ScriptError, ScriptRunError
     from freestone.lang.front.parse.source import failure, unexpected
@@ -43,15 +76,13 @@ def run_with(run: Run, arguments: argparse.Namespace) -> int:
 
             save(run.properties, settings.record)
     except ScriptError as error:
-        sys.stdout.flush()
-        print(message(error))
-        return error.status
+        return error.status, message(error, colour=not arguments.json)
     except (FreestoneError, MemoryError, BrokenPipeError):
         raise
     except Exception as error:
-        sys.stdout.flush()
-        print(message(failure(ScriptRunError, unexpected(error))))
-        return ScriptRunError.status
+        return ScriptRunError.status, message(
+            failure(ScriptRunError, unexpected(error)), colour=False
+        )
     finally:
         sys.stdout.flush()
         if settings.statistics:
@@ -60,7 +91,7 @@ def run_with(run: Run, arguments: argparse.Namespace) -> int:
             print("-- cost, measured", costs(program, run), sep="\n", file=sys.stderr)
     if settings.timing:
         _tell_times(begin, started, compiled, program.parse_seconds)
-    return 0
+    return 0, ""
 
 
 @contextmanager
@@ -82,10 +113,18 @@ def _compiled(arguments: argparse.Namespace, settings: Settings) -> Program:
     from freestone.lang.front.parse.source import read_source
     from freestone.lang.script import compile_source, read_arguments
 
-    words = [*listed(arguments.args_option), *arguments.args]
-    given = read_arguments(words)
+    given = read_arguments(words_of(arguments))
     source = read_source(Path(arguments.script), arguments.script)
     return compile_source(source, given, settings, Path(arguments.script))
+
+
+def words_of(arguments: argparse.Namespace) -> list[str]:
+    """Return the arguments of a script: those of ``--args``, and those behind its name."""
+    return [*_ARGUMENT.findall(arguments.args_option or ""), *arguments.args]
+
+
+_ARGUMENT = re.compile(r'(?:"(?:\\.|[^"\\])*"?|[^,"])+')
+"""What is between commas that are not in a string."""
 
 
 def listed(text: str | None) -> list[str]:
@@ -139,10 +178,10 @@ def costs(program: Program, run: Run | None = None) -> str:
     return table([*heads, "line"], rows)
 
 
-def message(error: ScriptError) -> str:
+def message(error: ScriptError, *, colour: bool = True) -> str:
     """Write an error as scripts tell theirs, in red on a terminal."""
     stage = {1: "parsing", 2: "compiling", 3: "running"}[error.status]
     where = str(error).removeprefix(error.problem)
     head = f"[error]: While {stage}: {error.problem}"
-    colour = sys.stdout.isatty() and "NO_COLOR" not in os.environ
+    colour = colour and sys.stdout.isatty() and "NO_COLOR" not in os.environ
     return (f"\x1b[31m{head}\x1b[0m" if colour else head) + where

@@ -193,7 +193,7 @@ class _Cutting:
         """Run what may fail before an output, `but` what a file is written with: it is undone."""
         written = but.base if but is not None and but.kind == "append_rows" else None
         if self._failing.keys() - {written}:
-            self._look_ahead(is_output=True)
+            self._look_ahead(is_bound=True)
             self._flush([], None)
 
     def _need(self, values: Iterable[Value], reader: Op | None = None) -> None:
@@ -207,35 +207,41 @@ class _Cutting:
             if value in self._by_rows and value not in self._there
         ]
         if rows or any(value in self._parts for value in wanted):
-            self._look_ahead(is_output=reader is not None and _is_output(reader))
+            is_bound = reader is not None and (_is_output(reader) or may_fail(reader))
+            self._look_ahead(is_bound=is_bound)
             self._flush(list(dict.fromkeys(rows)), None)
         # Only now: what was put ahead must not read what is turned here.
         for value in wanted:
             self._transposed.pop(value, None)
         self._ready += transposed
 
-    def _look_ahead(self, *, is_output: bool) -> None:
+    def _look_ahead(self, *, is_bound: bool) -> None:
         """Put what can be done in the same round over the strips, though it comes later.
 
-        What may fail is not put ahead of an output; `is_output` tells if one comes next.
+        What may fail is not put ahead of an output, nor of what may fail and is not put ahead;
+        `is_bound` tells if one of those comes next.
         """
         for op in list(self._rest):
-            is_output = is_output or _is_output(op)
-            if is_output and may_fail(op):
+            is_bound = is_bound or _is_output(op)
+            fails = may_fail(op)
+            if is_bound and fails:
                 continue
             member = self._member(op)
-            if member is None or member.ways == (WHOLE,):
-                continue
-            if any(value in self._coming for value in op.operands):
-                continue
-            late = self._parts, self._by_rows, self._transposed
-            if any(value in each for value in member.whole for each in late):
-                continue
-            if any(v in each for v in member.cut for each in (self._parts, self._transposed)):
+            if member is None or not self._can_be_ahead(member):
+                is_bound = is_bound or fails
                 continue
             self._rest.remove(op)
             self._coming.difference_update(op.results)
             self._keep(member)
+
+    def _can_be_ahead(self, member: Member) -> bool:
+        """Tell whether all that an operation reads is there, or comes in the same round."""
+        if member.ways == (WHOLE,) or any(v in self._coming for v in member.op.operands):
+            return False
+        late = self._parts, self._by_rows, self._transposed
+        if any(value in each for value in member.whole for each in late):
+            return False
+        return not any(v in each for v in member.cut for each in (self._parts, self._transposed))
 
     def _flush(self, rows: list[Value], written: Member | None) -> None:
         """Run strip by strip what gives all parts so far, some rows, and what is written."""

@@ -15,7 +15,15 @@ from freestone.lang.daphnelib.exchange import (
     frame_of_arrow,
     frame_of_pandas,
 )
-from freestone.lang.daphnelib.lazy import called, framed, of_cells, of_rows, operated, wrapped
+from freestone.lang.daphnelib.lazy import (
+    MissingError,
+    called,
+    framed,
+    of_cells,
+    of_rows,
+    operated,
+    wrapped,
+)
 from freestone.lang.daphnelib.tensors import dense_of, stored_by
 from freestone.lang.daphnelib.values import VIEWS, Frame, Matrix, Scalar
 from freestone.lang.front.builtins import find, relational
@@ -39,7 +47,7 @@ class DaphneContext:
 
     def __getattr__(self, name: str) -> Callable[..., Any]:
         if name.startswith("_") or find(name) is None:
-            raise AttributeError(f"DaphneContext has no {name!r}")
+            raise MissingError(DaphneContext, name)
         return lambda *args, **keywords: called(name, args, keywords)
 
     # -- what Python has -----------------------------------------------------------------

@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import Any
 
+from freestone.errors.lang import ScriptCompileError
 from freestone.lang.compile import PASSES
 from freestone.lang.daphnelib import programs, small
 from freestone.lang.daphnelib.planned import Planned
@@ -15,6 +16,7 @@ from freestone.lang.front.extensions.kernel import choose
 from freestone.lang.front.extensions.loading import kernels_of
 from freestone.lang.front.graph.emitter import Emitter
 from freestone.lang.front.graph.graph import Block, Op, Program, Value, outer_operands
+from freestone.lang.front.parse.source import failure
 from freestone.lang.front.types.types import Type
 from freestone.lang.settings import Settings
 
@@ -70,6 +72,7 @@ def run(value: Value, settings: Settings) -> tuple[Any, list[Any]]:
     """
     op = value.op
     if op is None:
+        _check_known(value)
         return value.const, []
     ready = op.ready
     if ready.__class__ is not Planned or ready.settings is not settings:
@@ -151,10 +154,14 @@ def _copied_block(block: Block, copies: Copies) -> Block:
 def _ordered(value: Value) -> Iterator[Op]:
     """Yield operations, each after those that it needs; graphs may be deeper than the stack."""
     seen: set[Op] = set()
-    stack = [(value.op, False)]
+    stack = [(value, False)]
     while stack:
-        op, ready = stack.pop()
-        if op is None or (op in seen and not ready):
+        made, ready = stack.pop()
+        op = made.op
+        if op is None:
+            _check_known(made)
+            continue
+        if op in seen and not ready:
             continue
         if ready:
             yield op
@@ -164,5 +171,16 @@ def _ordered(value: Value) -> Iterator[Op]:
         if not operands:
             yield op
             continue
-        stack.append((op, True))
-        stack += [(operand.op, False) for operand in reversed(operands)]
+        stack.append((made, True))
+        stack += [(operand, False) for operand in reversed(operands)]
+
+
+def _check_known(value: Value) -> None:
+    """Refuse what the body of a loop is given: it has a value only while the loop runs."""
+    if value.op is None and value.const is None:
+        raise failure(
+            ScriptCompileError,
+            f"a {value.type} of the body of a loop has no value yet: the body is built once, and "
+            "runs when what the loop returns is computed; there, call print(), and use cond() for "
+            "decisions",
+        )

@@ -33,6 +33,7 @@ from freestone.lang.settings import Settings
 
 __all__ = [
     "Lazy",
+    "MissingError",
     "called",
     "framed",
     "lifted",
@@ -56,6 +57,19 @@ KINDS: dict[str, type[Lazy]] = {}
 """The class of lazy values of each data type."""
 
 
+class MissingError(AttributeError):
+    """There is no such attribute; the nearest one is looked for only when somebody reads this."""
+
+    def __init__(self, owner: type, name: str) -> None:
+        super().__init__(owner, name)
+        self._owner, self._missing = owner, name
+
+    def __str__(self) -> str:
+        name = self._missing
+        known = [] if name.startswith("_") else [*BUILTINS, *dir(self._owner)]
+        return f"{self._owner.__name__} has no {name!r}{did_you_mean(name, known)}"
+
+
 class Lazy:
     """A value that is computed when it is asked for.
 
@@ -74,8 +88,7 @@ class Lazy:
 
     def __getattr__(self, name: str) -> Callable[..., Any]:
         if name.startswith("_") or find(name) is None:
-            near = "" if name.startswith("_") else did_you_mean(name, [*BUILTINS, *dir(type(self))])
-            raise AttributeError(f"{type(self).__name__} has no {name!r}{near}")
+            raise MissingError(type(self), name)
         return lambda *args, **keywords: called(name, (self, *args), keywords)
 
     def __repr__(self) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from typing import Any
 
 from freestone.lang.front.queries import labels_of, translated
@@ -53,12 +54,25 @@ def result_schema(query: str, views: dict[str, Type]) -> tuple[tuple[str, str], 
     for name, type in views.items():
         columns = ", ".join(f"{quoted(label)} {NAMES[cell]}" for label, cell in type.schema or ())
         connection.execute(f"CREATE TABLE {quoted(name)} ({columns})")
-    found = executed(connection, translated(query))
+    try:
+        found = executed(connection, translated(query))
+    except ValueError as error:
+        raise ValueError(f"{error}{_unknown_frame(str(error), views)}") from None
     labels = labels_of(query, [column[0] for column in found.description])
     return tuple(
         (label, _cell(label, str(column[1])))
         for label, column in zip(labels, found.description, strict=True)
     )
+
+
+def _unknown_frame(problem: str, views: Iterable[str]) -> str:
+    """Say how a frame becomes known, if a problem is that one is not."""
+    absent = re.search(r"Table with name (\S+) does not exist", problem)
+    if absent is None:
+        return ""
+    known = ", ".join(views) or "none"
+    name = absent.group(1)
+    return f' registerView("{name}", frame) makes a frame known; known are: {known}'
 
 
 def _cell(label: str, name: str) -> str:

@@ -52,6 +52,9 @@ class Run:
 
     Attributes
     ----------
+    printed : list or None
+        What was printed, as numbers, strings, and lists of rows, if somebody wants that in the
+        place of text.
     errors : file or None
         Where ``print`` writes what is for standard error, if that is elsewhere.
     views : dict
@@ -74,6 +77,7 @@ class Run:
         self.settings = settings
         self.given = given
         self.out = out or sys.stdout
+        self.printed: list[Any] | None = None
         self.errors: TextIO | None = None
         self.views: dict[str, Any] = {}
         self.times: dict[Op, list[float]] = {}
@@ -109,14 +113,15 @@ class Run:
         """Run a block; its arguments are in `values` already."""
         lives = lifetimes(block)
         for op in block.ops:
-            self._op(op, values, lives.last_reads[op] if self.settings.forget else [])
+            self.step(op, values, lives.last_reads[op] if self.settings.forget else [])
         found = self.operands(block.outs, values)
         if self.settings.forget:
             for value in lives.handed_on:
                 values.pop(value, None)
         return found
 
-    def _op(self, op: Op, values: Environment, dying: Sequence[Value]) -> None:
+    def step(self, op: Op, values: Environment, dying: Sequence[Value] = ()) -> None:
+        """Run an operation, put its results into `values`, and let go of what is `dying`."""
         control = _CONTROL.get(op.kind)
         begin = time.perf_counter() if self._measures else 0.0
         if control is None:
@@ -182,7 +187,9 @@ class Run:
 
             made, stored = stored_kernel(self, op, operands), True
         else:
-            made, stored = kernel_of(op.kind)(self, op, *_emptied(operands)), False
+            made = kernel_of(op.kind)(self, op, *_emptied(operands))
+            # A branch or a round may hand on CSR where the plan says dense.
+            stored = op.kind == "pipeline"
         results = made if len(op.results) > 1 else (made,)
         if stored or any(result.type.form for result in op.results):
             pairs = zip(op.results, results, strict=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import sys
 from collections.abc import Iterable, Iterator
 from typing import Any
@@ -15,13 +16,39 @@ from freestone.lang.front.types.types import PRINTED, Type
 
 def print_(run: Any, op: Op, value: Any, newline: Any = True, err: Any = False) -> None:
     """Write a value; `newline` is for scalars only."""
-    stream = stream_of(run, err)
     type = op.operands[0].type
+    if run.printed is not None and not err:
+        run.printed.append(plain(type, value))
+        return
+    stream = stream_of(run, err)
     if type.data == "scalar":
         stream.write(printed(value) + ("\n" if newline else ""))
         return
     for line in lines(type, value):
         stream.write(line + "\n")
+
+
+def plain(type: Type, value: Any) -> Any:
+    """Return what JSON can hold: a number or string, a list of rows, columns by their labels."""
+    if type.data == "list":
+        return [plain(Type("matrix", type.cell), element) for element in value]
+    if type.data == "frame":
+        columns = ([_finite(cell) for cell in column.tolist()] for column in value.columns)
+        return dict(zip(value.labels, columns, strict=True))
+    if type.data == "matrix":
+        return plain_rows(value)
+    return _finite(value.item() if hasattr(value, "item") else value)
+
+
+def plain_rows(value: Any) -> list[list[Any]]:
+    """Return the rows of a matrix as lists."""
+    dense = value.toarray() if hasattr(value, "toarray") else value
+    return [[_finite(cell) for cell in row] for row in dense.tolist()]
+
+
+def _finite(value: Any) -> Any:
+    """Return a value as JSON has it: that knows no NaN and no infinity, which are texts."""
+    return str(value) if isinstance(value, float) and not math.isfinite(value) else value
 
 
 def stream_of(run: Any, err: Any) -> Any:

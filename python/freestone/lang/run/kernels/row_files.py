@@ -13,7 +13,7 @@ import numpy as np
 from freestone.errors import FreestoneError
 from freestone.io import Shape, Writer, open_dataset, open_writer
 from freestone.lang.run.kernels.elementwise import converted
-from freestone.lang.run.kernels.output import matrix_header, row_lines
+from freestone.lang.run.kernels.output import matrix_header, plain_rows, row_lines
 from freestone.storage.drafting import write_beside
 
 CELLS_AT_ONCE = 1 << 15
@@ -110,6 +110,22 @@ class RowReader:
         return np.asarray(
             converted(cells.reshape(stop - start, math.prod(cells.shape[1:])), self._cell)
         )
+
+
+class RowCollector:
+    """Puts the rows of a matrix into a list, as one element, once all are there."""
+
+    def __init__(self, found: list[Any]) -> None:
+        self._found = found
+        self._rows: list[list[Any]] = []
+
+    def append(self, value: Any) -> None:
+        """Take the next rows."""
+        self._rows += plain_rows(value)
+
+    def finish(self) -> None:
+        """Put them there."""
+        self._found.append(self._rows)
 
 
 class RowPrinter:

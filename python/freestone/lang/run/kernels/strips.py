@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
+from freestone.errors.lang import ScriptRunError
 from freestone.lang.front.graph.graph import Op
 from freestone.lang.front.types.types import DTYPES, Type
 from freestone.lang.run.kernels import generation
@@ -96,15 +97,52 @@ class Distinct:
 
 def strip_by_strip(run: Any, op: Op, values: dict[Any, Any]) -> list[Any]:
     """Run a block for each strip, and combine what it gives."""
-    body, total, size = op.regions[0], op.attrs["rows"], op.attrs["size"]
+    try:
+        return _combined(run, op, values)
+    except ScriptRunError:
+        _find_first_failure(run, op, values)
+        raise
+
+
+def _find_first_failure(run: Any, op: Op, values: dict[Any, Any]) -> None:
+    """Raise what fails first when operations run one after the other, each on all rows.
+
+    Among strips it may be a later operation that fails, if it fails in an earlier strip. So all
+    strips run again, each up to what has failed so far, without what is seen from outside.
+    """
+    ops = [inner for each in op.regions[0].ops for inner in _unfused(each) if inner.pure]
+    found = None
+    for strip in _strips_of(op, {}):
+        here = {**values, op.regions[0].args[0]: strip}
+        for at, each in enumerate(ops):
+            try:
+                run.step(each, here)
+            except ScriptRunError as error:
+                found, ops = error, ops[:at]
+                break
+    if found is not None:
+        raise found
+
+
+def _unfused(op: Op) -> list[Op]:
+    return op.regions[0].ops if op.kind == "pipeline" else [op]
+
+
+def _strips_of(op: Op, kept: dict[Op, Any]) -> Iterator[Strip]:
+    total, size = op.attrs["rows"], op.attrs["size"]
+    for start in range(0, total, size):
+        yield Strip(start, min(start + size, total), total, kept)
+
+
+def _combined(run: Any, op: Op, values: dict[Any, Any]) -> list[Any]:
+    body = op.regions[0]
     kept: dict[Op, Any] = {}
     joins = [
         _Join(run, way, result.type)
         for way, result in zip(op.attrs["ways"], op.results, strict=True)
     ]
     try:
-        for start in range(0, total, size):
-            strip = Strip(start, min(start + size, total), total, kept)
+        for strip in _strips_of(op, kept):
             # What a strip makes goes with it.
             parts = run.block(body, {**values, body.args[0]: strip})
             for join, part in zip(joins, parts, strict=True):
@@ -293,10 +331,13 @@ def print_rows(
     run: Any, op: Op, strip: Strip, value: Any, newline: Any = True, err: Any = False
 ) -> None:
     """Print the rows of a strip behind those of the one before."""
-    from freestone.lang.run.kernels.row_files import RowPrinter
+    from freestone.lang.run.kernels.row_files import RowCollector, RowPrinter
 
     if op not in strip.kept:
-        strip.kept[op] = RowPrinter(stream_of(run, err), op.operands[1].type.cell)
+        if run.printed is not None and not err:
+            strip.kept[op] = RowCollector(run.printed)
+        else:
+            strip.kept[op] = RowPrinter(stream_of(run, err), op.operands[1].type.cell)
     strip.kept[op].append(value)
 
 
