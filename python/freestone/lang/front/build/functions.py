@@ -15,7 +15,7 @@ from freestone.lang.front.build.scope import Scope
 from freestone.lang.front.graph.graph import Block, Function, Program, Value, nested
 from freestone.lang.front.parse import tree
 from freestone.lang.front.types.scalars import Scalar
-from freestone.lang.front.types.types import NOTHING, Type, scalar
+from freestone.lang.front.types.types import NOTHING, Type, matrix, scalar
 
 MAX_GUESSES = 4
 """How often a function that calls itself is built until the types of its results are stable."""
@@ -234,28 +234,65 @@ class Functions(Expressions):
         self.program.functions[:] = [each for each in self.program.functions if each in called]
 
     def mapped(self, node: tree.Call) -> Value:
-        """Build ``map(x, function)``."""
+        """Build ``map(x, function)``, or ``map(x, function, axis)`` of rows (0) or columns (1)."""
         self.place = node.place
-        if len(node.arguments) != 2 or not isinstance(node.arguments[1], tree.Name):
-            self.refuse("map takes a matrix and the name of a function: map(x, f)")
+        # A fourth argument says whether the function returns a scalar, which it says itself.
+        count = len(node.arguments)
+        if not 2 <= count <= 4 or not isinstance(node.arguments[1], tree.Name):
+            self.refuse(
+                "map takes a matrix and the name of a function: map(x, f), or map(x, f, axis)"
+            )
         arg = self.value(node.arguments[0])
         name = node.arguments[1].name
+        axis = None if count == 2 else self._axis(*node.arguments[2:])
         self.place = node.place
         if name not in self.functions:
             self.refuse(f"there is no function {name!r} in this script")
         type = self.matrix(arg, "arg")
-        element = Value(scalar(type.cell))
-        defined, values = self._chosen(name, [element], {})
-        if values[0] is not element:
-            self.fail(f"{name} takes another type than the {type.cell} of the matrix")
-        function = self._specialised(defined, values)
-        self.place = node.place
+        if axis is not None:
+            return self._mapped_along(arg, name, axis)
+        function = self._taking(name, scalar(type.cell))
         if function.results is None or len(function.results) != 1:
             self.fail(f"{name} has to return one scalar")
         if function.results[0].data != "scalar":
             self.fail(f"{name} has to return a scalar, not a {function.results[0]}")
         result = type.of(function.results[0].cell)
         return self.emit("map", [arg], result, function=function)
+
+    def _mapped_along(self, arg: Value, name: str, axis: int) -> Value:
+        """Build what binds the results of a function of each row, or each column."""
+        type, line = arg.type, ("row", "column")[axis]
+        shape = (1, type.columns) if axis == 0 else (type.rows, 1)
+        function = self._taking(name, matrix(type.cell, *shape))
+        if function.results is None or len(function.results) != 1:
+            self.fail(f"{name} has to return one scalar, or one {line}")
+        made = function.results[0]
+        if made.data not in ("scalar", "matrix"):
+            self.fail(f"{name} has to return a scalar or a {line}, not a {made}")
+        sides = (1, 1) if made.data == "scalar" else (made.rows, made.columns)
+        if sides[axis] not in (None, 1):
+            self.fail(f"{name} has to return one {line} of each {line}, not a {made}")
+        shape = (type.rows, sides[1]) if axis == 0 else (sides[0], type.columns)
+        result = matrix(made.cell, *shape)
+        return self.emit("map_along", [arg], result, function=function, axis=axis)
+
+    def _taking(self, name: str, type: Type) -> Function:
+        """Return a function of the script, specialised for one argument of a type."""
+        given, place = Value(type), self.place
+        defined, values = self._chosen(name, [given], {})
+        if values[0] is not given:
+            self.fail(f"{name} takes another type than the {type.cell} of the matrix")
+        function = self._specialised(defined, values)
+        self.place = place
+        return function
+
+    def _axis(self, axis: tree.Expression, *returns_scalar: tree.Expression) -> int:
+        for node in returns_scalar:
+            self.number(self.value(node), "whether the function of map returns a scalar")
+        found = self.known(self.value(axis), "the axis of map")
+        if found not in (0, 1):
+            self.fail(f"the axis of map is 0, for rows, or 1, for columns, not {found}")
+        return int(found)
 
 
 def _guessed(node: tree.Define, types: Sequence[Type]) -> list[Type]:

@@ -23,6 +23,7 @@ SIGNS = {
     ">=": "ge",
     "&&": "and",
     "||": "or",
+    "like": "like",
 }
 """The operators, and what the operations are called."""
 
@@ -35,6 +36,10 @@ TEXT = COMPARISONS | {"add", "concat"}
 def result_cell(emitter: Emitter, name: str, left: str, right: str) -> tuple[str, str]:
     """Return what both sides of a binary operation become, and the cells of its result."""
     cell = common_type([left, right])
+    if name == "like":
+        if left != "str" or right != "str":
+            emitter.fail(f"like takes strings, not {left} and {right}")
+        return "str", "si32"
     if cell == "str":
         if name not in TEXT:
             emitter.fail(f"there is no {name} of strings")

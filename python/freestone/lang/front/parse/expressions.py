@@ -11,7 +11,7 @@ from freestone.lang.front.parse.tree import Expression
 LEVELS: tuple[tuple[str, ...], ...] = (
     ("||",),
     ("&&",),
-    ("==", "!=", "<", "<=", ">", ">="),
+    ("==", "!=", "<", "<=", ">", ">=", "like"),
     ("+", "-"),
     ("*", "/"),
     ("%",),
@@ -40,7 +40,8 @@ def _binary(cursor: Cursor, level: int) -> Expression:
     if level == len(LEVELS):
         return _unary(cursor)
     left = _binary(cursor, level + 1)
-    while cursor.token.kind == "sign" and cursor.token.text in LEVELS[level]:
+    # A name right after an expression is an operator, if anything: `like` stays free as a name.
+    while cursor.token.kind in ("sign", "name") and cursor.token.text in LEVELS[level]:
         sign = cursor.next()
         kernel = _kernel(cursor)
         right = _binary(cursor, level + 1)

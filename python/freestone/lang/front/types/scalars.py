@@ -7,8 +7,10 @@ with a sign that x86 gives. NumPy is not needed: a script without matrices start
 from __future__ import annotations
 
 import math
+import re
 import struct
 from collections.abc import Callable
+from functools import lru_cache
 from typing import Any
 
 from freestone.lang.front.types.types import is_float
@@ -172,6 +174,25 @@ def _caught(compute: Callable[[], float]) -> float:
         return math.inf
 
 
+def like(text: str, pattern: str) -> bool:
+    """Tell whether a text is as a pattern of SQL's: ``%`` is any text, ``_`` any character.
+
+    Examples
+    --------
+    >>> like("Hello", "%el%"), like("Hello", "_el"), like("50%", "50%")
+    (True, False, True)
+    """
+    return _matcher(pattern)(text) is not None
+
+
+@lru_cache(maxsize=1024)
+def _matcher(pattern: str) -> Callable[[str], re.Match[str] | None]:
+    parts = (_WILD.get(character) or re.escape(character) for character in pattern)
+    return re.compile("".join(parts), re.DOTALL).fullmatch
+
+
+_WILD = {"%": ".*", "_": "."}
+
 BINARY: dict[str, Callable[[Any, Any], Any]] = {
     "add": lambda left, right: left + right,
     "sub": lambda left, right: left - right,
@@ -191,6 +212,7 @@ BINARY: dict[str, Callable[[Any, Any], Any]] = {
     "and": lambda left, right: bool(left) and bool(right),
     "or": lambda left, right: bool(left) or bool(right),
     "concat": lambda left, right: left + right,
+    "like": like,
 }
 
 

@@ -15,7 +15,7 @@ HOMES: dict[str, str] = {}
 
 for _module, _kinds in {
     "output": "print stop",
-    "elementwise": "binary unary cast choose outer map to_scalar to_matrix",
+    "elementwise": "binary unary cast choose outer map map_along to_scalar to_matrix",
     "aggregates": "agg_all agg_row agg_col agg_group average index_row index_col cumulate sparsity "
     "is_symmetric",
     "generation": "given fill literal seq rand sample diag_matrix create_frame",

@@ -95,6 +95,7 @@ BINARY: dict[str, Callable[[Any, Any], Array]] = {
     "and": lambda left, right: np.not_equal(left, 0) & np.not_equal(right, 0),
     "or": lambda left, right: np.not_equal(left, 0) | np.not_equal(right, 0),
     "concat": np.add,
+    "like": np.frompyfunc(scalars.like, 2, 1),
 }
 WHOLE: dict[str, Callable[[Any, Any], Array]] = {
     "div": _int_divide,
@@ -175,8 +176,8 @@ def computed(
     if fits and isinstance(compute, np.ufunc) and name not in COMPARED:
         return np.asarray(quietly(compute, one, other, target))
     out: Array = quietly(compute, one, other)
-    if cell == "str" and name in COMPARED:
-        return out.astype("i8")
+    if cell == "str" and result != "str":
+        return out.astype(DTYPES[result])
     return out if out.dtype == DTYPES[result] else np.asarray(converted(out, result))
 
 
@@ -300,6 +301,41 @@ def map_(run: Any, op: Op, value: Array) -> Array:
     function, cell = op.attrs["function"], op.results[0].type.cell
     out = [run.call(function, [item], op)[0] for item in value.ravel().tolist()]
     return np.array(out, DTYPES[cell]).reshape(value.shape)
+
+
+def map_along(run: Any, op: Op, value: Array) -> Array:
+    """Call a function of the script on every row, or every column; bind what it returns."""
+    function, by_rows = op.attrs["function"], op.attrs["axis"] == 0
+    dtype = DTYPES[op.results[0].type.cell]
+    lines = value if by_rows else value.T
+    parts = [_bound(run, op, line[None] if by_rows else line[:, None]) for line in lines]
+    if not parts:
+        count = function.results[0].columns if by_rows else function.results[0].rows
+        return np.empty((0, count or 1) if by_rows else (count or 1, 0), dtype)
+    counts = {part.size for part in parts}
+    if len(counts) > 1:
+        found = " and ".join(map(str, sorted(counts)[:2]))
+        problem = f"{function.name} returns {found} elements for different {_LINES[by_rows]}s"
+        raise ValueError(problem)
+    return np.concatenate(parts, axis=0 if by_rows else 1, dtype=dtype)
+
+
+_LINES = {True: "row", False: "column"}
+
+
+def _bound(run: Any, op: Op, line: Array) -> Array:
+    """Call the function on a row or column; return the row or column that it makes of it."""
+    function, by_rows = op.attrs["function"], op.attrs["axis"] == 0
+    made = run.call(function, [np.ascontiguousarray(line)], op)[0]
+    if function.results[0].data == "scalar":
+        return np.full((1, 1), made, DTYPES[function.results[0].cell])
+    found = np.asarray(made.toarray() if hasattr(made, "toarray") else made)
+    if found.shape[0 if by_rows else 1] != 1:
+        rows, columns = found.shape
+        line = _LINES[by_rows]
+        problem = f"{function.name} has to make one {line} of each {line}, not {rows}x{columns}"
+        raise ValueError(problem)
+    return found
 
 
 def to_scalar(run: Any, op: Op, value: Array) -> Any:
