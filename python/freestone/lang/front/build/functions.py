@@ -272,8 +272,8 @@ class Functions(Expressions):
         sides = (1, 1) if made.data == "scalar" else (made.rows, made.columns)
         if sides[axis] not in (None, 1):
             self.fail(f"{name} has to return one {line} of each {line}, not a {made}")
-        shape = (type.rows, sides[1]) if axis == 0 else (sides[0], type.columns)
-        result = matrix(made.cell, *shape)
+        rows, columns = (type.rows, sides[1]) if axis == 0 else (sides[0], type.columns)
+        result = matrix(made.cell, rows, columns)
         return self.emit("map_along", [arg], result, function=function, axis=axis)
 
     def _taking(self, name: str, type: Type) -> Function:

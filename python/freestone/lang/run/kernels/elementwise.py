@@ -307,8 +307,8 @@ def map_along(run: Any, op: Op, value: Array) -> Array:
     """Call a function of the script on every row, or every column; bind what it returns."""
     function, by_rows = op.attrs["function"], op.attrs["axis"] == 0
     dtype = DTYPES[op.results[0].type.cell]
-    lines = value if by_rows else value.T
-    parts = [_bound(run, op, line[None] if by_rows else line[:, None]) for line in lines]
+    along = value if by_rows else value.T
+    parts = [_bound(run, op, line[None] if by_rows else line[:, None]) for line in along]
     if not parts:
         count = function.results[0].columns if by_rows else function.results[0].rows
         return np.empty((0, count or 1) if by_rows else (count or 1, 0), dtype)
@@ -332,8 +332,8 @@ def _bound(run: Any, op: Op, line: Array) -> Array:
     found = np.asarray(made.toarray() if hasattr(made, "toarray") else made)
     if found.shape[0 if by_rows else 1] != 1:
         rows, columns = found.shape
-        line = _LINES[by_rows]
-        problem = f"{function.name} has to make one {line} of each {line}, not {rows}x{columns}"
+        what = _LINES[by_rows]
+        problem = f"{function.name} has to make one {what} of each {what}, not {rows}x{columns}"
         raise ValueError(problem)
     return found
 
