@@ -60,3 +60,13 @@ def test_stars_are_where_one_process_finds_them() -> None:
     printed = run("examples/nbody/main.py", *words, "--resize", "5=5", "--resize", "12=2")
     assert "processes at last: [5, 2]" in printed
     assert "bit for bit what one process finds: True" in printed
+
+
+def test_a_plate_on_grids_of_processes_is_what_one_process_finds() -> None:
+    resizes = ["--resize", "5=6", "--resize", "15=1", "--resize", "25=5"]
+    printed = run("examples/plate/main.py", *resizes)
+    assert "processes at last: [6, 1, 5]" in printed
+    assert "bit for bit what one process finds: True" in printed
+    words = ["--method", "baseline-collective-sync", "--resize", "9=4"]
+    printed = run("examples/plate/main.py", "--steps", "20", *words)
+    assert "processes at last: [4]; bit for bit what one process finds: True" in printed

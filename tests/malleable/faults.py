@@ -7,7 +7,9 @@ import re
 import signal
 import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 WHICH, FOLDER = sys.argv[1], Path(sys.argv[2])
 
@@ -36,6 +38,14 @@ ANSWERS = {
     "slots": "4\n",
     "crowd": "100000\n",
     "unknown": '{"processes": 4, "hosts": {"nowhere.invalid": 4}}\n',
+}
+
+
+MISUSED: dict[str, Callable[[Any], object]] = {
+    "function": lambda world: world.variable("y", 5),
+    "nameless": lambda world: world.replicated("", 0),
+    "result": lambda world: world.once(5),
+    "part": lambda world: list(world.steps(2.5)),
 }
 
 
@@ -83,6 +93,8 @@ def main() -> None:
             world.variable("y", load)
         if (WHICH, rank) == ("once", 1):
             world.once(os.getpid)
+        if WHICH in MISUSED:
+            MISUSED[WHICH](world)
         if WHICH == "pattern":
             matrix = world.variable("A", lambda a, b: scipy.sparse.csr_array(np.eye(ROWS)[a:b]))
             arrays["A"] = matrix

@@ -165,6 +165,16 @@ def test_calls_that_make_no_sense_say_so(wrong: str) -> None:
     assert "error -6: a job can't have -3 ranks" in printed
     assert "error -6: there is no resize to commit" in printed
     assert r'error -6: "\xff" is not UTF-8' in printed
+    assert 'error -6: "nothing": rows of 0 bytes are no data: give at least 1' in printed
+
+
+def test_calls_at_which_the_job_goes_on_say_what_is_wrong(wrong: str) -> None:
+    ended = ran(wrong, 2, "later calls")
+    assert ended.returncode == 0, ended.stdout + ended.stderr
+    assert ended.stdout.count('error -6: rank 0: "x" is named twice: name each once') == 2
+    over = "fsm_finalise was called before: there are no rows, ranks and communicator of the job"
+    assert ended.stdout.count(f"error -6: {over}") == 2
+    assert ended.stdout.count(f"no rows: {over}") == 2
 
 
 @pytest.mark.parametrize(

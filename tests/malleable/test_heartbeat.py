@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from freestone.errors import CheckpointSkippedError
-from freestone.malleable.heartbeat import Word
+from freestone.malleable.heartbeat import Word, where_ranks_are
 
 
 def together(*words: Word) -> Word:
@@ -28,9 +28,17 @@ def test_ready_means_all_and_failed_means_any() -> None:
 
 @pytest.mark.parametrize(
     ("word", "problem"),
-    [(Word(5), "steps 3 to 5"), (Word(3, has_left=True), "some have left the loop")],
+    [(Word(5), "a rank has skipped"), (Word(3, has_left=True), "leave the loop at the same one")],
 )
 def test_a_skipped_checkpoint_is_seen(word: Word, problem: str) -> None:
     with pytest.raises(CheckpointSkippedError, match=problem) as caught:
         together(Word(3), word)
     assert caught.value.steps[0] == 3
+
+
+def test_ranks_are_named_by_where_they_are() -> None:
+    words = [(4, False)] * 10 + [(5, False), (4, True)]
+    assert where_ranks_are(words) == (
+        "ranks 0, 1, 2, 3, 4, 5, 6, 7 and 2 more are at step 4, rank 10 is at step 5, rank 11 has "
+        "left the loop after step 4"
+    )

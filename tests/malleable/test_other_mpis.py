@@ -37,9 +37,9 @@ def open_mpi() -> Library:
     return Library("openmpi", "libmpi.so.40", "--oversubscribe", **as_root)
 
 
-def intel_mpi(*, spawns: bool = True) -> Library:
+def intel_mpi(**settings: str) -> Library:
     # By shared memory, its messages to spawned processes stay away for minutes on an Intel Xeon.
-    settings = {"I_MPI_SPAWN": "on", "I_MPI_SHM": "off"} if spawns else {"I_MPI_SPAWN": "off"}
+    settings = settings or {"I_MPI_SPAWN": "on", "I_MPI_SHM": "off"}
     return Library("impi", "libmpi.so.12", **settings)
 
 
@@ -58,19 +58,28 @@ def test_a_job_of_open_mpi_grows_and_shrinks() -> None:
 
 
 def test_a_job_of_intel_mpi_grows_and_shrinks() -> None:
-    # Its one-sided messages to spawned processes don't arrive on an Intel Xeon; see resize.md.
     methods = ("merge-p2p-sync", "baseline-collective-nonblocking", "merge-collective-thread")
     records = resized(intel_mpi(), *zip((4, 2, 3), methods, strict=True))
     assert records == [(2, 4, ""), (4, 2, ""), (2, 3, "")]
 
 
-def test_intel_mpi_without_its_variable_is_refused_by_its_name() -> None:
-    library = intel_mpi(spawns=False)
-    outcome = library.run("program.py", '{"resizes": [[3, null]], "rows": 9}')
+@pytest.mark.parametrize(
+    ("settings", "method", "problem", "instead"),
+    [
+        ({"I_MPI_SPAWN": "off"}, None, "NoSpawnError: I_MPI_SPAWN is 'off'", "I_MPI_SPAWN on"),
+        ({"I_MPI_SPAWN": "on"}, None, "NoSpawnError: I_MPI_SHM is not set", "I_MPI_SHM off"),
+        ({}, "merge-onesided-sync", "merge-onesided-sync was asked for", "'merge-p2p-sync'"),
+    ],
+)
+def test_what_intel_mpi_can_not_do_is_refused_by_name(
+    settings: dict[str, str], method: str | None, problem: str, instead: str
+) -> None:
+    words = {"resizes": [(3, method)], "rows": 9}
+    outcome = intel_mpi(**settings).run("program.py", json.dumps(words))
     assert outcome.status == 0, outcome.err
     (resize,) = outcome.data["resizes"]
-    assert resize["error"].startswith("NoSpawnError: I_MPI_SPAWN is 'off'")
-    assert "-genv I_MPI_SPAWN on" in resize["error"]
+    assert resize["error"].startswith(problem)
+    assert instead in resize["error"]
 
 
 def test_a_joining_rank_of_open_mpi_that_fails_leaves_the_job_as_it_was(tmp_path: Path) -> None:
@@ -123,6 +132,10 @@ def test_a_program_in_c_under_intel_mpi(prefix: Path, tmp_path: Path) -> None:
     program = Path(compiled(prefix, PROGRAMS / "rows.c", tmp_path))
     printed = ran_in_c(intel_mpi(), program)
     assert printed.split(" cancelled")[0].endswith(" 2")
-    refused = ran_in_c(intel_mpi(spawns=False), program)
-    assert 'I_MPI_SPAWN is "off"' in refused
-    assert refused.startswith("sizes 2 cancelled")
+    for settings, problem in (
+        ({"I_MPI_SPAWN": "off"}, 'I_MPI_SPAWN is "off"'),
+        ({"I_MPI_SPAWN": "on"}, "I_MPI_SHM is not set"),
+    ):
+        refused = ran_in_c(intel_mpi(**settings), program)
+        assert problem in refused
+        assert refused.startswith("sizes 2 cancelled")

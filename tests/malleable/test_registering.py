@@ -103,3 +103,17 @@ def test_a_limit_on_virtual_memory_is_reported(registered: Any) -> None:
             registered(whole)
     finally:
         resource.setrlimit(resource.RLIMIT_AS, (soft, hard))
+
+
+def test_a_run_is_written_as_local_is_and_rows_are_asked_for_by_number(registered: Any) -> None:
+    x = registered(np.arange(6.0))
+    (run,) = x.runs
+    run.local += 1
+    run.local = run.local * 2
+    assert x.local.tolist() == [2, 4, 6, 8, 10, 12]
+    assert (run.start, run.stop) == tuple(run)[:2] == (0, ROWS)
+    assert x.rank_of(5) == 0
+    assert x.rank_of([[0, 5]]).tolist() == [[0, 0]]
+    for wrong in ("a", 2.5, True, None, [1.0]):
+        with pytest.raises(IndexError, match="give a whole number, or an array of such"):
+            x.rank_of(wrong)

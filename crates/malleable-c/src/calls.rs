@@ -23,6 +23,9 @@ static JOB: Mutex<Option<Shared>> = Mutex::new(None);
 /// by one thread, as calls are.
 static HAS_BEGUN: AtomicBool = AtomicBool::new(false);
 
+/// Whether a job has ended; of one thread, too.
+static HAS_ENDED: AtomicBool = AtomicBool::new(false);
+
 struct Shared(Job);
 
 // SAFETY: whoever uses it holds the lock; replicated memory is the program's, which waits then.
@@ -46,8 +49,14 @@ pub fn with_job<T>(act: impl FnOnce(&mut Job) -> Result<T, Refused>) -> Result<T
              one thread, and not from such functions",
         ));
     };
-    let job = job.as_mut().ok_or_else(|| Refused::bad_call("call fsm_init first"))?;
-    act(&mut job.0)
+    match job.as_mut() {
+        Some(job) => act(&mut job.0),
+        None if HAS_ENDED.load(Ordering::Relaxed) => Err(Refused::bad_call(
+            "fsm_finalise was called before: there are no rows, ranks and communicator of the job \
+             any more",
+        )),
+        None => Err(Refused::bad_call("call fsm_init first")),
+    }
 }
 
 /// As [`with_job`], for calls that call MPI.
@@ -297,6 +306,7 @@ pub extern "C" fn fsm_finalise() -> c_int {
     answer(with_mpi(|job| outcome(job, Job::end)).map(|_| {
         if let Ok(mut job) = JOB.try_lock() {
             *job = None;
+            HAS_ENDED.store(true, Ordering::Relaxed);
         }
         0
     }))

@@ -135,20 +135,31 @@ impl Opened {
 
 /// What keeps the library of this process from starting others, which it does not report itself.
 pub fn spawn_problem() -> Option<String> {
-    let version = Opened::loaded()?.version()?;
-    let value = std::env::var("I_MPI_SPAWN").unwrap_or_default();
-    needs_variable(&version, &value).then(|| {
-        format!(
-            "I_MPI_SPAWN is {value:?}, and Intel MPI starts no processes without it; start the \
-             program by mpiexec -genv I_MPI_SPAWN on -n 2 PROGRAM"
-        )
-    })
+    problem_of(&Opened::loaded()?.version()?, |name| std::env::var(name).ok())
 }
 
-/// Intel MPI's `MPI_Comm_spawn` ends in a segmentation fault without the variable.
-fn needs_variable(version: &str, value: &str) -> bool {
-    let is_on = ["on", "yes", "enable", "1"].contains(&value.to_lowercase().as_str());
-    version.starts_with("Intel") && !is_on
+/// Intel MPI's `MPI_Comm_spawn` ends in a segmentation fault without one variable. Without another
+/// one it waits for spawned processes for minutes on some processors: who has said how messages go
+/// on a host knows better.
+fn problem_of(version: &str, variable: impl Fn(&str) -> Option<String>) -> Option<String> {
+    if !version.starts_with("Intel") {
+        return None;
+    }
+    let value = variable("I_MPI_SPAWN").unwrap_or_default();
+    if !["on", "yes", "enable", "1"].contains(&value.to_lowercase().as_str()) {
+        return Some(format!(
+            "I_MPI_SPAWN is {value:?}, and Intel MPI starts no processes without it; start the \
+             program by mpiexec -genv I_MPI_SPAWN on -genv I_MPI_SHM off -n 2 PROGRAM"
+        ));
+    }
+    let is_chosen = ["I_MPI_SHM", "I_MPI_FABRICS"].iter().any(|name| variable(name).is_some());
+    (!is_chosen).then(|| {
+        "I_MPI_SHM is not set, and on some processors the shared memory of Intel MPI delivers \
+         nothing to processes that are started later; start the program by mpiexec -genv \
+         I_MPI_SPAWN on -genv I_MPI_SHM off -n 2 PROGRAM, or with another value if you know that \
+         it delivers here"
+            .to_owned()
+    })
 }
 
 /// Where the program lies that started this process: that of `mpiexec`, if it was one.
@@ -179,10 +190,19 @@ mod tests {
     use super::*;
 
     #[test]
-    fn intel_mpi_spawns_only_with_its_variable() {
-        let version = "Intel(R) MPI Library 2021.18 for Linux* OS";
-        assert!(needs_variable(version, "") && needs_variable(version, "off"));
-        assert!(!needs_variable(version, "on") && !needs_variable(version, "Enable"));
-        assert!(!needs_variable("MPICH Version: 5.0", ""));
+    fn intel_mpi_spawns_only_with_its_variables() {
+        let problem = |version: &str, set: &[(&str, &str)]| {
+            let found = |name: &str| set.iter().find(|(key, _)| *key == name);
+            problem_of(version, |name| found(name).map(|(_, value)| (*value).to_owned()))
+        };
+        let intel =
+            |set: &[(&str, &str)]| problem("Intel(R) MPI Library 2021.18 for Linux* OS", set);
+        assert!(intel(&[]).is_some_and(|text| text.starts_with("I_MPI_SPAWN is \"\"")));
+        assert!(intel(&[("I_MPI_SPAWN", "off")]).is_some());
+        let text = intel(&[("I_MPI_SPAWN", "on")]).unwrap();
+        assert!(text.starts_with("I_MPI_SHM is not set") && text.contains("-genv I_MPI_SHM off"));
+        assert_eq!(intel(&[("I_MPI_SPAWN", "on"), ("I_MPI_SHM", "off")]), None);
+        assert_eq!(intel(&[("I_MPI_SPAWN", "Enable"), ("I_MPI_FABRICS", "ofi")]), None);
+        assert_eq!(problem("MPICH Version: 5.0", &[]), None);
     }
 }

@@ -34,8 +34,8 @@ class Description(NamedTuple):
     """The arrays whose rows were replaced together, if its were."""
 
 
-class Run(NamedTuple):
-    """Rows of this rank that lie behind one another.
+class Run(tuple[int, int, Any]):
+    """Rows of this rank that lie behind one another: start, stop and local, also by these names.
 
     Attributes
     ----------
@@ -45,9 +45,31 @@ class Run(NamedTuple):
         Those rows, in place.
     """
 
-    start: int
-    stop: int
-    local: Any
+    __slots__ = ()
+
+    def __new__(cls, start: int, stop: int, local: Any) -> Run:
+        """Return a run."""
+        return super().__new__(cls, (start, stop, local))
+
+    @property
+    def start(self) -> int:
+        """The first row."""
+        return self[0]
+
+    @property
+    def stop(self) -> int:
+        """The row behind the last."""
+        return self[1]
+
+    @property
+    def local(self) -> Any:
+        """The rows, in place."""
+        return self[2]
+
+    @local.setter
+    def local(self, value: Any) -> None:
+        """Write all of them, as ``run.local += 1`` does at last."""
+        _write(self[2], value)
 
 
 class Array:
@@ -127,12 +149,7 @@ class Array:
     @local.setter
     def local(self, value: Any) -> None:
         """Write all rows of this rank, as ``x.local += 1`` does at last."""
-        if value is self.local:
-            return
-        if self.form.is_ragged:
-            problem = f"{self.name!r} is a CSR matrix: write into its local.data in place"
-            raise RegistrationError(problem, name=self.name)
-        self.local[...] = value
+        _write(self.local, value, self.name)
 
     def problem(self) -> str:
         """Return why what the program has made of `local` can't be kept, if it can't."""
@@ -157,11 +174,14 @@ class Array:
         Raises
         ------
         IndexError
-            If there is no such row.
+            If there is no such row, or `rows` are no whole numbers.
         """
         if self.layout is None:
             raise not_joined(f"{self.name!r}")
         asked = np.asarray(rows)
+        if asked.size and asked.dtype.kind not in "iu":
+            problem = f"{self.name!r} has no row {rows!r}; give a whole number, or an array of such"
+            raise IndexError(problem)
         wrong = asked[(asked < 0) | (asked >= self.rows)]
         if wrong.size:
             raise IndexError(f"{self.name!r} has no row {wrong.flat[0]}: it has {self.rows}")
@@ -321,6 +341,16 @@ def _owners(layout: Layout) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64
     runs = [(*run, rank) for rank in range(layout.places) for run in layout.runs(rank)]
     starts, _, ranks = np.array(sorted(runs), np.int64).reshape(-1, 3).T
     return starts, ranks
+
+
+def _write(local: Any, value: Any, name: str = "run") -> None:
+    """Write all rows, unless they are what is to be written."""
+    if value is local:
+        return
+    if not isinstance(local, np.ndarray):
+        problem = f"{name!r} is a CSR matrix: write into its local.data in place"
+        raise RegistrationError(problem, name=name)
+    local[...] = value
 
 
 def _freeze(views: Iterable[Any]) -> None:

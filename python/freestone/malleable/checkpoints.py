@@ -20,10 +20,14 @@ from freestone.malleable.progress import Progress
 from freestone.malleable.record import Replicated, Resized
 from freestone.malleable.replicas import unsendable
 from freestone.malleable.resize import Resize
+from freestone.malleable.spawning import refused_method
 from freestone.malleable.targets import Request, agree, first_request, too_many
 from freestone.malleable.transfer import Transfer
 
-__all__ = ["Checkpoints", "Leave"]
+__all__ = ["UNFINISHED", "Checkpoints", "Leave"]
+
+UNFINISHED = "the resize was not over when the loops were; ask for it some steps earlier"
+"""The error of a resize that the end of the job has cut off."""
 
 
 class Leave(BaseException):
@@ -141,7 +145,7 @@ class Checkpoints:
         self._again, self._is_uneven = None, False
         data, timeout_s = self._membership.data, self._config.timeout_s
         request = agree(self._asked, size, method, data, timeout_s)
-        error = too_many(request, self.size, self._config.places)
+        error = refused_method(method) or too_many(request, self.size, self._config.places)
         error = together.tell(data, error, timeout_s, "the slots of a resize")
         if error:
             self._refuse(size, method, error)
@@ -195,6 +199,12 @@ class Checkpoints:
         if problem or not values:
             return problem
         return unsendable(now.data, values, self._config.timeout_s)
+
+    def _end_resize(self) -> None:
+        """Call off a resize that is not over when the loops are; all ranks together."""
+        resize, self._resize = self._resize, None
+        if resize is not None:
+            self._write(resize.call_off(UNFINISHED))
 
     def _give_up(self) -> None:
         resize, self._resize = self._resize, None

@@ -9,6 +9,7 @@ See docs/decisions/020-steps-synchronise-by-a-delayed-all-reduce.md
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -18,9 +19,11 @@ from freestone.errors import CheckpointSkippedError, ResizeTimeoutError
 from freestone.malleable.gathering import Lookout
 from freestone.malleable.waiting import wait_for_steps, wait_until
 
-__all__ = ["Heartbeat", "Word"]
+__all__ = ["Heartbeat", "Word", "where_ranks_are"]
 
 _WHAT = "the head of a step on all ranks"
+# How long to wait for the ranks that an error is to name, and how many of a kind are named.
+_NAMING_S, _MAX_NAMED = 10.0, 8
 
 
 @dataclass(frozen=True)
@@ -69,9 +72,7 @@ class Word:
         high, low, request, not_ready, failed, left, stayed = largest
         if high != -low or left != -stayed:
             problem = (
-                f"ranks are at steps {-low} to {high}"
-                + (", and some have left the loop" if left != -stayed else "")
-                + ": one has skipped the head of a step; let every rank run through the same "
+                "a rank has skipped the head of a step; let every rank run through the same "
                 "steps, and leave the loop at the same one"
             )
             raise CheckpointSkippedError(problem, steps=(-low, high))
@@ -156,10 +157,50 @@ class Heartbeat:
         self._request = None
         try:
             found = Word.together(self._all.tolist())
-        except CheckpointSkippedError:
+        except CheckpointSkippedError as skipped:
             self.has_ended = True
             # Others may have left because of a call to which this rank did not come.
             lookout.look()
-            raise
+            problem = f"{self._where_ranks_are()}{skipped}"
+            raise CheckpointSkippedError(problem, steps=skipped.steps) from None
         self.has_ended = found.has_left
         return found
+
+    def _where_ranks_are(self) -> str:
+        """Return at which step each rank is, and who has left the loop; nothing if one is gone.
+
+        All ranks call it together: each has read that they do not agree.
+        """
+        mine = np.array([-self._mine[1], self._mine[5]], np.int64)
+        found = np.empty((self._comm.size, 2), np.int64)
+        request = self._comm.Iallgather(mine, found)
+        try:
+            wait_until(request.Test, min(self._timeout_s, _NAMING_S), _WHAT)
+        except ResizeTimeoutError:
+            return ""
+        return where_ranks_are([(int(step), bool(left)) for step, left in found]) + ": "
+
+
+def where_ranks_are(words: Sequence[tuple[int, bool]]) -> str:
+    """Return where ranks are, given by rank the steps done and whether it has left the loop.
+
+    Examples
+    --------
+    >>> where_ranks_are([(4, False), (4, False), (5, False), (4, True)])
+    'ranks 0 and 1 are at step 4, rank 2 is at step 5, rank 3 has left the loop after step 4'
+    """
+    places: dict[tuple[int, bool], list[int]] = {}
+    for rank, word in enumerate(words):
+        places.setdefault(word, []).append(rank)
+    return ", ".join(_of_ranks(ranks, *word) for word, ranks in places.items())
+
+
+def _of_ranks(ranks: Sequence[int], step: int, has_left: bool) -> str:
+    named = [str(rank) for rank in ranks[:_MAX_NAMED]]
+    if len(ranks) > _MAX_NAMED:
+        named.append(f"{len(ranks) - _MAX_NAMED} more")
+    if len(named) == 1:
+        what = "has left the loop after" if has_left else "is at"
+        return f"rank {named[0]} {what} step {step}"
+    what = "have left the loop after" if has_left else "are at"
+    return f"ranks {', '.join(named[:-1])} and {named[-1]} {what} step {step}"

@@ -19,7 +19,16 @@ from freestone.malleable.storage import Storage, reserve
 from freestone.malleable.targets import is_whole
 from freestone.malleable.transfer import make_arrays
 
-__all__ = ["Load", "expected", "register", "replace", "twice", "unmovable"]
+__all__ = [
+    "Load",
+    "expected",
+    "no_function",
+    "no_name",
+    "register",
+    "replace",
+    "twice",
+    "unmovable",
+]
 
 Load = Callable[[int, int], Any]
 # What is an array of numbers and no more, by whatever name.
@@ -83,6 +92,18 @@ def expected(array: Array, kind: Kind, rows: int | None) -> Array:
             name=array.name,
         )
     return array
+
+
+def no_name(name: Any) -> str:
+    """Return what is wrong with a name, if it is none."""
+    if isinstance(name, str) and name:
+        return ""
+    return f"data is registered as {name!r}; give it a name, a text that is not empty"
+
+
+def no_function(call: str, given: Any) -> str:
+    """Return what is wrong with what a call is given as a function, if it is none."""
+    return "" if callable(given) else f"{call} is given {given!r}; give it a function"
 
 
 def twice(name: str, there: object) -> str:

@@ -12,7 +12,7 @@ import numpy as np
 from freestone.errors import RegistrationError
 from freestone.malleable import together
 
-__all__ = ["difference", "require_same_value", "unsendable"]
+__all__ = ["difference", "require_same_value", "unpicklable", "unsendable"]
 
 _MAX_SHOWN = 80
 
@@ -64,17 +64,21 @@ def require_same_value(comm: Any, name: str, value: Any, timeout_s: float) -> No
 
 def unsendable(comm: Any, values: Mapping[str, Any], timeout_s: float) -> str:
     """Return which value of rank 0 joining ranks can't get, and why; the same on all ranks."""
-    problem = ""
-    for name, value in values.items() if comm.rank == 0 else ():
+    problem = unpicklable(values) if comm.rank == 0 else ""
+    common: str = together.tell(comm, problem, timeout_s, "looking at replicated values")
+    return common
+
+
+def unpicklable(values: Mapping[str, Any]) -> str:
+    """Return which value of this rank can't be pickled, and why."""
+    for name, value in values.items():
         _, why = together.pickled(value)
         if why:
-            problem = (
+            return (
                 f"RegistrationError: the value of {name!r} on rank 0 can't be pickled, so other "
                 f"ranks can't get it ({why}); give it data"
             )
-            break
-    common: str = together.tell(comm, problem, timeout_s, "looking at replicated values")
-    return common
+    return ""
 
 
 def difference(own: Any, theirs: Any, where: str = "") -> str:

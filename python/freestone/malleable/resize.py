@@ -308,7 +308,8 @@ class Resize:
                 self._spawned.tell(GO)
             bridge = self._bridge
             if bridge is None:
-                bridge = bridge_sources(self._membership.data, self._spawned, len(joining_ranks))
+                groups = len(joining_ranks)
+                bridge = bridge_sources(self._membership.data, self._spawned, groups, timeout_s)
             described = [array.description for array in self._arrays.values()]
             together.tell(
                 bridge, (self.blueprint, described, self._membership.groups), timeout_s, "the plan"

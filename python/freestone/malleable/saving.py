@@ -18,7 +18,6 @@ from freestone.malleable.gathering import Call, require_all
 from freestone.malleable.membership import Membership
 from freestone.malleable.path import Path as Way
 from freestone.malleable.progress import Progress
-from freestone.malleable.replicas import unsendable
 from freestone.malleable.states import Saved
 
 __all__ = ["Saver", "Snapshot"]
@@ -99,8 +98,6 @@ class Saver:
     def _save(self, path: str) -> None:
         began, now, config = time.perf_counter(), self._look(), self._config
         problem = registering.unmovable(now.membership, config, now.arrays.values())
-        if not problem:
-            problem = unsendable(now.membership.data, now.values, config.timeout_s)
         nbytes = 0
         if not problem:
             state = (now.way, now.progress, now.values)

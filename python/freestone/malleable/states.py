@@ -26,6 +26,7 @@ from freestone.malleable.index import Entry, Index, Piece
 from freestone.malleable.parts import Form, Part
 from freestone.malleable.path import Path as Way
 from freestone.malleable.progress import Progress
+from freestone.malleable.replicas import unpicklable
 from freestone.malleable.values import plain_bytes
 
 __all__ = ["MAGIC", "TRAILER", "Contents", "Saved", "State", "remove", "write"]
@@ -140,6 +141,8 @@ def write(
         contents = Contents(*state, tuple(array.description for array in arrays.values()))
         written: list[int] = []
         problem = _tried(lambda: written.append(_complete(part, path, end, index, contents)))
+        # Values are pickled once more only to name the one that can't be.
+        problem = problem and (unpicklable(contents.values) or problem)
         nbytes = sum(written)
     if comm.rank == 0 and problem:
         part.unlink(missing_ok=True)

@@ -33,7 +33,7 @@ from freestone.malleable.resize import Resize
 from freestone.malleable.restoring import Restoring, find
 from freestone.malleable.saving import Saver, Snapshot
 from freestone.malleable.starting import check_threads, first_membership, keep_what_is_printed
-from freestone.malleable.targets import Request
+from freestone.malleable.targets import Request, is_whole
 
 __all__ = ["World"]
 
@@ -183,8 +183,8 @@ class World(Checkpoints):
         Raises
         ------
         RegistrationError
-            On all ranks, if they do not register the same, one has this name already, or what was
-            loaded is of another shape.
+            On all ranks, if they do not register the same, one has this name already or gives no
+            name, or what was loaded is of another shape.
         ResizeTimeoutError
             On all ranks that wait, if one does not come to register it in time.
         """
@@ -249,8 +249,8 @@ class World(Checkpoints):
         Raises
         ------
         RegistrationError
-            On all ranks, if they do not register the same, one has this name already, or another
-            value than rank 0: with the rank and the element.
+            On all ranks, if they do not register the same, one has this name already or gives no
+            name, or another value than rank 0: with the rank and the element.
 
         Notes
         -----
@@ -296,7 +296,8 @@ class World(Checkpoints):
         if self._joining is not None:
             return cast(T, self._joining.once(function, self._seen))
         # Functions may differ by rank: the result is that of rank 0.
-        self._require_all("calls a function once", "once")
+        problem = registering.no_function("world.once", function)
+        self._require_all("calls a function once", "once", problem)
         made, value = call_once(self._membership.data, self._seen, function)
         self._results.append(made)
         return cast(T, value)
@@ -324,7 +325,12 @@ class World(Checkpoints):
             On all ranks, if one does not run through the same steps.
         ResizeTimeoutError
             If a rank does not come to the head of its step in time.
+        RegistrationError
+            If `total` is no whole number of at least 0.
         """
+        if not is_whole(total, 0):
+            problem = f"world.steps({total!r}): give a whole number of steps, of at least 0"
+            raise RegistrationError(problem, name="steps")
         if not self._is_entered or self._closed:
             problem = "world.steps needs its context; write: with malleable.World(...) as world:"
             raise MalleableError(problem)
@@ -428,7 +434,8 @@ class World(Checkpoints):
         if self._joining is not None:
             return self._joining.register(name, kind, rows, load)
         count = self._config.rows if rows is None else rows
-        self._require_new(name, f"{kind} {name!r} of {count} rows")
+        problem = registering.no_function(f"world.{kind}({name!r}, ...)", load)
+        self._require_new(name, f"{kind} {name!r} of {count} rows", problem)
         self._begin_anew(f"{name!r} was registered meanwhile")
         array, layout = registering.register(
             self._membership, self._config, name, kind, load, count, self._layouts
@@ -437,12 +444,14 @@ class World(Checkpoints):
         self._layouts[array.deal] = layout
         return array
 
-    def _require_new(self, name: str, what: str) -> None:
+    def _require_new(self, name: str, what: str, problem: str = "") -> None:
         """Require that all ranks register a name that none of them has yet; all together."""
         self._require_no_loop(f"{name!r} is registered")
-        there = self._arrays.get(name) or self._replicated.get(name)
-        problem = "" if there is None else registering.twice(name, there)
-        self._require_all(f"registers {what}", name, problem)
+        problem = problem or registering.no_name(name)
+        if not problem:
+            there = self._arrays.get(name) or self._replicated.get(name)
+            problem = "" if there is None else registering.twice(name, there)
+        self._require_all(f"registers {what}", str(name), problem)
 
     def _require_all(self, what: str, name: str, problem: str = "") -> None:
         call = Call(what, name, self._progress.done, problem)
@@ -501,8 +510,7 @@ class World(Checkpoints):
         if self._beat.is_out:
             self._beat.read()
         self._beat.meet(Word(self._progress.done, has_left=True))
-        if self._resize is not None:
-            self._resize.cancel()
+        self._end_resize()
         if self.rank == 0:
             for source in self._config.sources:
                 source.finish()

@@ -64,7 +64,26 @@ static void set_otherwise(fsm_config *config, const char *wrong) {
     config->layout = NULL;
 }
 
+/* Calls at which the job goes on. */
+static int make_calls(void) {
+  const char *const twice[] = {"x", "x"};
+  MPI_Init(NULL, NULL);
+  checked(fsm_init(MPI_COMM_WORLD, NULL));
+  checked(fsm_register_rows("x", FSM_VARIABLE, 100, 8));
+  checked(fsm_checkpoint(0));
+  failed(fsm_set_rows(twice, 2, 9));
+  checked(fsm_checkpoint(1));
+  checked(fsm_finalise());
+  failed(fsm_checkpoint(2));
+  if (fsm_rows("x", NULL, NULL) == NULL)
+    printf("no rows: %s\n", fsm_error());
+  MPI_Finalize();
+  return 0;
+}
+
 int main(int argc, char **argv) {
+  if (argc > 1 && strcmp(argv[1], "later calls") == 0)
+    return make_calls();
   MPI_Init(&argc, &argv);
   const char *wrong = argc > 1 ? argv[1] : "";
   MPI_Comm parent;
@@ -89,6 +108,7 @@ int main(int argc, char **argv) {
     failed(fsm_request(-3));
     failed(fsm_commit());
     failed(fsm_register_replicated("\xff", &world, sizeof world));
+    failed(fsm_register_rows("nothing", FSM_VARIABLE, 100, 0));
   }
   int64_t step = 0;
   int is_odd = world == 1;

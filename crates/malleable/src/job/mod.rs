@@ -167,6 +167,10 @@ impl Job {
         row_nbytes: u64,
         kind: Kind,
     ) -> Result<()> {
+        if row_nbytes == 0 {
+            let text = format!("{name:?}: rows of 0 bytes are no data: give at least 1");
+            return Err(self.refused(MalleableError::BadCall(text)));
+        }
         let nbytes = rows.checked_mul(row_nbytes).filter(|nbytes| isize::try_from(*nbytes).is_ok());
         if nbytes.is_none() {
             let text = format!("{name:?}: {rows} rows of {row_nbytes} bytes are too many");

@@ -89,7 +89,10 @@ impl Job {
         if names.is_empty() {
             return Some("no data is named: name what has other rows from now on".to_owned());
         }
-        for name in names {
+        for (at, name) in names.iter().enumerate() {
+            if names[..at].contains(name) {
+                return Some(format!("{name:?} is named twice: name each once"));
+            }
             let array = match self.array(name) {
                 Ok(array) => array,
                 Err(error) => return Some(error.to_string()),

@@ -12,6 +12,7 @@ import numpy as np
 
 from freestone.malleable import Config, Request, World
 from freestone.malleable.arrays import Array
+from freestone.malleable.checkpoints import UNFINISHED
 from freestone.malleable.synthetic.settings import Settings
 from freestone.malleable.synthetic.stages import Workload
 
@@ -63,7 +64,7 @@ def emulate(settings: Settings) -> dict[str, Any] | None:
         is_intact = bool(world.comm.allreduce(int(not all(map(_is_intact, arrays)))) == 0)
     if world.rank > 0:
         return None
-    resizes = [record.as_dict() for record in world.resizes]
+    resizes = [record.as_dict() for record in world.resizes if record.error != UNFINISHED]
     return {
         "total_s": total_s,
         "is_intact": is_intact,

@@ -1,0 +1,1 @@
+"""Heat in a plate on a grid of processes that changes."""
