@@ -70,6 +70,9 @@ def main() -> None:
         be_lost(WHICH)
     if WHICH == "bare":
         next(malleable.World(rows=ROWS).steps(3))
+    if WHICH == "worlds":
+        with malleable.World(rows=ROWS) as world:
+            pass
     with malleable.World(rows=ROWS, **{"timeout_s": 60, **settings()}) as world:
         x = world.variable("x", load)
         c = world.constant("c", load_constant)
@@ -177,6 +180,8 @@ def settings() -> dict[str, object]:
         return {"targets": malleable.Efficiency(1e-9, 1e-8, every=3), "slots": 4}
     if WHICH == "deadline":
         return {"targets": malleable.Deadline(1e9, every=3)}
+    if WHICH == "worlds":
+        return {"targets": {2: 3, 8: 1}, "method": method}
     if WHICH == "late":
         return {"targets": {11: 3}, "method": "merge-p2p-thread"}
     if WHICH.startswith("lost"):

@@ -111,6 +111,8 @@ def test_a_run_is_written_as_local_is_and_rows_are_asked_for_by_number(registere
     run.local += 1
     run.local = run.local * 2
     assert x.local.tolist() == [2, 4, 6, 8, 10, 12]
+    with pytest.raises(TypeError, match="Cannot cast"):
+        registered(np.arange(6)).local = x.local / 4
     assert (run.start, run.stop) == tuple(run)[:2] == (0, ROWS)
     assert x.rank_of(5) == 0
     assert x.rank_of([[0, 5]]).tolist() == [[0, 0]]

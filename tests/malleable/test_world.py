@@ -182,6 +182,10 @@ def test_what_moves_collectively_can_not_go_on_without_one(tmp_path: Path) -> No
             "late",
             "2 ['the resize was not over when the loops were; ask for it some steps earlier']",
         ),
+        (
+            "worlds",
+            "1 ['NoSpawnError: this is World 2 of the program, and joining ranks come to the",
+        ),
         ("efficiency", "4 ['']"),
         ("deadline", "1 ['']"),
         ("hours", "1 ['', '']"),

@@ -344,13 +344,13 @@ def _owners(layout: Layout) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64
 
 
 def _write(local: Any, value: Any, name: str = "run") -> None:
-    """Write all rows, unless they are what is to be written."""
+    """Write all rows, unless they are what is to be written; fractions are not cut off."""
     if value is local:
         return
     if not isinstance(local, np.ndarray):
         problem = f"{name!r} is a CSR matrix: write into its local.data in place"
         raise RegistrationError(problem, name=name)
-    local[...] = value
+    np.copyto(local, value, casting="same_kind")
 
 
 def _freeze(views: Iterable[Any]) -> None:

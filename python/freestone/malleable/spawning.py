@@ -42,6 +42,7 @@ __all__ = [
     "Spawned",
     "bridge_joining_ranks",
     "bridge_sources",
+    "count_world",
     "has_to_leave",
     "is_collective",
     "packed",
@@ -55,6 +56,8 @@ _TAG_READY, _TAG_WORD, _TAG_BRIDGE, _TAG_PLAN, _TAG_HERE, _TAG_LEAVE = range(71,
 GO, SWITCH, CANCEL = "go", "switch", "cancel"
 # MPICH's launcher reads at most 64 KiB of a spawn, and ends the job at a longer one.
 _MAX_NBYTES = 60_000
+# How many a process has made.
+_worlds = 0
 # What a launcher sets for the processes that it starts.
 _LAUNCHED = ("PMI_RANK", "PMI_FD", "PMIX_RANK", "PMI_PORT", "OMPI_COMM_WORLD_RANK")
 
@@ -166,6 +169,7 @@ class Spawned:
         """Return what is known to be in the way of new processes, which is an error then."""
         try:
             _require_launcher()
+            _require_one_world()
             _require_library()
             _require_program()
             _require_hosts(self.groups)
@@ -272,6 +276,21 @@ def _require_launcher() -> None:
     if not is_launched():
         problem = "the program was not started by a launcher; start it by mpiexec -n 2 python ..."
         raise NoSpawnError(problem)
+
+
+def count_world() -> None:
+    """Count a World that this process makes."""
+    global _worlds
+    _worlds += 1
+
+
+def _require_one_world() -> None:
+    # Joining ranks run the program from its top, and come to the first one.
+    if _worlds > 1:
+        raise NoSpawnError(
+            f"this is World {_worlds} of the program, and joining ranks come to the first one; use "
+            "one World, with several loops over world.steps"
+        )
 
 
 def _require_library() -> None:

@@ -32,6 +32,7 @@ from freestone.malleable.replicas import require_same_value
 from freestone.malleable.resize import Resize
 from freestone.malleable.restoring import Restoring, find
 from freestone.malleable.saving import Saver, Snapshot
+from freestone.malleable.spawning import count_world
 from freestone.malleable.starting import check_threads, first_membership, keep_what_is_printed
 from freestone.malleable.targets import Request, is_whole
 
@@ -93,6 +94,7 @@ class World(Checkpoints):
         self, config: Config | Mapping[str, Any] | None = None, *, comm: Any = None, **settings: Any
     ) -> None:
         keep_what_is_printed()
+        count_world()
         if not isinstance(config, Config):
             config = Config.from_mapping({} if config is None else config)
         self._config = config.with_settings(settings)
