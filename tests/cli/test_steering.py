@@ -40,6 +40,9 @@ def test_a_worker_is_let_go(cluster: fs.Cluster) -> None:
     done = freestone("retire", "--cluster", cluster.address, "worker-1")
     assert done.returncode == 2
     assert "there are: worker-0" in done.stderr
+    done = freestone("retire", "--cluster", cluster.address, "worker-0")
+    assert done.returncode == 2
+    assert "worker-0 can't be retired" in done.stderr
 
 
 def test_calls_are_cancelled_by_their_tag(cluster: fs.Cluster, tmp_path: Path) -> None:

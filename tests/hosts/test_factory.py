@@ -72,7 +72,7 @@ def test_there_are_as_many_as_the_work_is_worth_between_the_bounds() -> None:
 def test_spare_ones_are_let_go_after_a_while_the_emptiest_first() -> None:
     keeper, _, retired = factory()
     there = [worker(0), worker(1, nbytes=9), worker(2, assigned=1), worker(3, nbytes=5)]
-    keeper.look(figures(8, there), 0)
+    keeper.look(figures(8, []), 0)
     assert keeper.look(figures(4, there), 1).retired == ()
     assert keeper.look(figures(4, there), 10.9).retired == ()
     assert keeper.look(figures(4, there), 11).retired == (0, 3)
@@ -81,10 +81,21 @@ def test_spare_ones_are_let_go_after_a_while_the_emptiest_first() -> None:
     assert keeper.look(figures(4, there), 30).retired == ()
 
 
+def test_only_workers_of_its_own_jobs_are_let_go() -> None:
+    keeper, _, retired = factory()
+    keeper.look(figures(4, [worker(0)]), 0)
+    # Two are jobs; the third, which somebody started by hand, is one more than were handed in.
+    there = [worker(0), worker(3, nbytes=9), worker(4, nbytes=9), worker(5)]
+    keeper.look(figures(4, there), 1)
+    keeper.look(figures(0, there), 2)
+    assert keeper.look(figures(0, there), 13).retired == (3,)
+    assert retired.numbers == [3]
+
+
 def test_a_short_lull_lets_nobody_go() -> None:
     keeper, _, retired = factory()
     there = [worker(0), worker(1)]
-    keeper.look(figures(4, there), 0)
+    keeper.look(figures(4, []), 0)
     keeper.look(figures(0, there), 1)
     keeper.look(figures(4, there), 10)
     keeper.look(figures(0, there), 11)

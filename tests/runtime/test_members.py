@@ -128,15 +128,39 @@ def test_a_worker_that_is_not_there_cannot_be_retired(cluster: fs.Cluster) -> No
 def test_a_cluster_that_runs_no_calls_says_so(cluster: fs.Cluster) -> None:
     with (
         pytest.warns(RuntimeWarning, match="no worker that runs calls") as caught,
-        fs.Cluster(executors=0, memory="64MiB", disk="64MiB"),
+        fs.Cluster(workers=2, executors=0, memory="64MiB", disk="64MiB") as empty,
     ):
-        pass
-    assert [warning.filename for warning in caught] == [__file__]
-    cluster.resize(2)
-    cluster.retire(1)
-    with pytest.warns(RuntimeWarning, match="no worker that runs calls") as caught:
+        empty.retire(1)
+    assert [warning.filename for warning in caught] == [__file__, __file__]
+
+
+def test_the_last_worker_of_the_program_can_not_be_retired(cluster: fs.Cluster) -> None:
+    value = np.arange(100_000)
+    put = cluster.put(value)
+    with pytest.raises(UsageError, match="worker-0 can't be retired: it is the only worker"):
         cluster.retire(0)
-    assert [warning.filename for warning in caught] == [__file__]
+    cluster.resize(2)
+    cluster.retire(0)
+    with pytest.raises(UsageError, match="worker-1 can't be retired"):
+        cluster.retire(1)
+    assert until(lambda: len(cluster.statistics().workers) == 1)
+    np.testing.assert_array_equal(put.result(60), value)
+    np.testing.assert_array_equal(cluster.put(value + 1).result(60), value + 1)
+
+
+def test_no_worker_is_retired_whose_blocks_nobody_could_take(
+    cluster: fs.Cluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    cluster.resize(2)
+    known = cluster.client.workers()
+    monkeypatch.setattr(type(cluster.client), "workers", lambda _: known[1:])
+    with pytest.raises(UsageError, match="no other worker is there now"):
+        cluster.retire(1)
+
+
+def test_a_number_of_workers_is_a_number(cluster: fs.Cluster) -> None:
+    with pytest.raises(ConfigurationError, match="is an int, not '3'"):
+        cluster.resize("3")  # type: ignore[arg-type]
 
 
 def test_a_closed_cluster_has_no_figures(cluster: fs.Cluster) -> None:

@@ -311,7 +311,8 @@ class Cluster(Session):
         Raises
         ------
         UsageError
-            When there is no such worker.
+            When there is no such worker; when it is the last one that this program has started,
+            which keeps what the program puts; or when no other worker is there to take its blocks.
         ClosedError
             When the cluster is closed.
 

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import contextlib
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from freestone.errors import UsageError
+from freestone.observe.workers import worker_number
 
 if TYPE_CHECKING:
     from freestone.cluster.cluster import Cluster
@@ -36,9 +35,10 @@ def _stop(cluster: Cluster, question: Question) -> dict[str, Any]:
 
 
 def _retire(cluster: Cluster, question: Question) -> dict[str, Any]:
+    number = int(question["worker"])
     # Who asks chose from a list: the worker may have ended since.
-    with contextlib.suppress(UsageError):
-        cluster.retire(int(question["worker"]))
+    if number in {worker_number(one.worker) for one in cluster.statistics().workers}:
+        cluster.retire(number)
     return _status(cluster, question)
 
 

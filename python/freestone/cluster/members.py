@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 import time
 import warnings
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, SupportsIndex
 
 from freestone.errors import ClosedError, ConfigurationError, UsageError, WorkersMissingError
 from freestone.observe.workers import worker_number
@@ -66,14 +66,35 @@ class Members:
     def retire(self, worker: int) -> None:
         """Let a worker go; see `Cluster.retire`."""
         self._client.require_open("retire a worker")
+        with self._resizing:
+            self._retire(worker)
+        self._warn_if_none_runs_calls(stacklevel=4)
+
+    def _retire(self, worker: int) -> None:
         folder = self._folder_of(worker)
         if folder is None:
             there = [one["worker"] for one in self._client.workers()]
             raise no_worker(worker, there, "to retire")
+        self._require_another(worker, folder)
         self._site.let_go(folder)
         self._make_home(self._site.home)
         self._client.manager.retire([worker])
-        self._warn_if_none_runs_calls(stacklevel=4)
+
+    def _require_another(self, worker: int, folder: str) -> None:
+        """Refuse to let a worker go whose blocks nobody could take, or the program's last one."""
+        if [node.memory_dir for node in self._site.present()] == [folder]:
+            raise UsageError(
+                f"worker-{worker} can't be retired: it is the only worker that this program has "
+                "started, and keeps what the program puts; add another with resize(2) first, or "
+                "end all with close()"
+            )
+        label = f"worker-{worker}"
+        others = [one for one in self._client.workers() if one["worker"] != label]
+        if all(one["leaving"] for one in others):
+            raise UsageError(
+                f"worker-{worker} can't be retired: no other worker is there now that could take "
+                "its blocks; try again when one has joined"
+            )
 
     def resize(self, workers: int) -> None:
         """Have so many workers on this machine; see `Cluster.resize`."""
@@ -92,6 +113,9 @@ class Members:
                 f"the workers are started by {self._host.name}: let it start or end some, and they "
                 "join or leave here; see also 'freestone factory'"
             )
+            raise ConfigurationError(problem, key="workers", origin="resize")
+        if not isinstance(workers, SupportsIndex):
+            problem = f"the number of workers is an int, not {workers!r:.80}"
             raise ConfigurationError(problem, key="workers", origin="resize")
         if workers < 1:
             problem = f"a cluster has at least 1 worker, not {workers}; close() ends all"

@@ -66,10 +66,10 @@ class Factory:
     patience_s: float = 60.0
     _spare_since: float | None = field(default=None, init=False)
     _leaving: set[int] = field(default_factory=set, init=False)
-    _uncounted: Uncounted = field(init=False)
+    _own: Jobs = field(init=False)
 
     def __post_init__(self) -> None:
-        self._uncounted = Uncounted(self.patience_s)
+        self._own = Jobs(self.patience_s)
 
     def look(self, statistics: dict[str, Any], now: float) -> Plan:
         """Compare what there is with what the work is worth, and act.
@@ -85,14 +85,18 @@ class Factory:
         tasks = statistics["waiting"] + statistics["ready"] + statistics["assigned"]
         wanted = min(self.most, max(self.least, math.ceil(tasks / self.executors)))
         present = {worker_number(worker["worker"]) for worker in workers}
-        lost = self._uncounted.look(present, now)
         counted = self.batch.jobs()
-        jobs = self._uncounted.jobs(present) if counted is None else counted
+        if counted is None:
+            lost, jobs = self._own.look(present, now), self._own.jobs(present)
+        else:
+            self._own.look_counted(present, counted)
+            lost, jobs = 0, counted
         jobs -= len(self._leaving & present)
         if jobs < wanted:
             self._spare_since = None
             self.batch.submit(wanted - jobs)
-            self._uncounted.submitted(wanted - jobs, now)
+            if counted is None:
+                self._own.submitted(wanted - jobs, now)
             return Plan(wanted, jobs, wanted - jobs, (), lost)
         if jobs == wanted:
             self._spare_since = None
@@ -105,9 +109,10 @@ class Factory:
         return Plan(wanted, jobs, 0, self._let_go(workers, jobs - wanted), lost)
 
     def _let_go(self, workers: list[dict[str, Any]], count: int) -> tuple[int, ...]:
-        """Let idle ones go, those with the fewest bytes to hand over first."""
+        """Let idle ones of our own jobs go, those with the fewest bytes to hand over first."""
+        own = self._own.joined - self._leaving
         idle = [worker for worker in workers if worker["assigned"] == 0]
-        idle = [worker for worker in idle if worker_number(worker["worker"]) not in self._leaving]
+        idle = [worker for worker in idle if worker_number(worker["worker"]) in own]
         idle.sort(key=lambda worker: worker["nbytes"])
         chosen = tuple(worker_number(worker["worker"]) for worker in idle[:count])
         for number in chosen:
@@ -116,8 +121,10 @@ class Factory:
         return chosen
 
 
-class Uncounted:
-    """Jobs of a batch system that can't be asked how many there are, told by who joins and leaves.
+class Jobs:
+    """Which workers are jobs of ours; and how many jobs there are, where that can't be asked.
+
+    Both are told by who joins and leaves.
 
     Parameters
     ----------
@@ -129,7 +136,7 @@ class Uncounted:
         self._patience_s = self._timeout_s = patience_s
         # Workers that were there before the first job are nobody's jobs.
         self._others: set[int] | None = None
-        self._joined: set[int] = set()
+        self.joined: set[int] = set()
         # When jobs were handed in whose workers have not joined, in order.
         self._pending: list[float] = []
         self._given_up = 0
@@ -138,11 +145,14 @@ class Uncounted:
         """Take note of jobs that were handed in."""
         self._pending += [now] * count
 
+    def look_counted(self, present: set[int], counted: int) -> None:
+        """Take note of the workers that are there, with so many jobs that wait or run."""
+        self._adopt(self._unknown(present), counted - len(self.joined & present))
+
     def look(self, present: set[int], now: float) -> int:
         """Take note of the workers that are there; return how many jobs are given up now."""
-        if self._others is None:
-            self._others = set(present)
-        new = len(present - self._joined - self._others)
+        unknown = self._unknown(present)
+        new = len(unknown)
         from_pending = min(new, len(self._pending))
         del self._pending[:from_pending]
         if new:
@@ -152,9 +162,7 @@ class Uncounted:
         # More than are waited for: some that were given up come late, or somebody else's join.
         late = min(new - from_pending, self._given_up)
         self._given_up -= late
-        unknown = present - self._joined - self._others
-        self._joined |= set(sorted(unknown)[: from_pending + late])
-        self._others |= present - self._joined
+        self._adopt(unknown, from_pending + late)
         kept = [since for since in self._pending if now - since < self._timeout_s]
         lost = len(self._pending) - len(kept)
         if lost:
@@ -165,4 +173,16 @@ class Uncounted:
 
     def jobs(self, present: set[int]) -> int:
         """Return how many wait or run."""
-        return len(self._joined & present) + len(self._pending)
+        return len(self.joined & present) + len(self._pending)
+
+    def _unknown(self, present: set[int]) -> list[int]:
+        """Return the workers that have joined since the last look, in order."""
+        if self._others is None:
+            self._others = set(present)
+        return sorted(present - self.joined - self._others)
+
+    def _adopt(self, unknown: list[int], count: int) -> None:
+        """Take the first of those that have joined for workers of jobs of ours."""
+        count = max(count, 0)
+        self.joined |= set(unknown[:count])
+        self._others = (self._others or set()) | set(unknown[count:])
