@@ -182,7 +182,7 @@ def look(item: Any) -> list[str]:
 
 
 def test_without_a_cluster_it_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("freestone.client.opened._open", [])
+    monkeypatch.setattr("freestone.client.opened._open", {})
     with pytest.raises(errors.UsageError, match="no cluster is open"):
         FreestoneExecutor()([1], abs, None)
 

@@ -54,7 +54,7 @@ def test_what_clusters_do_not_know_is_refused() -> None:
 
 
 def test_without_a_cluster_it_does_not_start(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("freestone.client.opened._open", [])
+    monkeypatch.setattr("freestone.client.opened._open", {})
     executor = FreestoneExecutor()
     with pytest.raises(UsageError, match="no cluster is open"):
         executor.start()

@@ -128,7 +128,7 @@ def test_to_cancel_it_ends_it(cluster: fs.Cluster, tmp_path: Path) -> None:
 
 
 def test_without_a_cluster_it_is_awaited(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("freestone.client.opened._open", [])
+    monkeypatch.setattr("freestone.client.opened._open", {})
 
     async def main() -> int:
         value: Any = double(4)

@@ -201,7 +201,7 @@ def test_a_future_can_be_awaited(cluster: fs.Cluster) -> None:
 
 
 def test_a_task_is_a_plain_function_without_a_cluster(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("freestone.client.opened._open", [])
+    monkeypatch.setattr("freestone.client.opened._open", {})
 
     @fs.task(retries=1)
     def double(x: int) -> int:

@@ -237,6 +237,33 @@ def test_files(cluster: fs.Cluster, tmp_path: Path) -> None:
         fs.file(tmp_path / "missing")
     with pytest.raises(errors.FileError, match="folder"):
         fs.file(tmp_path)
+    os.mkfifo(tmp_path / "pipe")
+    for special in ("/dev/null", tmp_path / "pipe"):
+        with pytest.raises(errors.FileError, match="is a device, a pipe or a socket"):
+            fs.file(special)
+
+
+def test_a_file_of_the_content_of_one_that_is_gone(cluster: fs.Cluster, tmp_path: Path) -> None:
+    first, second = tmp_path / "first", tmp_path / "second"
+
+    def read(file: fs.File, call: int) -> str:
+        return f"{call} {file.read_text()}"
+
+    first.write_text("same")
+    assert cluster.submit(read, fs.file(first), 0).result() == "0 same"
+    first.rename(second)
+    assert cluster.submit(read, fs.file(second), 1).result() == "1 same"
+    # What is gone fails; named anew, it is there.
+    gone = fs.file(second)
+    second.unlink()
+    with pytest.raises(errors.FileMissingError):
+        cluster.submit(read, gone, 2).result()
+    first.write_text("same")
+    assert cluster.submit(read, fs.file(first), 3).result() == "3 same"
+    first.write_text("else")
+    second.write_text("same")
+    assert cluster.submit(read, fs.file(second), 4).result() == "4 same"
+    assert cluster.submit(read, fs.file(first), 5).result() == "5 else"
 
 
 def test_a_file_that_changed_since_it_was_named(cluster: fs.Cluster, tmp_path: Path) -> None:

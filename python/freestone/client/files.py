@@ -8,6 +8,7 @@ from __future__ import annotations
 import hashlib
 import os
 import shutil
+import stat
 import tempfile
 import weakref
 from pathlib import Path
@@ -85,6 +86,21 @@ class File(os.PathLike[str]):
             self._hold = fetch(self)
         return os.fspath(self._hold)  # type: ignore[call-overload, no-any-return]
 
+    @property
+    def name_here(self) -> str:
+        """What tells it from other files of its content: a name of 32 hex digits."""
+        about = repr((self.name, self.path, self.stamp)).encode()
+        return hashlib.blake2b(about, digest_size=16).hexdigest()
+
+    @property
+    def is_intact(self) -> bool:
+        """Whether it is what was named, as far as its size and time of change tell."""
+        try:
+            self.check()
+        except FileError:
+            return False
+        return True
+
     def check(self) -> None:
         """Raise `FileChangedError` or `FileMissingError` if it is not what was named."""
         if self.stamp is None:
@@ -128,12 +144,12 @@ _named: dict[tuple[str, Stamp, int], tuple[str, int]] = {}
 def stamp_of(path: str) -> Stamp:
     """Return inode, size and time of change of a file, or say clearly why it can't be read."""
     try:
-        stat = os.stat(path)
+        found = os.stat(path)
     except FileNotFoundError:
         raise FileMissingError(path) from None
     except PermissionError:
         raise FileUnreadableError(path) from None
-    return stat.st_ino, stat.st_size, stat.st_mtime_ns
+    return found.st_ino, found.st_size, found.st_mtime_ns
 
 
 def file(path: str | os.PathLike[str]) -> File:
@@ -152,7 +168,7 @@ def file(path: str | os.PathLike[str]) -> File:
     Raises
     ------
     FileMissingError, FileUnreadableError, FileError
-        When there is no such file, or it can't be read, or is a folder.
+        When there is no such file, or it can't be read, or is a folder, a device or a pipe.
 
     Notes
     -----
@@ -164,10 +180,7 @@ def file(path: str | os.PathLike[str]) -> File:
         return _remote(text)
     text = os.path.abspath(text)
     stamp = stamp_of(text)
-    if os.path.isdir(text):
-        raise FileError(
-            text, "is a folder; give its files one by one, in a dict or a list, or pack it"
-        )
+    _require_regular(text)
     # The time of change of the file's inode, too: a copy may set that of its content back.
     key = (text, stamp, os.stat(text).st_ctime_ns)
     if key not in _named:
@@ -177,6 +190,18 @@ def file(path: str | os.PathLike[str]) -> File:
             raise FileUnreadableError(text) from None
     name, checksum = _named[key]
     return File(text, name, stamp[1], checksum, stamp=stamp)
+
+
+def _require_regular(path: str) -> None:
+    mode = os.stat(path).st_mode
+    if stat.S_ISDIR(mode):
+        raise FileError(
+            path, "is a folder; give its files one by one, in a dict or a list, or pack it"
+        )
+    if not stat.S_ISREG(mode):
+        raise FileError(
+            path, "is a device, a pipe or a socket, whose content is no block; give a regular file"
+        )
 
 
 # What file systems say of a file's version, each in its own word.

@@ -99,7 +99,8 @@ class LocalClient:
         self.manager: _native.manager.Manager = manager
         self._definitions = Definitions(self.manager)
         self._categories = Categories()
-        self._files: dict[str, Future] = {}
+        # By the name of their content: the file whose path the block has, and the block.
+        self._files: dict[str, tuple[File, Future]] = {}
         self._tags: dict[str, weakref.WeakSet[Future]] = {}
         self._callbacks = Callbacks()
         self.logs: Collector = Collector(manager, config.logs)
@@ -365,17 +366,19 @@ class LocalClient:
     def put_file(self, file: File) -> Future:
         """Make the content of a file a block."""
         file.check()
-        known = self._files.get(file.name)
-        if known is not None:
-            return known
-        future: Future
+        future: Future | None
+        known, future = self._files.get(file.name, (None, None))
+        if known is not None and future is not None and (known.is_intact or not file.is_intact):
+            return future
         if file.is_remote:
             future = self.submit(fetch_block, (file.path, file.name), {}, {"keep": "session"})
         else:
+            # A block has one path. Where a file of this content has lost it, this is another block.
+            name = file.name if known is None else file.name_here
             future = self.manager.adopt(
-                file.path, bytes.fromhex(file.name), file.nbytes, file.checksum, file.basename
+                file.path, bytes.fromhex(name), file.nbytes, file.checksum, file.basename
             )
-        self._files[file.name] = future
+        self._files[file.name] = (file, future)
         return future
 
     # -- what outlives this program ---------------------------------------------------------

@@ -547,6 +547,7 @@ class Cluster(Session):
 
     def __enter__(self) -> Self:
         self.client.require_open("enter it again")
+        open_clusters.enter(self)
         return self
 
     def __exit__(self, *_: object) -> None:

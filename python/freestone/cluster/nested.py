@@ -32,11 +32,13 @@ _cluster: _Nested | None = None
 
 
 def current() -> Cluster | None:
-    """Return the cluster that was opened last and is still open, or None.
+    """Return the open cluster to which calls of tasks go, or None.
 
-    In a task that has opened none it is the cluster that runs the task: what the task submits there
-    comes before others of its priority, and is cancelled with it. While it waits for a result, what
-    it takes is free for others.
+    That is the innermost whose ``with`` block this thread, or task of asyncio, is in, or that it
+    has opened. A thread that has opened none has the one that the main thread has opened last, or
+    else the one that was opened last at all. In a task that has opened none it is the cluster that
+    runs the task: what the task submits there comes before others of its priority, and is cancelled
+    with it. While it waits for a result, what it takes is free for others.
 
     Raises
     ------

@@ -8,36 +8,37 @@ from typing import TYPE_CHECKING
 from freestone.client import opened
 
 if TYPE_CHECKING:
+    from freestone.client.interface import Client
     from freestone.cluster.cluster import Cluster
 
 __all__ = ["current", "enter", "leave"]
 
 
-_open: list[Cluster] = []
+_open: dict[Client, Cluster] = {}
 
 
 def current() -> Cluster | None:
-    """Return the cluster that was opened last and is still open, or None."""
-    return _open[-1] if _open else None
+    """Return the open cluster to which calls without one of their own go, or None."""
+    client = opened.current()
+    return None if client is None else _open[client]
 
 
 def enter(cluster: Cluster) -> None:
     """Have a cluster be the current one, and calls without a cluster of their own go to it."""
-    _open.append(cluster)
+    _open[cluster.client] = cluster
     opened.enter(cluster.client)
 
 
 def leave(cluster: Cluster) -> None:
-    """Have the one that was opened before be current, if it is open still."""
-    if cluster in _open:
-        _open.remove(cluster)
+    """Have the one that was entered before be current, if it is open still."""
     opened.leave(cluster.client)
+    _open.pop(cluster.client, None)
 
 
 def _forget_all() -> None:
     """In a child of this process, which has no manager: its clusters are closed there."""
     while _open:
-        _open.pop().forget()
+        _open.popitem()[1].forget()
 
 
 os.register_at_fork(after_in_child=_forget_all)
