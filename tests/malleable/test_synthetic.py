@@ -103,6 +103,119 @@ JSON = {
 }
 
 
+# What one file of the authors' tool of today says by colons: six configurations but for those
+# that resize to as many processes as there are.
+VARIANTS = """[general]
+Total_Resizes=1
+Total_Phases=1
+SDR=1000
+ADR=25:50
+Datasize=4
+[phase0]
+Total_Iters=12
+Total_Stages=1
+[phase0.stage0]
+Stage_Type=8
+Stage_Bytes=8
+Stage_Time=0
+[resize0]
+Iters=4
+Procs=4
+FactorS=1
+Spawn_Method=0
+Redistribution_Method=0
+Redistribution_Strategy=0
+[resize1]
+Iters=8
+Procs=2:3
+FactorS=0.3:0.5
+Spawn_Method=1
+Redistribution_Method=1
+Redistribution_Strategy=0:1,3
+"""
+
+STAGES = {
+    "general": {"Total_Resizes": 1, "Total_Phases": 1, "SDR": 800, "ADR": 0, "Datasize": 1},
+    "phases": [
+        {
+            "Total_Iters": 8,
+            "Total_Stages": 11,
+            "stages": [
+                {"Stage_Type": 0, "Stage_Time": 0.001, "Granularity": 10},
+                {"Stage_Type": 1, "Stage_Time": 0.001, "Granularity": 10},
+                {"Stage_Type": 2, "Stage_Time": 0.0001, "Stage_Time_Capped": 1},
+                {"Stage_Type": 3, "Stage_Time": 0.0001, "Stage_Identifier": 7},
+                {"Stage_Type": 5, "Stage_Bytes": 100},
+                {"Stage_Type": 4, "Identifier": 7},
+                {"Stage_Type": 6, "Stage_Bytes": 100},
+                {"Stage_Type": 7, "Stage_Bytes": 100},
+                {"Stage_Type": 8, "Stage_Bytes": 100},
+                {"Stage_Type": 9, "Stage_Bytes": 1000, "Stage_Involved_Procs": 1},
+                {"Stage_Type": 10, "Stage_Time": 0.0001, "Involved_Procs": 0},
+            ],
+        }
+    ],
+    "groups": [
+        {"Iters": 4, "Procs": 2, "Dist": "compact"},
+        {"Iters": 4, "Procs": 3, "Spawn_Method": 1, "Redistribution_Strategy": [0]},
+    ],
+}
+
+
+def test_every_kind_of_stage_of_the_authors_runs(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("a.json").write_text(json.dumps(STAGES))
+    assert main(["malleable", "run", "a.json", "-o", "out.json"]) == 0
+    (run,) = json.loads(Path("out.json").read_text())
+    assert [len(group["iterations"]) for group in run["groups"]] == [4, 4]
+    assert {len(row) for group in run["groups"] for row in group["iterations"]} == {11}
+    assert run["is_intact"]
+    # Files of stages are gone.
+    assert {path.name for path in tmp_path.iterdir()} == {"a.json", "out.json"}
+
+
+def test_colons_give_all_combinations_and_percentages(tmp_path: Path) -> None:
+    (tmp_path / "a.ini").write_text(VARIANTS)
+    found = read(tmp_path / "a.ini")
+    targets = [
+        (s.constant_nbytes, s.variable_nbytes, *(getattr(s.groups[1], k) for k in KEYS))
+        for s in found
+    ]
+    assert [(*first, str(method)) for *first, method in targets] == [
+        (constant, 4000 - constant, size, factor, f"merge-p2p-{strategy}")
+        for constant in (1000, 2000)
+        for size, factor in ((2, 0.3), (3, 0.5))
+        for strategy in ("sync", "thread")
+    ]
+    assert {s.iterations for s in found} == {12}
+    # One of them resizes to as many as there are.
+    (tmp_path / "a.ini").write_text(VARIANTS.replace("2:3", "4:3"))
+    assert {s.groups[1].processes for s in read(tmp_path / "a.ini")} == {3}
+    table = json.loads(json.dumps(JSON).replace('"Procs": 4', '"Procs": "4:3"'))
+    (tmp_path / "a.json").write_text(json.dumps(table).replace('"ADR": 100', '"ADR": 10'))
+    sizes = [(s.groups[1].processes, s.constant_nbytes) for s in read(tmp_path / "a.json")]
+    assert sizes == [(4, 40), (3, 40)]
+
+
+KEYS = ("processes", "factor", "method")
+
+
+def test_the_keys_of_the_authors_first_versions(tmp_path: Path) -> None:
+    old = (
+        INI.replace("Redistribution_Method=0,1\n", "").replace("40,80", "40").replace(",0.0304", "")
+    )
+    old = old.replace("Redistribution_Strategy=2", "Asynch_Redistribution_Type=3")
+    (tmp_path / "a.ini").write_text(old)
+    (settings,) = read(tmp_path / "a.ini")
+    assert str(settings.groups[1].method) == "merge-collective-thread"
+    with_identifiers = INI.replace("Stage_Time=0\n", "Stage_Time=0\nStage_Identifier=1\n")
+    (tmp_path / "a.ini").write_text(with_identifiers.replace("Stage_Type=4", "Stage_Type=8"))
+    kinds = [stage.kind for stage in read(tmp_path / "a.ini")[0].phases[0].stages]
+    assert kinds == ["matvec", "allreduce"]
+
+
 def test_the_papers_configuration() -> None:
     (settings,) = read(CONFIGS / "cg.toml")
     assert settings.iterations == 1000
@@ -158,6 +271,11 @@ def test_todays_format_of_the_authors(tmp_path: Path) -> None:
         ("a.ini", INI.replace("Total_Stages=2", "Total_Stages=3"), "there is no section .stage2"),
         ("a.ini", INI.replace("Rigid", "Rigit"), "did you mean 'Rigid'"),
         ("a.ini", INI.replace("Stage_Type=4", "Stage_Type=9"), "Stage_Type is 9"),
+        ("a.ini", VARIANTS.replace("0.3:0.5", "0.3:0.5:1"), "one value, or one for each of"),
+        ("a.ini", VARIANTS.replace("25:50", "25:101"), "ADR is '101' and must be a percentage"),
+        ("a.ini", VARIANTS.replace("2:3", "2:"), "Procs is '2:' and must be values with ':'"),
+        ("a.ini", VARIANTS.replace("2:3", "4:4"), "another number in each group than in the one"),
+        ("a.json", json.dumps(STAGES).replace('"Identifier": 7', '"Identifier": 8'), "ip2p stage"),
         ("a.json", "{}", "KeyError"),
     ],
 )

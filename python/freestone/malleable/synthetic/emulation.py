@@ -52,6 +52,8 @@ def emulate(settings: Settings) -> dict[str, Any] | None:
             if world.changed or stages != settings.stages_of(iteration):
                 stages = settings.stages_of(iteration)
                 factor = settings.factor_for(world.size)
+                if workload is not None:
+                    workload.close()
                 workload = Workload(world.comm, stages, factor, settings.is_rigid)
             if world.changed:
                 monitor.value = [*monitor.value, {"processes": world.size, "iterations": []}]
@@ -61,6 +63,8 @@ def emulate(settings: Settings) -> dict[str, Any] | None:
                     row = getattr(np, settings.capture)(np.array(times), axis=0).tolist()
                     monitor.value[-1]["iterations"].append(row)
         total_s = time.time() - began.value
+        if workload is not None:
+            workload.close()
         is_intact = bool(world.comm.allreduce(int(not all(map(_is_intact, arrays)))) == 0)
     if world.rank > 0:
         return None

@@ -28,7 +28,7 @@ _TOP = (
     "stages",
     "groups",
 )
-_STAGE = ("kind", "seconds", "nbytes", "granularity", "capped")
+_STAGE = ("kind", "seconds", "nbytes", "granularity", "capped", "identifier", "involved")
 _GROUP = ("processes", "iterations", "factor", "method")
 
 
@@ -92,6 +92,8 @@ def _stage(entry: Mapping[str, Any]) -> Stage:
         nbytes=parse_nbytes(entry.get("nbytes", 0)),
         granularity=int(entry.get("granularity", 600)),
         is_capped=_flag(entry, "capped", False),
+        identifier=int(entry.get("identifier", 0)),
+        involved=int(entry.get("involved", 0)),
     )
 
 

@@ -12,10 +12,23 @@ from freestone.malleable.method import Method
 
 __all__ = ["KINDS", "Group", "Phase", "Settings", "Stage"]
 
-Kind = Literal["pi", "matvec", "p2p", "bcast", "allgatherv", "reduce", "allreduce"]
+Kind = Literal[
+    "pi",
+    "matvec",
+    "p2p",
+    "ip2p",
+    "wait",
+    "bcast",
+    "allgatherv",
+    "reduce",
+    "allreduce",
+    "write",
+    "read",
+]
 Capture = Literal["max", "mean", "median"]
 KINDS: tuple[str, ...] = get_args(Kind)
 COMPUTES = ("pi", "matvec")
+USES_FILES = ("write", "read")
 
 
 @dataclass(frozen=True)
@@ -25,16 +38,22 @@ class Stage:
     Attributes
     ----------
     kind : str
-        ``pi`` (Monte Carlo) and ``matvec`` compute, the others communicate.
+        ``pi`` (Monte Carlo) and ``matvec`` compute, ``write`` and ``read`` use files in the working
+        directory, the others communicate; ``ip2p`` only begins to, and ``wait`` waits for it.
     seconds : float
         How long it takes one process; for communication, from which bytes are derived if none
         are given.
     nbytes : int
         What is sent by all processes together (``allgatherv``), or by each.
     granularity : int
-        Samples, or rows and columns, of one operation.
+        Samples, rows and columns, or bytes of files, of one operation.
     is_capped : bool
-        Repeat the operation until the time is over, in place of a number of times.
+        Repeat the operation until the time is over, in place of a number of times; one that
+        communicates, until it is over on rank 0.
+    identifier : int
+        Of ``ip2p``, and of the ``wait`` that waits for it.
+    involved : int
+        How many ranks ``write`` and ``read``, the first ones; 0 for all.
     """
 
     kind: str
@@ -42,6 +61,8 @@ class Stage:
     nbytes: int = 0
     granularity: int = 600
     is_capped: bool = False
+    identifier: int = 0
+    involved: int = 0
 
     def __post_init__(self) -> None:
         if self.kind not in KINDS:
@@ -52,6 +73,8 @@ class Stage:
             raise wrong("nbytes", self.nbytes, "at least 0")
         if self.granularity < 1:
             raise wrong("granularity", self.granularity, "at least 1")
+        if self.involved < 0:
+            raise wrong("involved", self.involved, "at least 0")
         if self.kind in COMPUTES and not self.seconds:
             raise wrong("seconds", self.seconds, f"above 0 in a stage of kind {self.kind}")
 
@@ -131,6 +154,12 @@ class Settings:
             raise wrong("groups", 0, "at least one")
         if not self.phases or not all(phase.stages for phase in self.phases):
             raise wrong("stages", 0, "at least one")
+        for phase in self.phases:
+            begun = {stage.identifier for stage in phase.stages if stage.kind == "ip2p"}
+            for stage in phase.stages:
+                if stage.kind == "wait" and stage.identifier not in begun:
+                    known = f"that of an ip2p stage of its phase ({sorted(begun) or 'none'})"
+                    raise wrong("identifier", stage.identifier, known)
         if self.capture not in get_args(Capture):
             raise wrong("capture", self.capture, f"one of {', '.join(get_args(Capture))}")
 
