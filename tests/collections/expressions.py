@@ -61,7 +61,7 @@ class Grammar:
     def drawn(self) -> str:
         """Draw an expression: rows, a part of them, or what they are reduced to."""
         text = self._rows(self.rng.choice([0, 1, 1, 2, 2, 3]))
-        for _ in range(self.rng.choice([0, 0, 1])):
+        for _ in range(self.rng.choice([0, 0, 1, 1, 2])):
             text = self._part(text)
         if self._one_in(5):
             return self._function(text)
@@ -116,15 +116,21 @@ class Grammar:
                 f"np.full_like({inner}, 3)",
                 f"np.add({inner}, y, dtype={self.rng.choice(TYPES)})",
                 f"({inner} - {inner}.mean(axis=0))",
+                f"({inner} {self.rng.choice(OPERATORS)} {self._row_of(inner)})",
                 f"np.ones_like({inner})",
             ]
         )
+
+    def _row_of(self, text: str) -> str:
+        return f"({self.rng.choice([text, 'x', 'y'])})[{self.rng.choice([0, -1, 1, 2])}]"
 
     def _part(self, text: str) -> str:
         start, stop = (self.rng.randint(-self.rows - 1, self.rows + 1) for _ in range(2))
         number = self.rng.choice(NUMBERS[:14])
         mask = f"(x > {number})"
+        step = self.rng.choice(["::2", "::-1", f"{start}::3", f":{stop}:-2"])
         ways = [f"({text})[{start}:{stop}]", f"({text})[{mask}]", f"({text})[{start}]"]
+        ways += [f"({text})[{step}]"]
         if self.row:
             first = "(x.astype('f8') > 1)" + "[" + ", ".join([":", *["0"] * len(self.row)]) + "]"
             ways += [f"({text})[:, {self.rng.choice(['0', '-1', '::-1', '1:', '[0, -1]'])}]"]

@@ -48,3 +48,70 @@ def test_structured_arrays_are_refused_by_writes(name: str, tmp_path: Path) -> N
     with pytest.raises(fs.errors.UsageError, match="fields of structured arrays go as the columns"):
         fs.write(x, str(tmp_path / name))
     assert list(tmp_path.iterdir()) == []
+
+
+ROWS = np.arange(505.0).reshape(101, 5)
+
+
+@pytest.mark.parametrize(
+    "part",
+    [
+        lambda x: (x - x[0])[10:][2:9],
+        lambda x: (x + x[5])[::-1][2:9],
+        lambda x: np.maximum(x, x[3])[::2][::2],
+        lambda x: (x * x[0].sum())[::3][4],
+        lambda x: (x - x[7])[10:50][::5].sum(axis=0),
+        lambda x: (x - x[-1])[3:90][x[3:90, 0] > 100],
+        lambda x: x[0][x[:5, 0] >= 10],
+    ],
+)
+def test_rows_in_an_expression_are_not_cut_as_it_is(part: Any) -> None:
+    found = part(fs.Array.from_numpy(ROWS, 16))
+    np.testing.assert_array_equal(np.asarray(found), part(ROWS))
+
+
+@pytest.mark.filterwarnings("ignore::UserWarning")
+def test_masks_of_rows_that_another_mask_chose() -> None:
+    x = fs.Array.from_numpy(ROWS, 16)
+    chosen, again = x[x[:, 0] > 100], x[x[:, 0] > 100]
+    expected = ROWS[ROWS[:, 0] > 100]
+    np.testing.assert_array_equal(chosen[again[:, 0] > 107], expected[expected[:, 0] > 107])
+    np.testing.assert_array_equal(chosen[np.ones(80, bool)], expected)
+    with pytest.raises(IndexError, match=r"axis is 80.* axis is 101"):
+        np.asarray(chosen[x[:, 0] > 3])
+
+
+@pytest.mark.filterwarnings("ignore::UserWarning")
+def test_columns_of_a_transposed_selection_with_blocks_of_no_rows() -> None:
+    x, mask = ROWS[:8], np.arange(8) % 2 == 0
+    found = fs.Array.from_numpy(x, 1)[mask].T[:, ::-1]
+    np.testing.assert_array_equal(np.asarray(found), x[mask].T[:, ::-1])
+
+
+@pytest.mark.filterwarnings("ignore::UserWarning")
+@pytest.mark.parametrize(("rows", "others"), [(3, 30), (1000, 30), (30, 7)])
+@pytest.mark.parametrize("dtypes", [("i2", "i2"), ("u1", "i2"), ("i4", "i2")])
+def test_products_of_narrow_integers_that_are_cut_differently(
+    rows: int, others: int, dtypes: tuple[str, str]
+) -> None:
+    left, right = (np.full((40, 2), 100, dtype) for dtype in dtypes)
+    found = fs.Array.from_numpy(left, rows).T @ fs.Array.from_numpy(right, others)
+    expected = left.T @ right
+    assert np.asarray(found).dtype == found.dtype == expected.dtype
+    np.testing.assert_array_equal(np.asarray(found), expected)
+
+
+def test_expressions_have_the_methods_of_blocks(tmp_path: Path) -> None:
+    x = fs.Array.from_numpy(ROWS, 16)
+    y, expected = x * 2, ROWS * 2
+    np.testing.assert_array_equal(y.persist(), expected)
+    np.testing.assert_array_equal(y.map_blocks(np.sqrt), np.sqrt(expected))
+    assert y.rechunk(50).offsets.tolist() == [0, 50, 100, 101]
+    assert y.offsets.tolist() == x.offsets.tolist()
+    assert [len(block) for block in y.iter_blocks()] == np.diff(x.offsets).tolist()
+    assert (len(y.blocks), y.nbytes, y[y[:, 0] > 200].nbytes) == (7, 101 * 40, 80 * 40)
+    assert x[x[:, 0] > 100].offsets[-1] == 80
+    y.to_zarr(str(tmp_path / "y"))
+    np.testing.assert_array_equal(fs.Array.from_zarr(str(tmp_path / "y")), expected)
+    with pytest.raises(TypeError, match="call compute"):
+        x.sum().persist()

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
 import polars as pl
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from polars.testing import assert_frame_equal
 
 import freestone as fs
 from freestone.collections.tables import LIMITS
@@ -126,3 +128,21 @@ def test_nothing_is_moved_and_blocks_are_asked_once(two_workers: fs.Cluster) -> 
             same(found, asked(lines.lazy(), heads.lazy()).collect(), ordered=False)
     # The second time a call for each of two parts.
     assert calls[0] > calls[1] == 2
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        lambda t, u: t.join(u, on="g", how="left", maintain_order="left").slice(3, 5),
+        lambda t, u: t.join(u, on="g", maintain_order="left").head(5),
+        lambda t, u: t.join(u, on="g", how="right", maintain_order="right").head(3),
+    ],
+)
+def test_a_slice_of_a_join_in_order_has_its_rows_whatever_comes_after(query: Any) -> None:
+    rng = np.random.default_rng(2)
+    left = pl.DataFrame({"id": range(60), "g": rng.integers(0, 8, 60)})
+    right = pl.DataFrame({"g": range(8), "name": list("abcdefgh")}).sample(8, shuffle=True, seed=1)
+    expected = query(left, right).select(pl.col("id").sum())
+    for rows in (7, 100):
+        made = query(fs.Frame.from_polars(left, rows), fs.Frame.from_polars(right, 3))
+        assert_frame_equal(made.select(pl.col("id").sum()).to_polars(), expected)

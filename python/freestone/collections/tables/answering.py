@@ -9,6 +9,7 @@ from typing import Any
 
 import polars as pl
 
+from freestone.collections.tables.computing import in_order
 from freestone.collections.tables.sql_guarding import check_query
 from freestone.collections.tables.sql_trees import as_text
 from freestone.errors import QueryError, did_you_mean
@@ -48,7 +49,7 @@ def answer(query: str, tables: Mapping[str, pl.DataFrame], frames: Sequence[Any]
             pl.col(column) if column in known else pl.lit(None, dtype).alias(column)
             for column, dtype in empty.schema.items()
         ]
-        table = frame.collect()
+        table = in_order(frame)
         rows[name] = table
         connection.register(name, as_text(table.select(columns)).to_arrow())
     try:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import polars as pl
 
 from freestone import _native
+from freestone.collections.tables.computing import in_order
 from freestone.collections.tables.guarding import check_joins
 from freestone.collections.tables.plan import Node, Op, Slot, build
 from freestone.collections.tables.problems import refuse_names
@@ -200,7 +201,7 @@ def run(plan: bytes, counts: Sequence[int], *tables: Any) -> Any:
 
 def _made(node: Node, frames: Sequence[pl.DataFrame]) -> pl.DataFrame:
     check_joins(node, frames)
-    return build(node, [frame.lazy() for frame in frames]).collect()
+    return in_order(build(node, [frame.lazy() for frame in frames]))
 
 
 def _with_sides_made(node: Node, frames: list[pl.DataFrame]) -> Node:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import polars as pl
 
 from freestone.collections.tables.answering import answer
+from freestone.collections.tables.computing import in_order
 from freestone.collections.tables.drawing import draw
 from freestone.collections.tables.problems import explained, without_rows
 from freestone.collections.tables.remembering import key_of, remembered
@@ -144,7 +145,7 @@ def apply(
         # Each part draws its own rows; of a table without rows there is nothing to draw.
         return frames[0]
     if method == "draw":
-        return draw(frames[0].collect(), frames[1].collect(), **options).lazy()
+        return draw(in_order(frames[0]), in_order(frames[1]), **options).lazy()
     if method == "sql":
         query, tables = args
         return answer(query, tables, frames)

@@ -125,7 +125,7 @@ def _of_cumulative(
 def _as_numpys_type(name: str, given: Sequence[Any], made: Any) -> Any:
     """Return what Dask made with NumPy's type, where Dask widens it or changes its byte order."""
     types = [one.dtype for one in _flat(given) if hasattr(one, "dtype")]
-    if name in ("dot", "einsum", "tensordot", "vdot") and types:
+    if name in ("dot", "einsum", "matmul", "tensordot", "vdot") and types:
         # Sums of wider integers, cut off, are those of narrow ones that overflow.
         return made.astype(np.result_type(*types))
     return made.astype(types[0]) if name in _KEEPING_TYPES and types else made
@@ -193,10 +193,15 @@ def _to_dask(given: Any) -> Any:
 
 
 def _without_empty(array: Any) -> Any:
-    """Leave out blocks of no rows, at which many of Dask's reductions fail; one stays of none."""
-    rows = array.chunks[0] if array.ndim else ()
-    kept = [place for place, count in enumerate(rows) if count != 0] or [0]
-    return array if len(kept) >= len(rows) else array.blocks[kept]
+    """Leave out blocks of no rows, at which many of Dask's functions fail; one stays of none.
+
+    A transpose has them along its last axis.
+    """
+    for axis, lengths in enumerate(array.chunks):
+        kept = [place for place, length in enumerate(lengths) if length != 0] or [0]
+        if len(kept) < len(lengths):
+            array = array.blocks[(*[slice(None)] * axis, kept)]
+    return array
 
 
 def _by_dask(function: Callable[..., Any], args: Any, options: Any) -> tuple[Any] | None:

@@ -34,7 +34,8 @@ def indexed(node: Node, key: Key) -> Node:
     if len(key) == 1 and _is_field(key[0]) and node.dtype.names is not None:
         return _field(node, key[0])
     if node.rows is None:
-        return small(functools.partial(_taken, key), node)
+        whole = tuple(computed(one) if isinstance(one, Node) else one for one in key)
+        return small(functools.partial(_taken, whole), node)
     if len(key) == 1 and _is_mask(key[0]):
         return filtered(node, key[0])
     key = _without_ellipsis(key, node.ndim)
@@ -176,6 +177,9 @@ def filtered(node: Node, mask: Any) -> Node:
     """Make the node of the rows, or cells, where a mask of the same rows is true."""
     assert node.rows is not None
     shape = mask.shape if isinstance(mask, Node) else np.shape(mask)
+    rows = mask.rows if isinstance(mask, Node) else None
+    if (node.rows.count is None or None in shape[:1]) and rows != node.rows:
+        raise refusal("a mask of rows that another mask chose", "may have another number of them")
     if shape != node.shape[: len(shape)]:
         raise IndexError(f"a mask of shape {shape} for an array of shape {node.shape}")
     if not isinstance(mask, Node):
@@ -212,7 +216,7 @@ def sliced(node: Node, rows: slice) -> Node:
     chosen = range(start, stop, step)
     made: dict[Node, Node] = {}
     renewed: Rows | None = None
-    for one in ordered([node]):
+    for one in ordered([node], of_rows=True):
         if one.rows is None:
             made[one] = one
         elif one.kind == "source":

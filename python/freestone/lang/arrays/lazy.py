@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import functools
 import inspect
 import operator
 from collections.abc import Callable, Iterator, Sequence
 from datetime import datetime
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
@@ -21,6 +22,8 @@ from freestone.lang.arrays.indexing import indexed
 from freestone.lang.arrays.nodes import Node, NotLazyError, ordered, refusal, source, value
 
 __all__ = ["LazyArray", "lazy_of"]
+
+_R = TypeVar("_R")
 
 Casting = Literal["no", "equiv", "safe", "same_kind", "unsafe"]
 
@@ -59,6 +62,16 @@ def _as_datetime(time: Any) -> datetime:
 def lazy_of(array: Array) -> LazyArray:
     """Return the expression that stands for an array."""
     return LazyArray(source(array))
+
+
+def _of_blocks(method: Callable[..., _R]) -> Callable[..., _R]:
+    """Make the method of an expression that computes its blocks and calls theirs."""
+
+    @functools.wraps(method)
+    def called(self: LazyArray, *args: Any, **options: Any) -> _R:
+        return method(self.to_array(), *args, **options)
+
+    return called
 
 
 class LazyArray(ArrayMethods):
@@ -156,6 +169,34 @@ class LazyArray(ArrayMethods):
         from freestone.lang.arrays.computing import as_array
 
         return as_array(self._node)
+
+    persist = _of_blocks(Array.persist)
+    rechunk = _of_blocks(Array.rechunk)
+    rechunk_cost = _of_blocks(Array.rechunk_cost)
+    map_blocks = _of_blocks(Array.map_blocks)
+    iter_blocks = _of_blocks(Array.iter_blocks)
+    reduce = _of_blocks(Array.reduce)
+    to_zarr = _of_blocks(Array.to_zarr)
+
+    @property
+    def blocks(self) -> Any:
+        """Its blocks, which are computed; see `Array.blocks`."""
+        return self.to_array().blocks
+
+    @property
+    def offsets(self) -> NDArray[np.int64]:
+        """Where its blocks begin and the last one ends, in rows; a part by a mask is computed."""
+        rows = self._node.rows
+        if rows is None or rows.count is None:
+            return self.to_array().offsets
+        return rows.offsets
+
+    @property
+    def nbytes(self) -> int:
+        """The bytes of its cells; a part by a mask is computed."""
+        if None in self.shape:
+            return self.to_array().nbytes
+        return self.size * self.dtype.itemsize
 
     def to_dask(self) -> Any:
         """Return a ``dask.array`` of it; what it is made of row by row is computed first.

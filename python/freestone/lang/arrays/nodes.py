@@ -159,8 +159,12 @@ def unwritten(array: NDArray[Any]) -> NDArray[Any]:
     return array
 
 
-def ordered(roots: Iterable[Node]) -> Iterator[Node]:
-    """Yield nodes, each after those that it needs; graphs may be deeper than the stack."""
+def ordered(roots: Iterable[Node], *, of_rows: bool = False) -> Iterator[Node]:
+    """Yield nodes, each after those that it needs; graphs may be deeper than the stack.
+
+    With `of_rows`, values without rows are yielded, and not what they are made of: that may have
+    rows, but others than the roots have.
+    """
     seen: set[Node] = set()
     stack = [(root, False) for root in roots]
     while stack:
@@ -170,7 +174,8 @@ def ordered(roots: Iterable[Node]) -> Iterator[Node]:
         elif node not in seen:
             seen.add(node)
             stack.append((node, True))
-            stack += [(arg, False) for arg in reversed(node.args)]
+            if node.rows is not None or not of_rows:
+                stack += [(arg, False) for arg in reversed(node.args)]
 
 
 def broadcast(shapes: Iterable[Shape]) -> Shape:
