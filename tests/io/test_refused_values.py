@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -119,3 +120,24 @@ def test_categories_that_differ_say_where_they_can_go(tmp_path: Path) -> None:
         fs.write(fs.Frame.from_blocks(blocks), tmp_path / f"x.{suffix}")
         found = fs.read(tmp_path / f"x.{suffix}").compute()["c"].to_pylist()
         assert found == ["a", "b"]
+
+
+@pytest.mark.parametrize(
+    ("values", "reason"),
+    [
+        ([datetime(1500, 1, 1)], "read in nanoseconds, from 1677 to 2262"),
+        ([timedelta(days=1)], r"of duration\[us\], for which ORC has no form"),
+        ([None], "of null, for which ORC has no form"),
+    ],
+)
+def test_orc_says_which_column_it_has_no_form_for(
+    values: list[Any], reason: str, tmp_path: Path
+) -> None:
+    with pytest.raises(UsageError, match=f"column 't' .*{reason}.*write parquet"):
+        fs.write(pa.table({"n": [1], "t": values}), tmp_path / "t.orc")
+    assert not list(tmp_path.iterdir())
+
+
+def test_orc_has_categories_as_texts(tmp_path: Path) -> None:
+    fs.write(pa.table({"c": pa.array(["a", "b", "a"]).dictionary_encode()}), tmp_path / "c.orc")
+    assert fs.read(tmp_path / "c.orc").compute().to_pydict() == {"c": ["a", "b", "a"]}

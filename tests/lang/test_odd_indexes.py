@@ -115,3 +115,21 @@ def test_expressions_have_the_methods_of_blocks(tmp_path: Path) -> None:
     np.testing.assert_array_equal(fs.Array.from_zarr(str(tmp_path / "y")), expected)
     with pytest.raises(TypeError, match="call compute"):
         x.sum().persist()
+
+
+@pytest.mark.filterwarnings("ignore::UserWarning")
+@pytest.mark.parametrize(
+    "function",
+    [
+        lambda x, y: x[y > 0],
+        lambda x, y: np.bincount(y, weights=x),
+        lambda x, y: np.bincount(y + 1, weights=x * 2),
+        lambda x, y: np.linalg.lstsq(x[:, None], y * 1.0)[0],
+        lambda x, y: np.average(x, weights=y),
+    ],
+)
+def test_arrays_that_are_cut_differently_with_blocks_of_no_rows(function: Any) -> None:
+    x, y = np.arange(5.0), np.array([0, 1, 1, 0, 2])
+    cut = fs.Array.from_numpy(x, [0, 0, 2, 2, 5]), fs.Array.from_numpy(y, [0, 3, 5])
+    np.testing.assert_allclose(function(*cut), function(x, y))
+    assert cut[1].rechunk(cut[0].offsets).offsets.tolist() == [0, 0, 2, 2, 5]

@@ -111,7 +111,9 @@ class Bag(Collection):
         )
         total = result_of(calls)
         if not total:
-            raise EmptyCollectionError(self.name, "fold")
+            raise EmptyCollectionError(
+                self.name, "fold", "it has no items; pass initial=, which is the result then"
+            )
         return total[0]
 
     def group_by(self, key: Callable[[Any], Hashable], *, groups: int | None = None) -> Self:

@@ -288,9 +288,11 @@ class Collection(Sources):
 
         if not len(self):
             return self
-        new = np.unique(cuts_of(len(self), block_rows))
-        pieces = rechunked(self._live("rechunk it"), self.offsets, new, self.client)
-        return self._alike(pieces, offsets_of(np.diff(new)))
+        pieces, offsets = self._live("rechunk it"), cuts_of(len(self), block_rows)
+        made = iter(rechunked(pieces, self.offsets, np.unique(offsets), self.client))
+        # Blocks of no rows are there, too: others are cut like this one, and go with it in pairs.
+        blocks = [next(made) if rows else cut(pieces[0], 0, 0) for rows in np.diff(offsets)]
+        return self._alike(blocks, offsets)
 
     def rechunk_cost(self, block_rows: int | Sequence[int] | NDArray[Any]) -> RechunkCost:
         """Say what `rechunk` would take, and do nothing.

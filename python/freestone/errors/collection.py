@@ -51,11 +51,13 @@ class EmptyCollectionError(CollectionError, ValueError):
 
     slug = "empty-collection"
 
-    def __init__(self, collection: str, action: str) -> None:
-        super().__init__(
-            f"can't {action} {collection!r}: it has no blocks; leave it out, or give it data",
-            collection=collection,
-        )
+    def __init__(
+        self,
+        collection: str,
+        action: str,
+        reason: str = "it has no blocks; leave it out, or give it data",
+    ) -> None:
+        super().__init__(f"can't {action} {collection!r}: {reason}", collection=collection)
 
 
 class DroppedError(CollectionError, RuntimeError):
@@ -163,7 +165,8 @@ class MissingColumnError(TableError, KeyError):
         named = re.findall(r'"([^"]*)"', reason)
         hint = did_you_mean(named[0], columns) if named else ""
         shown = ", ".join(map(repr, columns[:20])) + (", ..." if len(columns) > 20 else "")
-        super().__init__(step, reason=reason, advice=f"{hint}; there are {shown}")
+        known = f"there are {shown}" if columns else "there are none"
+        super().__init__(step, reason=reason, advice=f"{hint}; {known}")
         self.columns = tuple(columns)
 
 

@@ -164,10 +164,10 @@ def _looked_at(
     """Look at those files that may have what is wanted, or at one, so that the schema is known."""
     if request.where is None and (not request.fills or request.columns is None):
         return request, _described(files, request, client)
-    # If a file may lack columns, all have to be asked which there are.
+    # If a file may lack columns, or has none, all have to be asked which there are.
     bare = replace(request, columns=None, where=None)
     known = describe(files[:1], bare)
-    if request.fills or known[0].dataset.untyped:
+    if request.fills or known[0].dataset.untyped or known[0].is_bare:
         known = _described(files, bare, client)
     request, wanted = _narrowed(files, known, request)
     chosen = wanted or files[:1]

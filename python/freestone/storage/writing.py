@@ -139,6 +139,20 @@ def _write_histograms(
         found.write_histograms(draft.path, histograms)
 
 
+_ANY = "make it an array or a table, as fs.Frame.from_table makes one of a dict of columns"
+_INSTEAD = {
+    "dask.Array": "write fs.Array.from_dask(x)",
+    "dask.Bag": "write fs.Bag.from_dask(x).to_frame()",
+    "dask.DataFrame": "write fs.Frame.from_dask(x)",
+    "dask_expr.DataFrame": "write fs.Frame.from_dask(x)",
+    "freestone.Bag": "write bag.to_frame()",
+    "list": "write np.array(x), or polars.DataFrame(x) of a list of dicts",
+    "xarray.DataArray": "write x.values, or x.to_dataframe().reset_index() as a table",
+    "xarray.Dataset": "write x.to_dataframe().reset_index() as a table",
+}
+"""What to write instead of values that are no tables, by the library and class."""
+
+
 def _collection(x: Any) -> Collection:
     if isinstance(x, Frame):
         return x
@@ -150,10 +164,9 @@ def _collection(x: Any) -> Collection:
         return Frame([_checked(x, "frame")], None, name="frame")
     if isinstance(x, np.ndarray) or is_sparse(x):
         return Array([_checked(x, "array")], None, name="array")
-    raise UsageError(
-        f"a value of type {type(x).__name__} can't be written; make it an array or a table, as "
-        "fs.Frame.from_table makes one of a dict of columns"
-    )
+    name = f"{type(x).__module__.split('.')[0]}.{type(x).__name__}"
+    advice = _INSTEAD.get(name.removeprefix("builtins."), _ANY)
+    raise UsageError(f"a value of type {type(x).__name__} can't be written; {advice}")
 
 
 def _computed(expression: Any) -> Any:

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import polars as pl
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
@@ -223,3 +224,27 @@ def test_columns_of_text_without_values_have_the_type_of_others(tmp_path: Path) 
     assert chosen.compute().to_pydict() == {"x": [2]}
     typed = fs.read(tmp_path, header=True, types={"y": "str"}).compute()
     assert typed["y"].to_pylist() == [None, "0.5"]
+
+
+def test_json_lines_without_rows_go_with_all(tmp_path: Path, cluster: fs.Cluster) -> None:
+    table = pl.DataFrame({"a": [1, 2], "s": ["x", "y"]})
+    for number, rows in enumerate([0, 2, 0]):
+        fs.write(table.head(rows), tmp_path / f"{number}.jsonl")
+    files = str(tmp_path / "*.jsonl")
+    assert fs.read(files).to_polars().equals(table)
+    assert fs.read(files, where=[("a", ">", 1)]).to_polars().equals(table.tail(1))
+    assert fs.read(files, columns=["s"]).to_polars().equals(table.select("s"))
+    assert fs.read(files).filter(pl.col("a") > 1).to_polars().equals(table.tail(1))
+    with pytest.raises(MissingColumnError, match=r'1\.jsonl has no column "z".*there are \'a\''):
+        fs.read(files, columns=["z"])
+    with pytest.raises(MissingColumnError, match="there are none"):
+        fs.read([tmp_path / "0.jsonl", tmp_path / "2.jsonl"], columns=["z"])
+
+
+def test_json_that_is_no_lines_is_named(tmp_path: Path) -> None:
+    (tmp_path / "array.jsonl").write_text('[{"a": 1}]\n')
+    with pytest.raises(FormatError, match=r"row 0 begins with '\['.*polars\.read_json"):
+        fs.read(tmp_path / "array.jsonl")
+    (tmp_path / "late.jsonl").write_text('{"a": 1}\n' * 5 + '{"a": "text"}\n')
+    with pytest.raises(FormatError, match="from number to string in row 5"):
+        fs.read(tmp_path / "late.jsonl")

@@ -12,5 +12,17 @@ _KEEPING_ORDER = pl.QueryOptFlags(check_order_observe=False)
 
 
 def in_order(frame: pl.LazyFrame) -> pl.DataFrame:
-    """Compute a table whose steps find the rows in the order that the steps before them give."""
-    return frame.collect(optimizations=_KEEPING_ORDER)
+    """Compute a table whose steps find the rows in the order that the steps before them give.
+
+    Raises
+    ------
+    polars.exceptions.ComputeError
+        Also where polars panics, which no ``except Exception`` would catch.
+    """
+    try:
+        return frame.collect(optimizations=_KEEPING_ORDER)
+    except pl.exceptions.PanicException as panic:
+        raise pl.exceptions.ComputeError(
+            f"polars failed without a reason ({panic}); some of its functions do on columns "
+            "without values, such as quantiles of dates: filter those out, or cast the column"
+        ) from None

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import io
 import json
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -77,7 +78,18 @@ def _parsed(location: FileLocation, text: bytes, schema: Any, row: int) -> Any:
         check_whole_numbers(location, text, table, row)
         return table
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
-        raise FormatError(location.url, f"behind row {row:,}: {first_line(error)}") from None
+        raise FormatError(location.url, _reason(text, row, first_line(error))) from None
+
+
+def _reason(text: bytes, row: int, error: str) -> str:
+    """Say what the parser found wrong in lines of which the first one is number `row`."""
+    if text.lstrip().startswith(b"["):
+        return (
+            f"row {row:,} begins with '[', and JSON lines have an object in each line; of an array "
+            "of objects, polars.read_json makes a table for fs.Frame.from_polars"
+        )
+    numbered, count = re.subn(r"in row (\d+)", lambda at: f"in row {row + int(at[1]):,}", error)
+    return numbered if count else f"behind row {row:,}: {error}"
 
 
 def _parts(location: FileLocation, stamp: tuple[Any, ...]) -> Iterator[bytes]:

@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 from freestone.errors import UsageError
 from freestone.io.dataset import Dataset
 from freestone.io.formats.format import Format
-from freestone.io.formats.tables import foreign, needs, opened, whole
+from freestone.io.formats.tables import first_line, foreign, needs, opened, whole
 from freestone.io.stores import FileLocation
 from freestone.io.writer import Shape, StreamWriter, needs_columns
 
@@ -133,19 +133,52 @@ class OrcWriter(StreamWriter):
     def begin(self, path: str, first: Any) -> OrcFile:
         """Open the file."""
         orc = needs("pyarrow.orc", "arrow", "ORC")
-        for field in first.schema:
-            if str(field.type) in ("uint8", "uint16", "uint32", "uint64"):
-                raise UsageError(
-                    f"{self.location.url}: column {field.name!r} is of {field.type}, and ORC has "
-                    "no numbers without a sign; cast it to a wider type, such as int64"
-                )
+        for field in self._as_written(first).schema:
+            self._check_type(field)
         sink = Sink(path)
         return OrcFile(orc.ORCWriter(sink, compression=self.compression), sink)
 
     def append(self, file: OrcFile, block: Any) -> None:
         """Write a block."""
-        file.writer.write(block)
+        file.writer.write(self._as_written(block))
         file.sink.check()
+
+    def _check_type(self, field: Any) -> None:
+        """Raise `UsageError` for a type whose values ORC does not have."""
+        if str(field.type) in ("uint8", "uint16", "uint32", "uint64"):
+            raise UsageError(
+                f"{self.location.url}: column {field.name!r} is of {field.type}, and ORC has "
+                "no numbers without a sign; cast it to a wider type, such as int64"
+            )
+        pa, orc = needs("pyarrow", "arrow", "ORC"), needs("pyarrow.orc", "arrow", "ORC")
+        try:
+            orc.write_table(pa.schema([field]).empty_table(), io.BytesIO())
+        except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
+            raise UsageError(
+                f"{self.location.url}: column {field.name!r} is of {field.type}, for which ORC has "
+                "no form; cast it, to text for instance, or write parquet"
+            ) from None
+
+    def _as_written(self, block: Any) -> Any:
+        """Return categories as their values, and times in the unit in which they will be read."""
+        pa = needs("pyarrow", "arrow", "ORC")
+        for place, field in enumerate(block.schema):
+            kind = field.type
+            if pa.types.is_dictionary(kind):
+                wanted = kind.value_type
+            elif pa.types.is_timestamp(kind) and kind.unit != "ns":
+                wanted = pa.timestamp("ns", kind.tz)
+            else:
+                continue
+            try:
+                column = block.column(place).cast(wanted)
+            except pa.ArrowInvalid as error:
+                raise UsageError(
+                    f"{self.location.url}: column {field.name!r} can't be written, since ORC is "
+                    f"read in nanoseconds, from 1677 to 2262: {first_line(error)}; write parquet"
+                ) from None
+            block = block.set_column(place, field.with_type(wanted), column)
+        return block
 
 
 FORMAT = Format(name="orc", suffixes=(".orc",), open_dataset=open_dataset, open_writer=open_writer)

@@ -177,6 +177,7 @@ def join_parts(parts: Sequence[Part], request: Request) -> Joined:
     for name, kind in key_types.items():
         if asked is None or name in asked:
             schema = schema.append(pa.field(name, kind))
+    check_there_are(request.columns or (), schema.names, parts)
     columns = tuple(schema.names) if request.columns is None else request.columns
     return Joined(
         kind="frame",
@@ -296,7 +297,8 @@ def _join_schemas(parts: Sequence[Part], request: Request) -> Any:
             fields[name] = pa.field(name, pa.large_string())
     if not request.fills:
         for part in firsts:
-            _check_has_all(part, owners)
+            if not part.is_bare:
+                _check_has_all(part, owners)
     if request.columns is not None:
         asked = {*request.columns, *request.tested}
         fields = {name: one for name, one in fields.items() if name in asked}

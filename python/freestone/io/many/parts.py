@@ -46,6 +46,15 @@ class Part:
     schema: Any
     ranges: tuple[tuple[int, int], ...]
 
+    @property
+    def is_bare(self) -> bool:
+        """Whether it has neither rows nor columns, as JSON lines of no rows: it goes with all."""
+        return _is_bare(self.dataset)
+
+
+def _is_bare(dataset: Dataset) -> bool:
+    return not dataset.rows and not dataset.columns
+
 
 def describe(files: Sequence[Found], request: Request) -> list[Part]:
     """Look at some files, several at once if they are far, and let go of each before the next one.
@@ -86,7 +95,7 @@ def _part(dataset: Dataset, keys: Keys, schema: Any, request: Request) -> Part:
                 "frame: read it with kind='frame', if its format has frames"
             )
         return Part(dataset=dataset, keys=(), schema=None, ranges=((0, dataset.rows),))
-    wanted = _wanted(url, dataset.columns, request)
+    wanted = None if _is_bare(dataset) else _wanted(url, dataset.columns, request)
     if wanted is not None:
         dataset = dataset.select(wanted)
     schema = dataset.arrow_schema() if schema is None else schema

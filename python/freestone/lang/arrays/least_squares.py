@@ -6,7 +6,6 @@ from typing import Any
 
 import numpy as np
 
-from freestone.collections.base import require_same_blocking
 from freestone.collections.pieces import value_of
 from freestone.lang.arrays.blockwise import called, in_blocks
 from freestone.lang.arrays.nodes import Node, cut_up, refusal
@@ -38,7 +37,7 @@ def lstsq(a: Any, b: Any, rcond: Any = None) -> tuple[Any, Any, Any, Any]:
         raise refusal("np.linalg.lstsq", f"takes reals of {len(array):,} rows on the right")
     if right.ndim > 2 or 0 in right.shape or len(right) != len(array):
         raise refusal("np.linalg.lstsq", f"takes no right side of shape {right.shape}")
-    require_same_blocking(array, right)
+    right = right.rechunk(array.offsets)
     dtype = np.linalg.lstsq(np.ones((1, 1), array.dtype), np.ones(1, right.dtype))[0].dtype
     if rcond is None:
         # NumPy's rule counts all rows, of which the triangles have fewer.

@@ -13,7 +13,6 @@ import numpy as np
 
 from freestone.client.reduction import reduce
 from freestone.collections import Array
-from freestone.collections.base import require_same_blocking
 from freestone.collections.rows import concatenate
 from freestone.lang.arrays.blockwise import array_of, called, in_blocks, several
 from freestone.lang.arrays.computing import as_array
@@ -139,8 +138,7 @@ def _beside(array: Array, weights: Node) -> Array:
         other = cut_up(data, Rows.of(array.offsets)).attrs["data"]
     if len(other) != len(array):
         raise ValueError(f"np.bincount of {len(array):,} values with {len(other):,} weights")
-    require_same_blocking(array, other)
-    return other
+    return other.rechunk(array.offsets)
 
 
 def _unique_block(block: Any, start: int, equal_nan: bool, counted: bool) -> Any:
