@@ -13,6 +13,7 @@ import pytest
 
 from freestone.events import failing
 from freestone.functions import dumps_failure
+from freestone.functions.pickling import dumps
 from freestone.functions.serializing import not_serializable
 
 
@@ -97,3 +98,23 @@ def test_the_attribute_that_cannot_be_pickled_is_named() -> None:
         error = not_serializable("argument", ((1, [model]), {}), "f", TypeError("no"))
     sentence = "the argument of 'f' can't be sent: args[1][0].session.socket is of type "
     assert str(error).startswith(sentence + "socket.socket: no; pass what it is made from")
+
+
+SIZES = [1]
+
+
+def count():
+    class Count:
+        number: int = len(SIZES)
+
+        class Inner:
+            sizes = (*SIZES, 2)
+
+    return Count.number, Count.Inner.sizes
+
+
+def test_globals_in_the_bodies_of_classes_travel(monkeypatch):
+    monkeypatch.setattr(count, "__module__", "__main__")
+    copied = pickle.loads(dumps(count))
+    assert copied.__globals__ is not count.__globals__
+    assert copied() == (1, (1, 2))

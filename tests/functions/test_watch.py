@@ -1,9 +1,10 @@
 from functools import cache
+from types import ModuleType
 from typing import ClassVar, NamedTuple
 
 import pytest
 
-from freestone.functions import encode, watch
+from freestone.functions import encode, load, watch
 
 
 def one():
@@ -178,3 +179,34 @@ def test_what_is_in_a_class_is_watched():
     assert is_seen(lambda: setattr(use, "note", 1))
     assert is_seen(lambda: setattr(use, "__kwdefaults__", {"by": 1}))
     assert not is_seen(Known().plain)
+
+
+settings = ModuleType("replaced_by_the_test")
+
+
+def read_setting():
+    return settings.CUT
+
+
+def call_setting():
+    return settings.cut()
+
+
+def all_settings():
+    return vars(settings)
+
+
+def test_modules_that_go_by_value_are_watched(monkeypatch):
+    settings = ModuleType("settings_of_no_file")
+    exec("CUT = 10\nLIMITS = [1]\ndef cut(): return CUT", vars(settings))
+    monkeypatch.setitem(globals(), "settings", settings)
+    functions = (read_setting, call_setting, all_settings)
+    before = [encode(function).name for function in functions]
+    assert [encode(function).name for function in functions] == before
+    settings.CUT = 20
+    after = [encode(function).name for function in functions]
+    assert not set(after) & set(before)
+    assert [load(encode(function).definition)() for function in functions[:2]] == [20, 20]
+    settings.LIMITS.append(2)
+    assert encode(read_setting).name == after[0]
+    assert encode(all_settings).name != after[2]

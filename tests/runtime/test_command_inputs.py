@@ -11,7 +11,7 @@ import pytest
 
 import freestone as fs
 from freestone.client import commands
-from freestone.errors import FileError
+from freestone.errors import FileError, FileMissingError
 
 read = fs.task(pure=False)(lambda file: Path(file).read_text())
 
@@ -88,3 +88,36 @@ def test_what_a_failed_command_printed_is_in_its_error(large: Path) -> None:
     with pytest.raises(subprocess.CalledProcessError) as caught:
         run("cat in; exit 3", large)
     assert caught.value.__notes__ == ["it printed: large"]
+
+
+def test_what_a_command_prints_is_not_lost(cluster: fs.Cluster) -> None:
+    printing = "printf 'M\\374nchen'"
+    assert cluster.command(printing).stdout.result() == "M\\xfcnchen"
+    assert cluster.command(printing, text=False).stdout.result() == b"M\xfcnchen"
+    failing = cluster.command(f"{printing}; exit 3", text=False)
+    with pytest.raises(subprocess.CalledProcessError) as caught:
+        failing.stdout.result()
+    assert caught.value.stdout == b"M\xfcnchen"
+    assert "it printed: M\\xfcnchen" in caught.value.__notes__
+
+
+def test_scripts_and_programs_may_be_executed(cluster: fs.Cluster, tmp_path: Path) -> None:
+    script = tmp_path / "say.sh"
+    script.write_text("#!/bin/sh\necho ran $1")
+    made = cluster.command("cat say.sh > copy.sh", inputs={"say.sh": script}, outputs=["copy.sh"])
+    for given in (fs.file(script), script.read_text(), made.outputs["copy.sh"]):
+        done = cluster.command("./say.sh 5", inputs={"say.sh": given})
+        assert done.stdout.result() == "ran 5\n"
+
+
+def test_what_is_wrong_with_a_command_is_named(cluster: fs.Cluster) -> None:
+    with pytest.raises(TypeError, match=r"outputs='r.txt': give a list of names"):
+        cluster.command("true", outputs="r.txt")
+    with pytest.raises(TypeError, match=r"inputs=\['a.txt'\]: give what each name holds"):
+        cluster.command("true", inputs=["a.txt"])  # type: ignore[arg-type]
+    with pytest.raises(AttributeError, match="no attribute 'stderr'; have the shell send it"):
+        cluster.command("true").stderr  # noqa: B018
+    with pytest.raises(FileError, match="d is a folder, and an output is a file"):
+        cluster.command("mkdir d", outputs=["d"]).outputs["d"].result()
+    with pytest.raises(FileMissingError, match="nosuchprogram is no program on the PATH"):
+        cluster.command(["nosuchprogram"]).stdout.result()

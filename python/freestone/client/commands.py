@@ -12,18 +12,21 @@ import subprocess
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 from freestone.client.files import File, Scratch, Stamp, stamp_of
 from freestone.client.future import Future
 from freestone.errors import FileError, FileMissingError
 from freestone.units import format_nbytes
 
-__all__ = ["COPIED_NBYTES", "Command", "run_command", "words_of"]
+__all__ = ["COPIED_NBYTES", "Command", "arguments", "run_command", "words_of"]
 
 COPIED_NBYTES = 64 << 20
 """Inputs of up to so many bytes are copied into a command's folder: 30 ms, and what it does to them
 stays there. A link to a larger one costs nothing, whatever its size."""
+
+_EXECUTABLE = (b"#!", b"\x7fELF")
+"""How scripts and programs begin."""
 
 _FICLONE = 0x40049409
 """The request of Linux that makes a file share another one's storage until either is written to."""
@@ -35,7 +38,7 @@ class Command:
 
     Attributes
     ----------
-    stdout : Future of str
+    stdout : Future of str or bytes
         What it printed.
     outputs : mapping of str to Future of File
         The files that it leaves, by name.
@@ -43,6 +46,15 @@ class Command:
 
     stdout: Future
     outputs: Mapping[str, Future]
+
+    def __getattr__(self, name: str) -> NoReturn:
+        advice = "ask its stdout or its outputs"
+        if name == "stderr":
+            advice = (
+                "have the shell send it to stdout, '2>&1', or to a file among the outputs; that of "
+                "a command that fails is in its CalledProcessError"
+            )
+        raise AttributeError(f"a Command has no attribute {name!r}; {advice}")
 
 
 def words_of(command: str | Sequence[str]) -> list[str]:
@@ -63,11 +75,37 @@ def words_of(command: str | Sequence[str]) -> list[str]:
     return list(words)
 
 
+def arguments(
+    command: str | Sequence[str],
+    inputs: Mapping[str, Any] | None,
+    outputs: Sequence[str],
+    env: Mapping[str, str] | None,
+    text: bool,
+) -> tuple[Any, ...]:
+    """Return what `run_command` is called with.
+
+    Raises
+    ------
+    TypeError, ValueError
+        For what is no command, no mapping of inputs or no sequence of outputs.
+    """
+    words_of(command)
+    if not isinstance(inputs or {}, Mapping):
+        problem = f"inputs={inputs!r:.80}: give what each name holds"
+        raise TypeError(f"{problem}, such as {{'data.txt': freestone.file('data.txt')}}")
+    if isinstance(outputs, str | bytes) or not all(isinstance(name, str) for name in outputs):
+        raise TypeError(f"outputs={outputs!r:.80}: give a list of names, such as ['result.txt']")
+    given = (command, dict(inputs or {}), tuple(outputs), dict(env or {}))
+    # Only where it is not the default, so that a result that is kept has the name that it had.
+    return given if text else (*given, False)
+
+
 def run_command(
     command: str | Sequence[str],
     inputs: Mapping[str, Any],
     outputs: Sequence[str],
     env: Mapping[str, str],
+    text: bool = True,
 ) -> Any:
     """Run a command line in a folder of its own; what it printed, and the files it left."""
     folder = Scratch()
@@ -77,16 +115,7 @@ def run_command(
         source = _place(root, name, content, is_output=name in outputs)
         if source is not None:
             linked[name] = (source, stamp_of(source))
-    done = subprocess.run(
-        words_of(command),
-        cwd=root,
-        env={**os.environ, **env},
-        stdin=subprocess.DEVNULL,
-        capture_output=True,
-        text=True,
-        errors="replace",
-        check=False,
-    )
+    done = _run(words_of(command), root, {**os.environ, **env}, text)
     for name, (source, stamp) in linked.items():
         if _is_changed(source, stamp):
             raise FileError(
@@ -97,13 +126,35 @@ def run_command(
             )
     if done.returncode != 0:
         error = subprocess.CalledProcessError(done.returncode, command, done.stdout, done.stderr)
-        printed = (done.stderr or done.stdout).rstrip()[-2000:]
-        if printed:
+        printed = done.stderr or done.stdout
+        if isinstance(printed, bytes):
+            printed = printed.decode(errors="backslashreplace")
+        if printed := printed.rstrip()[-2000:]:
             error.add_note(f"it printed: {printed}")
         raise error
     if not outputs:
         return done.stdout
     return (done.stdout, *(_taken(root, name, folder) for name in outputs))
+
+
+def _run(
+    words: list[str], root: Path, env: Mapping[str, str], text: bool
+) -> subprocess.CompletedProcess[Any]:
+    try:
+        return subprocess.run(
+            words,
+            cwd=root,
+            env=env,
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=text,
+            # What is no text is seen, as \xfc, where a replacement character would hide it.
+            errors="backslashreplace" if text else None,
+            check=False,
+        )
+    except FileNotFoundError:
+        problem = "is no program on the PATH of the worker; check its name, or install it there"
+        raise FileMissingError(words[0], problem) from None
 
 
 def _inside(root: Path, name: str) -> Path:
@@ -117,9 +168,10 @@ def _place(root: Path, name: str, content: Any, is_output: bool) -> str | None:
     """Lay an input into the command's folder; where a link leads, if it is one."""
     path = _inside(root, name)
     path.parent.mkdir(parents=True, exist_ok=True)
+    linked = None
     if isinstance(content, File):
-        return _place_file(os.fspath(content), path, is_output)
-    if isinstance(content, bytes):
+        linked = _place_file(os.fspath(content), path, is_output)
+    elif isinstance(content, bytes):
         path.write_bytes(content)
     elif isinstance(content, str):
         path.write_text(content)
@@ -129,7 +181,17 @@ def _place(root: Path, name: str, content: Any, is_output: bool) -> str | None:
         raise TypeError(
             f"input {name!r} is of type {type(content).__name__}: give a file, bytes or text"
         )
-    return None
+    if linked is None:
+        _let_execute(path)
+    return linked
+
+
+def _let_execute(path: Path) -> None:
+    """Make a script or a program executable: a block has no permissions of its own."""
+    with open(path, "rb") as file:
+        begins_so = file.read(4).startswith(_EXECUTABLE)
+    if begins_so:
+        path.chmod(path.stat().st_mode | 0o100)
 
 
 def _place_file(source: str, path: Path, is_output: bool) -> str | None:
@@ -166,6 +228,9 @@ def _is_changed(path: str, stamp: Stamp) -> bool:
 
 def _taken(root: Path, name: str, folder: object) -> File:
     path = _inside(root, name)
+    if path.is_dir():
+        problem = "is a folder, and an output is a file; have the command pack it"
+        raise FileError(name, f"{problem}, such as by tar, and name the archive")
     if not path.is_file():
         raise FileMissingError(name, "was not left by the command; check its name")
     return File(str(path), "", path.stat().st_size, hold=folder)

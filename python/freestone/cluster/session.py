@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NoReturn, Self, TypeVar, Unpack, overload
 
-from freestone.client.commands import Command, run_command, words_of
+from freestone.client.commands import Command, arguments, run_command
 from freestone.client.environments import Prepared
 from freestone.client.files import File
 from freestone.client.future import Future
@@ -366,6 +366,7 @@ class Session(SharedState, Streaming, Observed, Everywhere):
         inputs: Mapping[str, Any] | None = None,
         outputs: Sequence[str] = (),
         env: Mapping[str, str] | None = None,
+        text: bool = True,
         **options: Any,
     ) -> Command:
         """Run a command line in a folder of its own, with files in and out.
@@ -380,6 +381,8 @@ class Session(SharedState, Streaming, Observed, Everywhere):
             Names of files that it must leave there; each becomes a block.
         env
             Environment variables besides the worker's.
+        text
+            Whether `stdout` is text, in which bytes that are none are escaped; else it is bytes.
         **options
             Those of `submit`.
 
@@ -393,8 +396,7 @@ class Session(SharedState, Streaming, Observed, Everywhere):
         subprocess.CalledProcessError
             At `result()`, when it ends with another status than 0.
         """
-        words_of(command)
-        args = (command, dict(inputs or {}), tuple(outputs), dict(env or {}))
+        args = arguments(command, inputs, outputs, env, text)
         options.setdefault("name", command if isinstance(command, str) else " ".join(command))
         made = self.client.submit(run_command, args, {}, options, 1 + len(outputs))
         futures = made if outputs else (made,)

@@ -160,6 +160,8 @@ class Walk:
     def module(self, module: ModuleType, chains: tuple[tuple[str, ...], ...] = ((),)) -> None:
         """Write a module: its version, or of a user's what is read from it, or else its file."""
         name = module.__name__
+        if modules.goes_by_value(module):
+            return self._module_by_value(module, chains)
         if not modules.is_user(name):
             self.reference(name, "")
             return
@@ -168,6 +170,16 @@ class Walk:
         if () in chains:
             self._user_modules([name])
             return
+        for chain in sorted(chains):
+            self._chain(module, chain)
+
+    def _module_by_value(self, module: ModuleType, chains: tuple[tuple[str, ...], ...]) -> None:
+        """Write what is read from a module, or all that is in it: there is no file of it."""
+        self.write("module by value", module.__name__)
+        if () in chains:
+            if not self.once(module):
+                return
+            chains = tuple((name,) for name in vars(module) if not _is_special(name))
         for chain in sorted(chains):
             self._chain(module, chain)
 
@@ -283,6 +295,10 @@ class Walk:
             return
         self.write("builtin method", value.__name__)
         self.value(owner)
+
+
+def _is_special(name: str) -> bool:
+    return name.startswith("__") and name.endswith("__")
 
 
 def written_in(function: FunctionType) -> str:

@@ -20,6 +20,7 @@ __all__ = [
     "Origin",
     "UserModule",
     "closure",
+    "goes_by_value",
     "is_importable",
     "is_installed",
     "is_stale",
@@ -100,6 +101,11 @@ def is_user(name: str) -> bool:
             return top in sys.modules
         known = _users[top] = not any(map(is_installed, places))
     return known
+
+
+def goes_by_value(module: ModuleType) -> bool:
+    """Whether a module was made at run time, or loaded by its path: no name finds it elsewhere."""
+    return module.__name__ not in sys.modules
 
 
 def user_module(name: str) -> UserModule | None:

@@ -6,12 +6,14 @@ import functools
 import io
 import pickle
 from collections.abc import Callable
+from types import CodeType, FunctionType
 from typing import Any
 
 import cloudpickle
 
 from freestone.functions.by_value import is_by_value, number, reduce_class
 from freestone.functions.modules import is_importable
+from freestone.functions.scan import scan
 
 __all__ = ["Pickler", "dumps", "pickled_by"]
 
@@ -35,6 +37,8 @@ class Pickler(cloudpickle.Pickler):  # type: ignore[misc]
             return _cached, (value.__wrapped__, value.cache_parameters())
         if kind is functools.cached_property:
             return _cached_property, (value.func, value.attrname)
+        if kind is FunctionType:
+            _note_names_of_class_bodies(value.__code__)
         if isinstance(value, type):
             number(value)
         reduced = super().reducer_override(value)
@@ -59,6 +63,15 @@ def pickled_by(
     with io.BytesIO() as file:
         pickler(file, protocol=5, buffer_callback=buffer_callback).dump(value)
         return file.getvalue()
+
+
+def _note_names_of_class_bodies(code: CodeType) -> None:
+    """Have cloudpickle send the globals that classes in a function use while they are made.
+
+    It knows those of functions only, which other instructions load.
+    """
+    known = cloudpickle.cloudpickle._extract_code_globals(code)
+    known.update(dict.fromkeys(scan(code).globals))
 
 
 def _cached(function: Callable[..., Any], parameters: dict[str, Any]) -> Any:
