@@ -128,3 +128,15 @@ def test_describe_tells_units() -> None:
 
 def test_checkers_of_types_know_every_setting() -> None:
     assert set(Settings.__annotations__) == set(KEYS)
+
+
+def test_a_folder_that_was_removed_is_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "gone").mkdir()
+    monkeypatch.chdir(tmp_path / "gone")
+    (tmp_path / "gone").rmdir()
+    with pytest.raises(
+        ConfigurationError, match="the folder in which this program runs was removed"
+    ):
+        Config.load()

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import concurrent.futures
 import pickle
+import signal
 from collections.abc import Iterator
 
 import pytest
@@ -261,6 +262,14 @@ def test_every_kind_of_death_is_reported(signal: int | None, status: int | None)
     error = errors.TaskKilledError(label="f", attempts=1, signal=signal, status=status)
     assert "once" in str(error)
     assert (error.signal, error.status) == (signal, status)
+
+
+def test_a_signal_that_somebody_sends_is_no_crash() -> None:
+    crash = errors.TaskKilledError(label="f", attempts=1, signal=signal.SIGSEGV)
+    assert "a library crashed" in str(crash)
+    for number in (signal.SIGTERM, signal.SIGHUP, signal.SIGUSR1):
+        sent = errors.TaskKilledError(label="f", attempts=1, signal=number)
+        assert "somebody has sent it" in str(sent)
 
 
 def test_attach_remote_adds_notes() -> None:

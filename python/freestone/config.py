@@ -348,7 +348,11 @@ def _parse(key: str, given: _Given) -> Any:
 
 
 def _from_environment(environment: Mapping[str, str]) -> dict[str, _Given]:
-    here = Path.cwd()
+    try:
+        here = Path.cwd()
+    except FileNotFoundError:
+        problem = "the folder in which this program runs was removed; change to another one"
+        raise ConfigurationError(problem, key="config", origin="os.getcwd()") from None
     by_option = environment.get(BY_OPTION, "").split(",")
 
     def origin(key: str, value: str) -> str:

@@ -325,3 +325,8 @@ print(unused(X) > 0.0);
     assert re.search(r"\? +\? +[\d.]+ [KM]iB +[\d.]+ +1 ", kept)
     assert run("print(1 / 0 + ncell([1.0]));", "--explain=cost") == 3
     assert "-- cost, measured" in capsys.readouterr().err
+
+
+def test_a_folder_is_no_script(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["run", ".."]) == 2
+    assert ".. is a folder; name a script" in capsys.readouterr().err

@@ -374,3 +374,8 @@ def test_without_runs_there_is_nothing_to_analyse(
 ) -> None:
     assert main(["malleable", "analyse", str(tmp_path)]) == 2
     assert "file-missing" in capsys.readouterr().err
+
+
+def test_a_launcher_that_is_not_there_is_named(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["malleable", "run", "run.toml", "--mpiexec", "/nowhere/mpiexec -v"]) == 2
+    assert "no program is '/nowhere/mpiexec -v'" in capsys.readouterr().err

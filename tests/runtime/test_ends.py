@@ -199,3 +199,18 @@ except KeyboardInterrupt:
     words = [sys.executable, "-c", program]
     done = subprocess.run(words, capture_output=True, text=True, timeout=100, check=False)
     assert (done.stdout, done.stderr) == ("0\n", "")
+
+
+@pytest.mark.parametrize("closed", [">&-", "2>&-", ">&- 2>&-"])
+def test_a_program_without_standard_output_runs_calls(tmp_path: Path, closed: str) -> None:
+    script = tmp_path / "script.py"
+    script.write_text(
+        "import freestone as fs\n"
+        "with fs.Cluster(executors=1, memory='64MiB', disk='64MiB') as cluster:\n"
+        "    result = cluster.submit(abs, -1).result(30)\n"
+        "    open('result', 'w').write(str(result))\n"
+    )
+    line = f'"{sys.executable}" script.py {closed}'
+    done = subprocess.run(line, shell=True, cwd=tmp_path, timeout=DEADLINE_S, check=False)
+    assert done.returncode == 0
+    assert (tmp_path / "result").read_text() == "1"

@@ -10,7 +10,7 @@ from collections.abc import Iterable
 
 from freestone.cli import hdfs, script
 from freestone.cli.output import Output
-from freestone.errors import ConfigurationError, FileMissingError
+from freestone.errors import ConfigurationError, FileError, FileMissingError
 
 __all__ = ["configure", "execute"]
 
@@ -41,6 +41,8 @@ def execute(arguments: argparse.Namespace, output: Output) -> int:
     int
         What it exits with.
     """
+    if os.path.isdir(arguments.script):
+        raise FileError(arguments.script, "is a folder; name a script in Python or DaphneDSL in it")
     if not os.path.isfile(arguments.script):
         raise FileMissingError(arguments.script)
     if arguments.script.endswith(script.SUFFIXES):

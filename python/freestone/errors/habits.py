@@ -132,7 +132,7 @@ OF_FUTURE: Mapping[str, str] = {
     "traceback": "it is in future.exception().__notes__",
     "retry": "submit the call again, or give it retries=2",
     "release": "write del future",
-    "running": "ask future.status",
+    "running": "ask cluster.explain(future)",
     "get": "write future.result(timeout_s=...)",
     "ready": "write future.done()",
     "wait": "write fs.wait(future, timeout_s=...)",

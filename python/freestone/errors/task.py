@@ -443,6 +443,10 @@ def _amounts(resources: Mapping[str, int]) -> str:
     return ", ".join(texts) if texts else "nothing"
 
 
+_CRASHES = frozenset({4, 5, 6, 7, 8, 11, 31})
+"""SIGILL, SIGTRAP, SIGABRT, SIGBUS, SIGFPE, SIGSEGV and SIGSYS: what a process does to itself."""
+
+
 def _death(signal: int | None, status: int | None) -> tuple[str, str]:
     if signal is None:
         how = "an unknown cause" if status is None else f"exit status {status}"
@@ -457,5 +461,7 @@ def _death(signal: int | None, status: int | None) -> tuple[str, str]:
         return how, "it was stopped for longer than stopped_s: raise that setting for a debugger"
     if signal == signals.SIGKILL:
         return how, "most likely memory ran out: give it resources={'memory': ...} or less data"
+    if signal not in _CRASHES:
+        return how, "somebody has sent it to the executor: look for os.kill(), or for who did"
     advice = "a library crashed: run the call alone with isolation='process' to find which"
     return how, f"{advice}, or a script with --isolate-kernels"

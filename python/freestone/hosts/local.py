@@ -322,6 +322,9 @@ class LocalWorkers:
         return subprocess.Popen(
             [sys.executable, "-m", "freestone.node.worker", *words, "--await-input", "1"],
             stdin=subprocess.PIPE,
+            # A daemon may have closed its own, and sockets of the worker would take their numbers.
+            stdout=None if sys.__stdout__ else subprocess.DEVNULL,
+            stderr=None if sys.__stderr__ else subprocess.DEVNULL,
             env=libraries(sum(node.executors for node in self.nodes)) | os.environ | python_path(),
             process_group=0,
         )

@@ -30,7 +30,11 @@ def find_mpiexec(given: str | None = None) -> list[str]:
         If there is none.
     """
     if given:
-        return shlex.split(given)
+        words = shlex.split(given)
+        if not words or shutil.which(words[0]) is None:
+            missing = f"no program is {given!r}, which --mpiexec names"
+            raise EngineMissingError(engine="MPI", missing=missing, cure=_CURE)
+        return words
     beside = shutil.which("mpiexec", path=str(Path(sys.executable).parent))
     found = beside or shutil.which("mpiexec")
     if found is None:
