@@ -4,8 +4,9 @@ Each run goes through all pairs of 1, 2, 4 and 8 processes in one chain (`--shor
 back, twice), with dense or CSR data, in one of two forms: constant data as a user gets it on one
 host, which is memory that all map (`shared`), and messages of MPI, by which variable data goes and
 all that goes between hosts. Beside them: the machine's copy bandwidth, of one core and of as many
-as there are targets, and a plain mpi4py `Alltoallv` of the same blocks between processes that are
-all there from the start. Reconfiguration, spawn and data times, bytes moved, alpha, the work that
+as there are targets, a plain mpi4py `Alltoallv` of the same blocks between processes that are
+all there from the start, and messages of the same rows by hand, in Python and in C, beside the
+library in C. Reconfiguration, spawn and data times, bytes moved, alpha, the work that
 the sources get done while data moves, and peak memory.
 
 By pieces: `--only SUBJECT --rounds 1 --more` adds a round of one subject to the report.
@@ -17,6 +18,7 @@ import json
 import shutil
 import subprocess
 import sys
+import tempfile
 import threading
 import time
 from collections.abc import Sequence
@@ -29,6 +31,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 import numpy as np
 
 from benchmarks import common, plots
+from benchmarks.resizing.programs import compiled
 from freestone.malleable import METHODS, plans
 
 QUESTION = "What does it cost to resize a job with 1 GB of data?"
@@ -38,6 +41,8 @@ CHAIN = [4, 2, 8, 2, 1, 4, 1, 8, 4, 8, 1, 2]
 SHORT = [4, 2, 4, 2]
 QUICK = ("merge-p2p-sync", "merge-p2p-nonblocking", "baseline-collective-sync")
 PLAIN, COPY = "plain Alltoallv", "memcpy"
+BY_HAND, IN_C, OFTEN = "messages by hand", "C", "one job, many resizes"
+BESIDE = (COPY, PLAIN, BY_HAND, IN_C, OFTEN)
 ONE, BOTH = "bandwidth of one core", "bandwidth of two cores"
 HERE = Path(__file__).parent / "resizing"
 MAX_S = 280
@@ -63,15 +68,19 @@ def mpi(ranks: int, program: str, *words: str) -> Any:
     """Run a program on ranks, and return what it says, or why it does not."""
     mpiexec = shutil.which("mpiexec", path=str(Path(sys.executable).parent)) or "mpiexec"
     command = [mpiexec, "-n", str(ranks), sys.executable, "-m", "mpi4py", str(HERE / program)]
+    found = started([*command, *words])
+    return found if isinstance(found, dict) else json.loads(found[-1])
+
+
+def started(command: Sequence[str]) -> list[str] | dict[str, str]:
+    """Return the lines that a command prints, or why there are none."""
     try:
-        job = subprocess.run(
-            [*command, *words], capture_output=True, text=True, timeout=MAX_S, check=False
-        )
+        job = subprocess.run(command, capture_output=True, text=True, timeout=MAX_S, check=False)
     except subprocess.TimeoutExpired:
         return {"absent": f"did not end within {MAX_S} s"}
     if job.returncode != 0:
         return {"absent": f"failed: {(job.stderr.strip().splitlines() or ['no word'])[-1]}"}
-    return json.loads(job.stdout.strip().splitlines()[-1])
+    return job.stdout.strip().splitlines()
 
 
 def copy_gbs(nbytes: int, cores: int) -> float:
@@ -106,14 +115,21 @@ def measure(
         report.add(COPY, ONE, copy_gbs(nbytes, 1), "GB/s")
         report.add(COPY, BOTH, copy_gbs(nbytes, 2), "GB/s")
         return
-    if subject == PLAIN:
+    if subject in (PLAIN, BY_HAND):
+        how = ["p2p"] if subject == BY_HAND else []
         for before, after in ((2, 4), (4, 2)):
-            found = mpi(4, "plain.py", str(before), str(after), str(nbytes), "3")
+            found = mpi(4, "plain.py", str(before), str(after), str(nbytes), "3", *how)
             if "absent" in found:
-                report.absent[PLAIN] = found["absent"]
+                report.absent[subject] = found["absent"]
                 return
             for seconds in found:
-                report.add(PLAIN, f"{before} to {after}, data s", seconds, "s")
+                report.add(subject, f"{before} to {after}, data s", seconds, "s")
+        return
+    if subject == IN_C:
+        measure_in_c(report, nbytes)
+        return
+    if subject == OFTEN:
+        measure_often(report, 20 if nbytes == NBYTES[True] else 200)
         return
     words = {**SUBJECTS[subject], "sizes": sizes, "nbytes": nbytes, "times": times}
     found = mpi(2, "job.py", json.dumps(words))
@@ -123,18 +139,50 @@ def measure(
     record(report, subject, found)
 
 
+def measure_in_c(report: common.Report, nbytes: int) -> None:
+    """Take one turn of the library in C, and of messages by hand beside it."""
+    mpiexec = shutil.which("mpiexec", path=str(Path(sys.executable).parent)) or "mpiexec"
+    with tempfile.TemporaryDirectory() as folder:
+        try:
+            program = str(compiled("hand", Path(folder)))
+        except (OSError, subprocess.CalledProcessError) as error:
+            report.absent[IN_C] = f"not compiled: {error}"
+            return
+        for words in ([str(nbytes), "3"], ["spawn"]):
+            found = started([mpiexec, "-n", "2", program, *words])
+            if isinstance(found, dict):
+                report.absent[IN_C] = found["absent"]
+                return
+            for case, seconds in (pair for line in found for pair in json.loads(line).items()):
+                title = "16 more ranks, s" if case == "spawned" else f"4 to 2, {case} s"
+                report.add(IN_C, title, seconds, "s")
+
+
+def measure_often(report: common.Report, resizes: int) -> None:
+    """Take what rank 0 holds after the tenth resize of a job, and after the last."""
+    found = mpi(2, "growth.py", str(resizes))
+    if "absent" in found:
+        report.absent[OFTEN] = found["absent"]
+        return
+    names = (("descriptors more", ""), ("threads more", ""), ("memory more", "KiB"))
+    for (name, unit), tenth, last in zip(names, found[9], found[-1], strict=True):
+        report.add(OFTEN, f"{name}, 10 to {resizes} resizes", last - tenth, unit)
+
+
 def record(report: common.Report, subject: str, found: dict[str, Any]) -> None:
     """Add the figures of one run."""
     by_size: dict[int, list[float]] = {}
     for size, seconds in found["steps"]:
         by_size.setdefault(size, []).append(seconds)
-    for resize, excess in zip(found["resizes"], found["excess"], strict=False):
+    rows = zip(found["resizes"], found["excess"], found["uses"], strict=False)
+    for resize, excess, use in rows:
         if resize["error"]:
             report.absent[subject] = resize["error"]
             return
         pair = f"{resize['before']} to {resize['after']}"
         for case in ("spawn", "data", "total"):
             report.add(subject, f"{pair}, {case} s", resize[f"{case}_s"], "s")
+        report.add(subject, f"{pair}, data and first use s", resize["data_s"] + use, "s")
         report.add(subject, f"{pair}, moved", resize["moved_nbytes"] / 1e6, "MB")
         report.add(subject, f"{pair}, memory beyond both shares", excess / 2**20, "MiB")
         if resize["data_steps"] and resize["data_s"]:
@@ -153,7 +201,7 @@ def claims(report: common.Report, nbytes: int) -> list[common.Claim]:
     rate = common.ratio(must / 1e9, seconds)
     share = None if rate is None else common.ratio(100 * rate, one)
     name = "of one core's copy bandwidth, 4 to 2 into warm pages, messages"
-    found.append(common.at_least(name, share, 70, "%"))
+    found.append(common.at_least(name, share, 75, "%"))
     if rate is not None and both is not None:
         report.notes = [f"messages reach {100 * rate / both:.0f} % of what two cores copy, 4 to 2"]
     first = report.median("dense shared merge-p2p-sync", "2 to 4, data s")
@@ -171,6 +219,30 @@ def claims(report: common.Report, nbytes: int) -> list[common.Claim]:
     # Where memory is shared nothing moves, and a step in between is no measure.
     work = report.median("dense messages merge-p2p-nonblocking", "2 to 4, work meanwhile")
     found.append(common.at_least("the sources' work while data moves, 2 to 4", work, 60, "%"))
+    for name, before, after in (
+        ("Python's messages over messages by hand, 2 to 4", 2, 4),
+        ("Python's messages over messages by hand, 4 to 2", 4, 2),
+    ):
+        case = f"{before} to {after}, data s"
+        mine = report.median("dense messages merge-p2p-sync", case)
+        by_hand = report.median(BY_HAND, case)
+        found.append(common.at_most(name, common.ratio(mine, by_hand), 1.03, "x"))
+    in_c = [report.median(IN_C, f"4 to 2, {case} s") for case in ("library", "by hand")]
+    name = "a resize in C over messages by hand, 4 to 2"
+    found.append(common.at_most(name, common.ratio(*in_c), 1.03, "x"))
+    spawned = report.median(IN_C, "16 more ranks, s")
+    found.append(common.at_most("16 more ranks of a program in C", spawned, 0.5, "s"))
+    found.append(
+        common.at_most("CSR over dense, by byte, first use included", of_csr(report), 1.1, "x")
+    )
+    found.append(common.at_most("overlapped over synchronous, 8 to 1", of_overlap(report), 3, "x"))
+    more = [
+        float(figure["median"])
+        for case, figure in report.figures.get(OFTEN, {}).items()
+        if figure["unit"] != "KiB"
+    ]
+    name = "descriptors and threads more after many resizes of a job"
+    found.append(common.at_most(name, max(more, default=None), 0, ""))
     excesses = [
         float(figure["median"])
         for cases in report.figures.values()
@@ -180,6 +252,36 @@ def claims(report: common.Report, nbytes: int) -> list[common.Claim]:
     most = max(excesses, default=None)
     found.append(common.at_most("memory beyond old and new share", most, 64, "MiB"))
     return found
+
+
+def of_csr(report: common.Report) -> float | None:
+    """Return what a byte of a CSR matrix costs over one of dense rows, at worst."""
+    ratios = []
+    for pair in ("2 to 4", "4 to 2"):
+        costs = [
+            common.ratio(
+                report.median(f"{kind} messages merge-p2p-sync", f"{pair}, data and first use s"),
+                report.median(f"{kind} messages merge-p2p-sync", f"{pair}, moved"),
+            )
+            for kind in ("csr", "dense")
+        ]
+        ratios.append(common.ratio(*costs))
+    known = [value for value in ratios if value is not None]
+    return max(known) if known else None
+
+
+def of_overlap(report: common.Report) -> float | None:
+    """Return how much longer overlapped methods move rows from 8 to 1, at worst."""
+    ratios = [
+        common.ratio(
+            report.median(subject, "8 to 1, data s"), report.median(sync, "8 to 1, data s")
+        )
+        for subject in SUBJECTS
+        for strategy in ("nonblocking", "thread")
+        if "messages" in subject and (sync := subject.replace(strategy, "sync")) != subject
+    ]
+    known = [value for value in ratios if value is not None]
+    return max(known) if known else None
 
 
 def alphas(report: common.Report) -> None:
@@ -200,7 +302,7 @@ def alphas(report: common.Report) -> None:
 
 def main() -> None:
     """Measure, report and draw."""
-    parser = common.parser("redistribution", QUESTION, [COPY, PLAIN, *SUBJECTS])
+    parser = common.parser("redistribution", QUESTION, [*BESIDE, *SUBJECTS])
     parser.add_argument("--short", action="store_true", help="2 to 4 and back only, twice")
     given = parser.parse_args()
     options = common.options("redistribution", given)
@@ -211,7 +313,8 @@ def main() -> None:
     report.go_on(options)
     names = [name for name in SUBJECTS if name.split()[-1] in QUICK and "csr" not in name]
     quick = [*names, "dense messages merge-p2p-sync, rank r stays rank r"]
-    asked = options.only or (COPY, PLAIN, *(quick if options.quick else SUBJECTS))
+    quick.append("csr messages merge-p2p-sync")
+    asked = options.only or (*BESIDE, *(quick if options.quick else SUBJECTS))
 
     def take(subject: str) -> None:
         measure(report, subject, nbytes, sizes, times)

@@ -361,3 +361,12 @@ def test_without_a_launcher_nothing_can_be_spawned(tmp_path: Path) -> None:
     outcome = run("faults.py", "single", str(tmp_path), ranks=0)
     assert outcome.status == 0, outcome.err
     assert "NoSpawnError: the program was not started by a launcher" in outcome.out
+
+
+def test_rank_0_holds_no_more_after_many_resizes_than_after_few() -> None:
+    outcome = run(str(ROOT / "benchmarks" / "resizing" / "growth.py"), "24")
+    assert outcome.status == 0, outcome.err
+    held = [(descriptors, threads) for descriptors, threads, _ in outcome.data]
+    assert len(held) == 24
+    # Each number of processes has its own: MPI connects to each of them.
+    assert held[-2:] == held[8:10]
