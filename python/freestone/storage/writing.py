@@ -5,14 +5,15 @@ See docs/decisions/025-parts-of-a-file-exchange-their-sizes-before-offsets.md
 
 from __future__ import annotations
 
+import functools
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
-from freestone.client import Client, gather
+from freestone.client import Client, gather, wait
 from freestone.collections.array import Array
 from freestone.collections.base import Collection
 from freestone.collections.frame import Frame
@@ -21,6 +22,7 @@ from freestone.collections.rows import concatenate, is_sparse, is_table
 from freestone.errors import EmptyCollectionError, UsageError
 from freestone.io import Shape, StreamWriter, Writer, open_writer
 from freestone.io.contract import encoded, head_of
+from freestone.io.folders import drafted_folder
 from freestone.io.formats import format_of
 from freestone.io.formats.mtx_writing import MtxWriter
 from freestone.io.formats.root import histograms_of
@@ -31,6 +33,7 @@ from freestone.io.stores import Draft, locate
 from freestone.io.telling import telling
 from freestone.storage.drafting import Layout, drafted, place_pieces, write_beside
 from freestone.storage.meters import Meter, metered
+from freestone.storage.partitioning import check_values, keys_among, parts_of, without_drafts
 from freestone.storage.segmenting import write_segments
 from freestone.storage.spreading import write_there
 from freestone.storage.symmetry import entries_of_half
@@ -45,6 +48,7 @@ def write(
     *,
     format: str | None = None,
     progress: bool | None = None,
+    partition_by: str | Sequence[str] | None = None,
     **options: Any,
 ) -> None:
     """Write an array or a frame into one file, each block by the worker that has it.
@@ -63,6 +67,10 @@ def write(
     progress
         Whether to show a bar with bytes a second when it takes longer than a second; by default if
         standard error is a terminal.
+    partition_by
+        Columns of a frame, of integers, dates or texts, for a folder instead of a file: it has
+        folders ``key=value`` in it, as `read` takes them, and in these a file of each block that
+        has such rows. The format is Parquet unless `format` says another one.
     **options
         Those of the format; see `freestone.io.formats`.
 
@@ -87,6 +95,9 @@ def write(
         _write_histograms(histograms, url, format, options)
         return
     collection = _collection(x)
+    if partition_by is not None:
+        _write_folder(collection, url, partition_by, format or "parquet", progress, options)
+        return
     writer = open_writer(url, shape_of(collection), format=format, **options)
     client = collection.client
     meter = _meter(writer, client)
@@ -106,6 +117,72 @@ def write(
                 _write_here(writer, collection)
             else:
                 write_there(writer, collection, client, meter)
+
+
+def _write_folder(
+    x: Collection,
+    url: str | os.PathLike[str],
+    partition_by: str | Sequence[str],
+    format: str,
+    progress: bool | None,
+    options: dict[str, Any],
+) -> None:
+    """Write a folder of files, each block by the worker that has it."""
+    if not isinstance(x, Frame):
+        raise UsageError("partition_by= takes a frame or a table, whose columns have names")
+    keys, location = keys_among(x, partition_by), locate(url)
+    if location.path is None:
+        raise UsageError(f"{location.url} is no path; partition_by= writes folders of files only")
+    if not len(x):
+        raise EmptyCollectionError(x.name, "write", "it has no rows, and so no folder either")
+    suffix = (format_of("", format).suffixes or ("",))[0]
+    meter = Meter() if x.client is not None else Meter.of_writes()
+    with (
+        telling(location.url),
+        metered(f"write {location.name}", meter, progress),
+        drafted_folder(location, "folder of such files", lambda _: False) as folder,
+    ):
+        os.mkdir(folder)
+        call = functools.partial(_write_parts, folder, suffix, keys, format, options)
+        found: set[tuple[Any, ...]] = set()
+        for each in _called_with_blocks(x, call):
+            found |= each
+        check_values(keys, found)
+        without_drafts(folder)
+
+
+def _called_with_blocks(x: Frame, call: Callable[[int, Any], Any]) -> list[Any]:
+    if x.client is None:
+        return [call(number, block) for number, block in enumerate(x.iter_blocks())]
+    # Written again, after a worker is lost: the same files.
+    options = {"pure": False, "retries": 2, "near": "input", "name": "write parts"}
+    calls = x.client.map(call, enumerate(x.blocks), options)
+    try:
+        made: list[Any] = gather(calls)
+        return made
+    finally:
+        # Whoever removes what is there of a write that failed comes after the last part of it.
+        wait(calls)
+
+
+def _write_parts(
+    folder: str,
+    suffix: str,
+    keys: Sequence[str],
+    format: str,
+    options: dict[str, Any],
+    number: int,
+    block: Any,
+) -> set[tuple[Any, ...]]:
+    """Write a file of a block's rows for each of their values; return these."""
+    found = set()
+    for values, name, part in parts_of(block, keys):
+        path = os.path.join(folder, name)
+        os.makedirs(path, exist_ok=True)
+        file = os.path.join(path, f"{number:06}{suffix}")
+        write(part, file, format=format, progress=False, **options)
+        found.add(values)
+    return found
 
 
 def _halved(writer: Writer, x: Collection) -> Writer:

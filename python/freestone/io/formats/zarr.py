@@ -6,18 +6,15 @@ Options of a read: `array`, the name of an array where the folder is a group of 
 from __future__ import annotations
 
 import contextlib
-import ctypes
 import json
 import math
 import os
-import shutil
-import uuid
-from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from freestone.errors import FileError, FormatError, UsageError
+from freestone.errors import FormatError, UsageError
 from freestone.io.dataset import Dataset
+from freestone.io.folders import drafted_folder
 from freestone.io.formats.format import Format
 from freestone.io.formats.tables import foreign, needs, not_chosen
 from freestone.io.raw import dtype_reported
@@ -29,8 +26,6 @@ __all__ = ["FORMAT", "FolderWriter", "drafted", "open_dataset", "open_writer"]
 # What says shape and chunks, in the third version of the format and in the second.
 METADATA = ("zarr.json", ".zarray")
 OLD_GROUP = ".zgroup"
-# Of Linux: paths are those of the process, and both names stay.
-HERE, EXCHANGE = -100, 2
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -75,14 +70,6 @@ def _stamp(location: FileLocation) -> tuple[Any, ...]:
     if not os.path.exists(location.path):
         raise FileNotFoundError(location.path)
     raise FormatError(location.url, f"it is no Zarr array: it has no {' or '.join(METADATA)}")
-
-
-def _exchanged(one: str, other: str) -> bool:
-    """Let two folders change their names at once; False where the file system can't."""
-    rename = getattr(ctypes.CDLL(None), "renameat2", None)
-    if rename is None:
-        return False
-    return bool(rename(HERE, os.fsencode(one), HERE, os.fsencode(other), EXCHANGE) == 0)
 
 
 def _is_array(folder: str) -> bool:
@@ -179,39 +166,9 @@ class FolderWriter:
         return drafted(self.location)
 
 
-@contextlib.contextmanager
-def drafted(location: FileLocation) -> Iterator[str]:
-    """Give the path of a folder that becomes that of a location unless the block raises.
-
-    Raises
-    ------
-    FileError
-        When something else than an array is there.
-    """
-    target = os.path.realpath(str(location.path))
-    if os.path.exists(target) and not os.path.isdir(target):
-        raise FileError(location.url, "is a file, and a Zarr array is a folder; remove it first")
-    if os.path.exists(target) and os.listdir(target) and not _is_array(target):
-        raise FileError(
-            location.url, "is a folder of something else than an array; remove it first"
-        )
-    folder, name = os.path.split(target)
-    part = os.path.join(folder, f".{name}.{uuid.uuid4().hex[:12]}.part")
-    old = f"{part}.old"
-    try:
-        yield part
-        if not os.path.exists(target):
-            os.rename(part, target)
-        elif not _exchanged(part, target):
-            os.rename(target, old)
-            os.rename(part, target)
-    except BaseException:
-        if os.path.exists(old):
-            os.rename(old, target)
-        raise
-    finally:
-        shutil.rmtree(part, ignore_errors=True)
-        shutil.rmtree(old, ignore_errors=True)
+def drafted(location: FileLocation) -> contextlib.AbstractContextManager[str]:
+    """Give the path of a folder that becomes an array's unless the block raises."""
+    return drafted_folder(location, "array", _is_array)
 
 
 FORMAT = Format(

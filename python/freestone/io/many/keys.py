@@ -12,7 +12,7 @@ from freestone.io.many.finding import Found, Keys
 from freestone.io.many.predicates import could_hold, guarantee
 from freestone.io.many.request import Request
 
-__all__ = ["equalities", "key_types", "not_excluded", "with_keys"]
+__all__ = ["equalities", "key_types", "not_excluded", "type_of_values", "with_keys"]
 
 
 class InFolders(Protocol):
@@ -48,10 +48,11 @@ def key_types(files: Sequence[Found]) -> dict[str, Any]:
         for name, value in found.keys:
             if value is not None:
                 values[name].append(value)
-    return {name: _type_of(each) for name, each in values.items()}
+    return {name: type_of_values(each) for name, each in values.items()}
 
 
-def _type_of(values: Sequence[str]) -> Any:
+def type_of_values(values: Sequence[str]) -> Any:
+    """Return the type that texts have as the values of a key."""
     import pyarrow as pa
 
     if values and all(map(_INTEGER.fullmatch, values)):
