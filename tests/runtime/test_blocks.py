@@ -19,6 +19,7 @@ import pytest
 
 import freestone as fs
 from freestone import errors
+from tests.ports import free_ports
 from tests.waiting import until
 
 
@@ -167,6 +168,8 @@ def test_a_file_behind_a_url(cluster: fs.Cluster, server: str) -> None:
     assert remote.read_text() == "from afar"
     with pytest.raises(errors.FileMissingError):
         fs.file(server + ".missing")
+    with pytest.raises(errors.FileError, match="can't be reached"):
+        fs.file(f"http://127.0.0.1:{free_ports(1)[0]}/data.txt")
 
 
 def test_a_task_may_return_a_file(cluster: fs.Cluster, tmp_path: Path) -> None:

@@ -237,6 +237,10 @@ def test_files(cluster: fs.Cluster, tmp_path: Path) -> None:
         fs.file(tmp_path / "missing")
     with pytest.raises(errors.FileError, match="folder"):
         fs.file(tmp_path)
+    strange = os.path.join(os.fsencode(tmp_path), b"\xff.bin")
+    Path(os.fsdecode(strange)).touch()
+    with pytest.raises(errors.FileError, match=r"\\xff.bin has a name that is no UTF-8"):
+        fs.file(os.fsdecode(strange))
     os.mkfifo(tmp_path / "pipe")
     for special in ("/dev/null", tmp_path / "pipe"):
         with pytest.raises(errors.FileError, match="is a device, a pipe or a socket"):

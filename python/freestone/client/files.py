@@ -179,6 +179,7 @@ def file(path: str | os.PathLike[str]) -> File:
     if "://" in text:
         return _remote(text)
     text = os.path.abspath(text)
+    _require_utf8(text)
     stamp = stamp_of(text)
     _require_regular(text)
     # The time of change of the file's inode, too: a copy may set that of its content back.
@@ -190,6 +191,14 @@ def file(path: str | os.PathLike[str]) -> File:
             raise FileUnreadableError(text) from None
     name, checksum = _named[key]
     return File(text, name, stamp[1], checksum, stamp=stamp)
+
+
+def _require_utf8(path: str) -> None:
+    try:
+        path.encode()
+    except UnicodeEncodeError:
+        shown = os.fsencode(path).decode(errors="backslashreplace")
+        raise FileError(shown, "has a name that is no UTF-8; rename it, or make a link") from None
 
 
 def _require_regular(path: str) -> None:
@@ -218,7 +227,11 @@ def _remote(url: str) -> File:
         raise FileError(url, hint) from error
     try:
         info = system.info(path)
-    except FileNotFoundError:
+    except FileNotFoundError as error:
+        # What fsspec makes of a server that does not answer, too.
+        if isinstance(error.__cause__, OSError):
+            problem = f"can't be reached: {error.__cause__}; see whether its server runs"
+            raise FileError(url, problem) from error
         raise FileMissingError(url, "does not exist; check the URL") from None
     versions = [info.get(key) for key in _VERSIONS]
     size = int(info.get("size") or 0)
