@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 from freestone import plugins
 from freestone.errors import FileMissingError, FormatError, UsageError, did_you_mean
-from freestone.io.compressed import CompressedLocation
 from freestone.io.dataset import Dataset
+from freestone.io.decoded import CompressedLocation, DecodedLocation
 from freestone.io.formats import Format, format_of
 from freestone.io.formats.names import COMPRESSED, GROUP, is_compressed
 from freestone.io.formats.zarr import FolderWriter
@@ -85,8 +85,8 @@ def open_dataset(
         dataset = found.open_dataset(*words, **options)
     if not isinstance(dataset, Dataset):
         raise _wrong(found, "open_dataset", dataset, "a Dataset")
-    if isinstance(location, CompressedLocation):
-        # Whoever reads some rows decompresses them all.
+    if isinstance(dataset.location, DecodedLocation):
+        # Whoever reads some rows decodes them all.
         dataset = replace(dataset, unit_rows=max(dataset.rows, 1))
     if matrix:
         _check_matrix(dataset)

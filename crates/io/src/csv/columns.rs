@@ -159,7 +159,7 @@ struct Texts {
 impl Builder for Texts {
     fn push(&mut self, cell: &Cell<'_>) -> std::result::Result<(), &'static str> {
         if std::str::from_utf8(&cell.text).is_err() {
-            return Err("UTF-8");
+            return Err("UTF-8; say encoding=, such as 'latin-1'");
         }
         self.data.extend_from_slice(&cell.text);
         self.offsets.extend_from_slice(&(self.data.len() as u64).to_le_bytes());

@@ -7,7 +7,8 @@ a file whose cells do not show it is refused); `skip` (lines in front of that on
 `missing` (texts that stand for missing values beside the empty cell, such as ``["NA", "-"]``);
 `types` (of columns, as ``{"id": "str", "n": "int16", "day": "date32"}``); `dates` (columns of dates
 and times: a list of those in ISO 8601, ``{"day": "%d.%m.%Y"}`` with forms of `datetime.strptime`,
-or True for all in ISO 8601; else they are texts); `dtype` (of an array); `kind`
+or True for all in ISO 8601; else they are texts); `encoding` (of the text, such as ``"latin-1"``;
+by default UTF-8); `dtype` (of an array); `kind`
 (``"array"`` or ``"frame"``); `sparse` (lines are row, column and value, or row and column: True or
 ``"csr"``, or ``"coo"`` for a matrix of those entries) with `shape`; `index` (whether to keep where
 rows begin in a file beside this one, ``NAME.index``).
@@ -24,6 +25,7 @@ from typing import Any
 
 from freestone.errors import UsageError
 from freestone.io.dataset import Dataset
+from freestone.io.decoded import EncodedLocation
 from freestone.io.formats.csv_look import Look, byte_of
 from freestone.io.formats.csv_types import wanted_of
 from freestone.io.formats.csv_writing import CsvWriter
@@ -36,6 +38,7 @@ from freestone.io.writer import Shape, Writer, needs_columns
 __all__ = ["FORMAT", "open_dataset", "open_writer"]
 
 WIDEST, MAX_DECIMALS = 4096, 300
+_UTF_8 = ("utf-8", "utf8", "utf-8-sig")
 
 
 def open_dataset(
@@ -54,9 +57,12 @@ def open_dataset(
     missing: str | Sequence[str] | None = None,
     types: Mapping[str, Any] | None = None,
     dates: bool | Sequence[str] | Mapping[str, str | None] | None = None,
+    encoding: str = "utf-8",
 ) -> Dataset:
     """Find out what a CSV file holds, in one pass over it or from its `.meta` and index."""
     _require_flag("header", header)
+    if encoding not in _UTF_8:
+        location = EncodedLocation(location.url, location, encoding)
     meta = read_meta(location)
     wanted = wanted_of(missing, types, dates)
     if type(skip) is not int or skip < 0:

@@ -63,7 +63,7 @@ class Look:
         self.index = index or self._scan(keeps)
         self.lines, self.above = self.index.lines, above
         if self.index.kinds & OTHER and self._bytes(0, 2) in WIDE:
-            raise FormatError(location.url, "it is UTF-16; convert it to UTF-8")
+            raise FormatError(location.url, "it is UTF-16; say encoding='utf-16'")
         self._check_above()
         if separator is None:
             self._find_separator(keeps)
@@ -217,7 +217,9 @@ class Look:
             names = tuple(text.decode() for text, _ in self.first)
         except UnicodeDecodeError as error:
             raise FormatError(
-                self.location.url, f"the names of its columns are no UTF-8 ({error})"
+                self.location.url,
+                f"the names of its columns are no UTF-8 ({error}); say encoding=, such as "
+                "'latin-1'",
             ) from None
         twice = [name for name, count in Counter(names).items() if count > 1]
         if twice:

@@ -1,4 +1,4 @@
-"""Text that is compressed as a whole, and text with tabs."""
+"""Text that is compressed as a whole, text of other encodings, and text with tabs."""
 
 from __future__ import annotations
 
@@ -90,3 +90,35 @@ def test_tabs_are_what_the_name_says(tmp_path: Path) -> None:
     fs.write(frame, path, header=True, meta=False)
     assert path.read_text() == "x\ty\n1\ta,b\n2\tc\n"
     assert fs.read(path).compute().to_pydict() == {"x": [1, 2], "y": ["a,b", "c"]}
+
+
+ABROAD = "id;städt\n1;Müller\n2;x\n"
+
+
+@pytest.mark.parametrize("encoding", ["latin-1", "cp1252", "utf-16", "utf-8", "utf-8-sig"])
+def test_text_of_any_encoding(encoding: str, tmp_path: Path, two_workers: fs.Cluster) -> None:
+    path = tmp_path / "x.csv"
+    path.write_bytes(ABROAD.encode(encoding))
+    expected = {"id": [1, 2], "städt": ["Müller", "x"]}
+    assert fs.read(path, encoding=encoding).compute().to_pydict() == expected
+    both = fs.read([path, path], encoding=encoding).compute().to_pydict()
+    assert both == {name: values * 2 for name, values in expected.items()}
+    (tmp_path / "x.csv.gz").write_bytes(gzip.compress(path.read_bytes()))
+    assert fs.read(tmp_path / "x.csv.gz", encoding=encoding).compute().to_pydict() == expected
+
+
+def test_text_of_an_encoding_that_is_not_said_is_refused_with_it(tmp_path: Path) -> None:
+    path = tmp_path / "x.csv"
+    path.write_bytes(ABROAD.encode("latin-1"))
+    with pytest.raises(FormatError, match=r"no UTF-8.*say encoding="):
+        fs.read(path)
+    with pytest.raises(FormatError, match="not of encoding='ascii'"):
+        fs.read(path, encoding="ascii")
+    with pytest.raises(UsageError, match="such as 'latin-1'"):
+        fs.read(path, encoding="hex")
+    path.write_bytes(ABROAD.replace("städt", "s").encode("latin-1"))
+    with pytest.raises(FormatError, match=r"row 2, column 2.*not UTF-8; say encoding="):
+        fs.read(path).compute()
+    path.write_bytes(ABROAD.encode("utf-16"))
+    with pytest.raises(FormatError, match="it is UTF-16; say encoding='utf-16'"):
+        fs.read(path)
