@@ -107,7 +107,7 @@ def test_text_of_any_encoding(encoding: str, tmp_path: Path, two_workers: fs.Clu
     assert fs.read(tmp_path / "x.csv.gz", encoding=encoding).compute().to_pydict() == expected
 
 
-def test_text_of_an_encoding_that_is_not_said_is_refused_with_it(tmp_path: Path) -> None:
+def test_text_of_an_encoding_that_is_not_given_is_refused_with_advice(tmp_path: Path) -> None:
     path = tmp_path / "x.csv"
     path.write_bytes(ABROAD.encode("latin-1"))
     with pytest.raises(FormatError, match=r"no UTF-8.*say encoding="):
