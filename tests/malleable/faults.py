@@ -57,7 +57,7 @@ def main() -> None:
         return
     if WHICH in ("hanging", "lost-unseen-starting"):
         waiting.time = resize.time = clock  # type: ignore[assignment]
-    if WHICH == "lost-unseen-moving-nonblocking":
+    if WHICH in ("lost-unseen-moving-nonblocking", "lost-hung-moving-nonblocking"):
         # Not of other waits: the root may still be in one that the lost rank has taken part in.
         resize.time = clock  # type: ignore[assignment]
     if WHICH == "hours":
@@ -154,11 +154,11 @@ clock = Clock()
 
 
 def be_lost(which: str) -> None:
-    """Be killed, at once or when a method of the passage is called."""
+    """Be killed, or stopped, at once or when a method of the passage is called."""
 
     def be_killed(*_: object) -> None:
         LATE.touch()
-        os.kill(os.getpid(), signal.SIGKILL)
+        os.kill(os.getpid(), signal.SIGSTOP if "hung" in WHICH else signal.SIGKILL)
 
     if which.endswith("starting"):
         be_killed()

@@ -146,14 +146,16 @@ def test_joining_ranks_that_are_lost_before_the_switch_leave_the_job_as_it_was(
 @pytest.mark.parametrize(
     ("which", "says"),
     [
-        ("starting", "1 ['ResizeTimeoutError: spawning was not done after 60 s"),
-        ("moving-nonblocking", "1 ['ResizeTimeoutError: rows were not moved after 60 s"),
+        ("unseen-starting", "1 ['ResizeTimeoutError: spawning was not done after 60 s"),
+        ("unseen-moving-nonblocking", "1 ['ResizeTimeoutError: rows were not moved after 60 s"),
+        # One that hangs would keep the launcher from ending.
+        ("hung-moving-nonblocking", "1 ['ResizeTimeoutError: rows were not moved after 60 s"),
     ],
 )
 def test_joining_ranks_whose_loss_is_not_seen_are_given_up_in_time(
     which: str, says: str, tmp_path: Path
 ) -> None:
-    outcome = run("faults.py", f"lost-unseen-{which}", str(tmp_path))
+    outcome = run("faults.py", f"lost-{which}", str(tmp_path))
     assert (outcome.status, outcome.out[: len(says)]) == (0, says), outcome.err
 
 

@@ -41,6 +41,8 @@ __all__ = ["Resize", "has_threads"]
 
 # A message of a chunk takes some looks at either end.
 _MIN_LOOKS = 100
+# The root may have begun to wait later than others.
+_GRACE_S = 10.0
 
 
 class Resize:
@@ -156,8 +158,9 @@ class Resize:
         # Between two looks rows hardly move: how long a step takes says nothing of who gets them.
         is_late = time.time() - self._bridged > self._config.timeout_s and self._looks >= _MIN_LOOKS
         if self._stage == "moving" and is_late:
-            problem = f"rows were not moved after {self._config.timeout_s:g} s"
-            self._spawned.error = f"{ResizeTimeoutError.__name__}: {problem}"
+            timeout_s = self._config.timeout_s
+            problem = f"rows were not moved after {timeout_s:g} s"
+            self._spawned.note(ResizeTimeoutError(problem, timeout_s=timeout_s))
         return self._spawned.has_failed()
 
     def advance(self, step: int) -> bool:
@@ -217,8 +220,12 @@ class Resize:
         code = np.zeros(1, np.int64)
         timeout_s, what = self._config.timeout_s, "moving constant data"
         nap_s = Transport.nap_s if self.transfer is None else self.transfer.nap_s
-        if self._membership.rank == 0:
-            wait_until(lambda: is_through() or self.has_failed, timeout_s, what, nap_s)
+        if self._membership.rank == 0 and self._spawned is not None:
+            try:
+                wait_until(lambda: is_through() or self.has_failed, timeout_s, what, nap_s)
+            except ResizeTimeoutError as error:
+                # A joining rank hangs: it is lost, too.
+                self._spawned.note(error)
             code[0] = self.has_failed
         alarm = self._membership.control.Ibcast(code, root=0)
 
@@ -226,7 +233,7 @@ class Resize:
             is_through()
             return bool(alarm.Test())
 
-        wait_until(is_reported, timeout_s, what, nap_s)
+        wait_until(is_reported, timeout_s + _GRACE_S, what, nap_s)
         # Whatever was begun together ends together.
         barrier = self._membership.data.Ibarrier() if barrier is None else barrier
         wait_until(barrier.Test, timeout_s, what, nap_s)
