@@ -15,8 +15,8 @@ FROM = 4 << 20
 
 MIN_ROW = 256
 """Bytes of a row from which on its start no longer counts."""
-PATTERN = 4096
-"""Cells that are filled once, and copied from then on."""
+PATTERN = 1024
+"""Elements that are filled once, and copied from then on: they leave room in the first cache."""
 
 
 def empty(run: Any, shape: tuple[int, ...], dtype: Any) -> Array:
