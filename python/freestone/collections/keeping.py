@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from freestone.client.future import Future
+from freestone.collections.compacting import compact
 from freestone.collections.rows import is_sparse, is_table
 
 __all__ = ["copied", "frozen"]
@@ -16,25 +17,12 @@ __all__ = ["copied", "frozen"]
 def copied(block: Any) -> Any:
     """Return a block that shares no memory with the one that the program goes on to use."""
     if is_table(block):
-        return _copied_table(block)
+        return compact(block)
     if isinstance(block, np.ndarray):
         return block.copy(order="K")
     if is_sparse(block):
         return block.copy()
     return copy.deepcopy(block)
-
-
-def _copied_table(table: Any) -> Any:
-    """Return a table of memory of its own: Arrow takes the columns of others without a copy."""
-    import pyarrow as pa
-
-    if not table.num_rows:
-        # Nothing would be written, and the categories of a column would be gone.
-        return table
-    sink = pa.BufferOutputStream()
-    with pa.ipc.new_stream(sink, table.schema) as stream:
-        stream.write_table(table)
-    return pa.ipc.open_stream(sink.getvalue()).read_all()
 
 
 def frozen(block: Any) -> Any:

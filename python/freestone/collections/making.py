@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from freestone import _native
+from freestone.collections.compacting import compacted
 from freestone.collections.opaque import is_opaque
 from freestone.collections.rows import (
     arrow,
@@ -115,7 +116,7 @@ def _frame(spec: Spec, block: Any, index: int) -> Any:
         # Arrow forgets how many they are where tables are joined or sent.
         found = f"{rows:,} rows without columns"
         raise BlockShapeError(spec.collection, index, wanted="of one column or more", found=found)
-    return table
+    return compacted(table)
 
 
 def _table(spec: Spec, block: Any, index: int) -> Any:

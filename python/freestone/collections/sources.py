@@ -10,9 +10,11 @@ from freestone.client import Client, current
 from freestone.client.environments import adapt
 from freestone.client.future import Future
 from freestone.collections.blocking import Offsets, offsets_of, total_rows
+from freestone.collections.compacting import compacted
 from freestone.collections.keeping import copied
 from freestone.collections.making import Spec, check_blocks, describe, make_block, map_block
 from freestone.collections.placing import dealt, drawn_to
+from freestone.collections.rows import is_table
 from freestone.errors.keywords import suggest_keywords
 
 __all__ = ["Sources", "made", "made_of", "name_of", "put_all"]
@@ -194,7 +196,9 @@ def put_all(blocks: Sequence[Any]) -> list[Any]:
 def _put_own(blocks: Sequence[Any]) -> list[Any]:
     """Give values that nobody else has to the open cluster; without one they stay as they are."""
     client = current()
-    return list(blocks) if client is None else [client.put(block) for block in blocks]
+    if client is None:
+        return list(blocks)
+    return [client.put(compacted(block) if is_table(block) else block) for block in blocks]
 
 
 def name_of(function: Any) -> str:

@@ -13,6 +13,7 @@ import polars as pl
 
 from freestone import _native
 from freestone.collections.tables.computing import in_order
+from freestone.collections.compacting import compacted
 from freestone.collections.tables.guarding import check_joins
 from freestone.collections.tables.plan import Node, Op, Slot, build
 from freestone.collections.tables.problems import refuse_names
@@ -284,7 +285,7 @@ def to_arrow(frame: pl.DataFrame) -> pa.Table:
     except ValueError:
         _name_types_without_form(frame)
         raise
-    return _compact(table) if _is_slice(table) else table
+    return compacted(table)
 
 
 def _refuse_objects(frame: pl.DataFrame) -> None:
@@ -305,22 +306,3 @@ def _name_types_without_form(frame: pl.DataFrame) -> None:
                 f"column {name!r} is of polars' type {dtype}, for which Arrow has none; cast it, "
                 "to pl.Decimal(38, 0) for instance"
             ) from None
-
-
-def _is_slice(table: pa.Table) -> bool:
-    """Tell whether buffers of a table have far more than its rows, as those of a slice do."""
-    held = sum(
-        sum(buffer.size for buffer in chunk.buffers() if buffer is not None)
-        for column in table.columns
-        for chunk in column.chunks
-    )
-    return bool(held > 2 * table.nbytes + (1 << 12))
-
-
-def _compact(table: pa.Table) -> pa.Table:
-    import pyarrow as pa
-
-    sink = pa.BufferOutputStream()
-    with pa.ipc.new_stream(sink, table.schema) as stream:
-        stream.write_table(table)
-    return pa.ipc.open_stream(sink.getvalue()).read_all()

@@ -18,7 +18,7 @@ from freestone.collections.tables.rowwise import row_wise
 from freestone.collections.tables.sampling import refuse_too_many_rows, width_of
 from freestone.units import machine_nbytes
 
-__all__ = ["check_joins"]
+__all__ = ["check_joins", "slot_of"]
 
 _BEFORE = {"cast", "drop", "drop_nans", "drop_nulls", "filter", "rename", "select", "with_columns"}
 """Steps of which a sample is one of the rows that they make, if they look at one row alone."""
@@ -49,7 +49,7 @@ def check_joins(plan: Node, tables: Sequence[pl.DataFrame], limit_nbytes: int = 
     """
     limit_nbytes = limit_nbytes or machine_nbytes()
     for join, top in _joins(plan, None):
-        slots = [_slot(side) for side in join.inputs]
+        slots = [slot_of(side) for side in join.inputs]
         how = join.options.get("how", "inner")
         if how not in _GROWING or None in slots:
             continue
@@ -90,7 +90,7 @@ def _joins(node: Node, top: Node | None) -> Iterator[tuple[Op, Node]]:
         yield from _joins(each, inner)
 
 
-def _slot(node: Node) -> Slot | None:
+def slot_of(node: Node) -> Slot | None:
     """Return the slot whose rows a step gets, one by one; None if it is not so simple."""
     while isinstance(node, Op) and node.method in _BEFORE:
         node = node.input

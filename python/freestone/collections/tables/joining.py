@@ -5,6 +5,7 @@ from __future__ import annotations
 import polars as pl
 
 from freestone.collections.tables.expressions import each_expr, is_row_wise
+from freestone.collections.tables.guarding import slot_of
 from freestone.collections.tables.inlining import inlined
 from freestone.collections.tables.lowering import LIMITS, lower, may_hash, rule, shuffled, slots_of
 from freestone.collections.tables.needs import Columns, join_keys, join_needs
@@ -28,7 +29,7 @@ def _join(step: Op, needed: Columns) -> Stage:
         for side, columns in zip(step.inputs, wanted, strict=True)
     )
     if (left.is_one and right.is_one) or not _by_parts(step, keys):
-        return left.one().joined(right.one(), "join", **step.options)
+        return _sized(left.one()).joined(_sized(right.one()), "join", **step.options)
     pair = None if left.is_one or right.is_one else aligned(left, right, keys)
     if pair is not None:
         left, right = pair
@@ -54,6 +55,11 @@ def _join_where(step: Op, needed: Columns) -> Stage:
     else:
         right = right.one()
     return left.joined(right, "join_where", *step.args, **step.options)
+
+
+def _sized(side: Stage) -> Stage:
+    """Have a call make a table first that is joined or grouped, so that it knows how many rows."""
+    return side if slot_of(side.plan) is not None else side.then("cache")
 
 
 def _may_send(step: Op) -> tuple[bool, bool]:
