@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from freestone.collections.tables import Node
+    from freestone.collections.tables.stages import Stage
 
 __all__ = ["Frame", "Scan"]
 
@@ -258,6 +259,12 @@ class Frame(Collection, Relational):
 
         return to_frame(self)
 
+    def compute(self) -> pa.Table:
+        """Return all rows as one Arrow table, here."""
+        with naming_lost_blocks():
+            self._finish()
+        return super().compute()
+
     def to_arrow(self) -> pa.Table:
         """Return all rows as one Arrow table, here."""
         table: pa.Table = self.compute()
@@ -272,6 +279,7 @@ class Frame(Collection, Relational):
         from freestone.collections.tables import to_polars
 
         with naming_lost_blocks():
+            self._finish()
             blocks = [value_of(piece) for piece in self._live("compute it")]
         return to_polars(blocks, self._as_node())
 
@@ -316,9 +324,9 @@ class Frame(Collection, Relational):
         """
         if self._schema is None:
             if self._node is not None:
-                from freestone.collections.tables import to_arrow
+                from freestone.collections.tables import schema_of
 
-                self._schema = to_arrow(self._node.empty).schema
+                self._schema = schema_of(self._node.empty)
             else:
                 self._schema = self._asked_schema()
         return self._schema
@@ -376,7 +384,8 @@ class Frame(Collection, Relational):
 
     def _live(self, action: str) -> list[Any]:
         if self._node is not None and self._pieces is not None:
-            self._carry_out(self._node)
+            stage = self._lowered(self._node)
+            self._carried_out([block for (block,) in stage.blocks()])
         if self._scan is not None and self._pieces is not None:
             self._take(self._scan.read())
         return super()._live(action)
@@ -388,16 +397,26 @@ class Frame(Collection, Relational):
         self._waiting = read._waiting
         self._collected = collect(self, self._pieces or [])
 
-    def _carry_out(self, node: Node) -> None:
-        """Compute the blocks; from now on it is a frame like others."""
+    def _finish(self) -> None:
+        """Compute the blocks, which are about to be waited for."""
+        if self._node is not None and self._pieces is not None:
+            from freestone.collections.tables import finished
+
+            self._carried_out(finished(self._lowered(self._node)))
+
+    def _lowered(self, node: Node) -> Stage:
+        """Return the stage by which the blocks are computed."""
         from freestone.collections.tables import forget_members, lower, with_shared_steps_done
 
         forget_members()
         _ = self.schema
         stage = lower(with_shared_steps_done(node), None)
-        if self.columns != tuple(stage.columns):
-            stage = stage.then("select", list(self.columns))
-        self._pieces = [block for (block,) in stage.blocks()]
+        in_order = self.columns == tuple(stage.columns)
+        return stage if in_order else stage.then("select", list(self.columns))
+
+    def _carried_out(self, pieces: list[Any]) -> None:
+        """Have blocks that are computed; from now on it is a frame like others."""
+        self._pieces = pieces
         self._node = None
         self._is_planned = True
         self._collected = collect(self, self._pieces)

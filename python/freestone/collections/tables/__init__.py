@@ -20,8 +20,9 @@ from freestone.collections.tables import (  # noqa: F401 (they add rules)
     samples,
     sql,
 )
-from freestone.collections.tables.calls import to_arrow, to_polars
+from freestone.collections.tables.calls import schema_of, to_arrow, to_polars
 from freestone.collections.tables.expressions import as_expr, each_expr, names_of
+from freestone.collections.tables.finishing import finished
 from freestone.collections.tables.lowering import LIMITS, Limits, forget_members, lower
 from freestone.collections.tables.pivoting import aggregates_of_pivot
 from freestone.collections.tables.plan import Leaf, Node, leaves, op
@@ -37,11 +38,13 @@ __all__ = [
     "as_expr",
     "each_expr",
     "empty_of",
+    "finished",
     "forget_members",
     "leaves",
     "lower",
     "names_of",
     "op",
+    "schema_of",
     "to_arrow",
     "to_polars",
     "with_shared_steps_done",

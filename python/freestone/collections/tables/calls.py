@@ -17,6 +17,7 @@ from freestone.collections.compacting import compacted
 from freestone.collections.tables.guarding import check_joins
 from freestone.collections.tables.plan import Node, Op, Slot, build
 from freestone.collections.tables.problems import refuse_names
+from freestone.collections.tables.remembering import key_of, remembered
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -28,8 +29,10 @@ __all__ = [
     "ByRow",
     "Cutting",
     "Whole",
+    "made",
     "run",
     "sampled",
+    "schema_of",
     "to_arrow",
     "to_polars",
 ]
@@ -195,12 +198,17 @@ def run(plan: bytes, counts: Sequence[int], *tables: Any) -> Any:
     for slot, count in zip(slots, counts, strict=True):
         frames.append(to_polars(tables[first : first + count], slot))
         first += count
-    found = _made(_with_sides_made(node, frames), frames)
+    found = made(node, frames)
     blocks = [_native.blocks.Stored(to_arrow(part)) for part in cutting.cut(found)]
     return blocks[0] if len(blocks) == 1 else tuple(blocks)
 
 
-def _made(node: Node, frames: Sequence[pl.DataFrame]) -> pl.DataFrame:
+def made(node: Node, frames: list[pl.DataFrame]) -> pl.DataFrame:
+    """Do a plan to tables: one for each of its slots."""
+    return _made(_with_sides_made(node, frames), frames)
+
+
+def _made(node: Node, frames: list[pl.DataFrame]) -> pl.DataFrame:
     check_joins(node, frames)
     return in_order(build(node, [frame.lazy() for frame in frames]))
 
@@ -286,6 +294,12 @@ def to_arrow(frame: pl.DataFrame) -> pa.Table:
         _name_types_without_form(frame)
         raise
     return compacted(table)
+
+
+def schema_of(empty: pl.DataFrame) -> pa.Schema:
+    """Return the schema of the blocks that a table without rows stands for."""
+    found: pa.Schema = remembered(key_of("schema", empty.schema), lambda: to_arrow(empty).schema)
+    return found
 
 
 def _refuse_objects(frame: pl.DataFrame) -> None:

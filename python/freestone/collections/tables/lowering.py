@@ -52,12 +52,15 @@ class Limits:
         A larger table is not sent to all workers for a join.
     repeated_nbytes : int
         No more is read by the parts of a join, all together, to make a small table again in each.
+    here_nbytes : int
+        Rows of fewer bytes may be taken by the program itself, as the last step of a plan.
     """
 
     small_nbytes: int = 4 << 20
     part_nbytes: int = 256 << 20
     broadcast_nbytes: int = 256 << 20
     repeated_nbytes: int = 16 << 20
+    here_nbytes: int = 64 << 10
 
     def parts(self, nbytes: int, *clients: Client | None) -> int:
         """Return into how many parts rows are to be cut, which clusters hold."""
