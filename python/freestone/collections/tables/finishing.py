@@ -18,7 +18,7 @@ from freestone.collections.tables.calls import made, to_arrow, to_polars
 from freestone.collections.tables.expressions import each_expr, tree_of
 from freestone.collections.tables.lowering import LIMITS, width_of
 from freestone.collections.tables.needs import join_keys
-from freestone.collections.tables.plan import Node, Op
+from freestone.collections.tables.plan import Node, Op, Slot
 from freestone.collections.tables.remembering import key_of, remembered
 from freestone.collections.tables.stages import Stage
 
@@ -68,10 +68,18 @@ def _is_small(stage: Stage) -> bool:
         return False
     if stage.whole_nbytes() > LIMITS.here_nbytes:
         return False
-    if all(step.method != "join" for step in steps):
-        return True
-    rows = prod(stage.nbytes_of(slot) / width_of(slot.empty) for slot in stage.slots)
-    return rows * width_of(stage.plan.empty) <= LIMITS.small_nbytes
+    return _most_rows(stage.plan, stage) * width_of(stage.plan.empty) <= LIMITS.small_nbytes
+
+
+def _most_rows(node: Node, stage: Stage) -> float:
+    """Return about how many rows a step makes at most: those of a slot, or of a join of all."""
+    if isinstance(node, Slot):
+        return stage.nbytes_of(node) / width_of(node.empty)
+    assert isinstance(node, Op)
+    rows = [_most_rows(each, stage) for each in node.inputs]
+    if len(rows) > 1 and node.options["how"] not in ("anti", "semi"):
+        return prod(each + 1 for each in rows)
+    return rows[0]
 
 
 def _steps(node: Node) -> Iterator[Op]:

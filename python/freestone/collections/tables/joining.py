@@ -34,10 +34,10 @@ def _join(step: Op, needed: Columns) -> Stage:
     if pair is not None:
         left, right = pair
         return left.joined(right, "join", **step.options)
-    if left.is_one and step.options["how"] in ("anti", "semi"):
+    if step.options["how"] in ("anti", "semi") and _may_be_small(left, right):
         left = left.done()
         if pays(left, right) and _are_alike(step, keys):
-            return _by_keys_found(left, right, keys, step)
+            return _by_keys_found(left.one(), right, keys, step)
     left, right, is_sent = _sent(left, right, step)
     if is_sent:
         return left.joined(right, "join", **step.options)
@@ -60,6 +60,13 @@ def _join_where(step: Op, needed: Columns) -> Stage:
 def _sized(side: Stage) -> Stage:
     """Have a call make a table first that is joined or grouped, so that it knows how many rows."""
     return side if slot_of(side.plan) is not None else side.then("cache")
+
+
+def _may_be_small(left: Stage, right: Stage) -> bool:
+    """Tell whether a left table may be so small that the keys of the right one go to it."""
+    if left.is_one:
+        return True
+    return not left.is_done and left.nbytes() < right.nbytes() and not pays(right, left)
 
 
 def _may_send(step: Op) -> tuple[bool, bool]:
