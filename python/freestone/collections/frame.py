@@ -85,6 +85,8 @@ class Frame(Collection, Relational):
         self._scan: Scan | None = None
         # Whether the blocks are exactly as polars would make them of themselves.
         self._is_planned = False
+        # Whether the blocks were here, and so are named by their content.
+        self._is_put = False
 
     @classmethod
     def from_table(cls, table: Any, block_rows: int, *, name: str = "frame") -> Self:
@@ -108,7 +110,9 @@ class Frame(Collection, Relational):
         offsets = cuts_of(table.num_rows, block_rows)
         ends = zip(offsets[:-1].tolist(), offsets[1:].tolist(), strict=True)
         blocks = put_all([take_rows(table, *end) for end in ends])
-        return cls(blocks, offsets, name=name, schema=table.schema)
+        frame = cls(blocks, offsets, name=name, schema=table.schema)
+        frame._is_put = True
+        return frame
 
     @classmethod
     def from_arrow(cls, table: Any, block_rows: int | None = None, *, name: str = "frame") -> Self:

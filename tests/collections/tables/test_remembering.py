@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import pickle
 from typing import Any
 
 import polars as pl
 import pytest
 
 import freestone as fs
-from freestone.collections.tables.remembering import key_of, remembered
+from freestone.collections.tables.remembering import is_plain, key_of, remembered
 
 COLUMN = pl.col("a")
 
@@ -44,6 +45,13 @@ def test_what_is_alike_and_not_the_same_has_other_keys(one: Any, other: Any) -> 
 )
 def test_functions_and_many_values_have_none(value: Any) -> None:
     assert key_of("filter", [value]) is None
+
+
+def test_plans_with_functions_are_read_each_time() -> None:
+    plain = [COLUMN.sum().alias("b"), COLUMN.str.slice(0, 2) == "ab", pl.DataFrame({"a": [1, 2]})]
+    assert is_plain(pickle.dumps(plain))
+    assert not is_plain(pickle.dumps([*plain, COLUMN.map_batches(lambda a: a)]))
+    assert not is_plain(pickle.dumps(bytes(1 << 17)))
 
 
 def test_an_error_is_not_remembered() -> None:

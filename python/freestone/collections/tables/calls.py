@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import functools
 import pickle
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import reduce
+from itertools import zip_longest
 from operator import xor
 from typing import TYPE_CHECKING, Any
 
@@ -17,7 +19,8 @@ from freestone.collections.compacting import compacted
 from freestone.collections.tables.guarding import check_joins
 from freestone.collections.tables.plan import Node, Op, Slot, build
 from freestone.collections.tables.problems import refuse_names
-from freestone.collections.tables.remembering import key_of, remembered
+from freestone.collections.tables.remembering import is_plain, key_of, remembered
+from freestone.collections.tables.views import viewed
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -39,7 +42,6 @@ __all__ = [
 
 _OLDEST = pl.CompatLevel.oldest()
 _MIN_CHUNK_ROWS = 1 << 16
-_MAX_VIEWED_NBYTES = (1 << 31) - 1
 _MIN_INT64, _MAX_INT64 = -(1 << 63), (1 << 63) - 1
 MAX_SAMPLES = 256
 
@@ -181,7 +183,7 @@ class ByRow:
 Cutting = Whole | ByHash | ByRange | ByReach | ByRow
 
 
-def run(plan: bytes, counts: Sequence[int], *tables: Any) -> Any:
+def run(plan: bytes, counts: Sequence[int], names: Sequence[str], *tables: Any) -> Any:
     """Do a plan to tables and return blocks, as many as it is to be cut into.
 
     Parameters
@@ -190,17 +192,26 @@ def run(plan: bytes, counts: Sequence[int], *tables: Any) -> Any:
         A pickled pair: the plan, and how the result is cut into blocks.
     counts
         How many of the tables are the rows of each slot.
+    names
+        What each table is called if a name stands for its content; else nothing.
     tables
         Arrow tables.
     """
-    node, slots, cutting = pickle.loads(plan)
+    node, slots, cutting = _read_once(plan) if is_plain(plan) else pickle.loads(plan)
     frames, first = list[pl.DataFrame](), 0
     for slot, count in zip(slots, counts, strict=True):
-        frames.append(to_polars(tables[first : first + count], slot))
+        own = slice(first, first + count)
+        frames.append(to_polars(tables[own], slot, names[own]))
         first += count
     found = made(node, frames)
     blocks = [_native.blocks.Stored(to_arrow(part)) for part in cutting.cut(found)]
     return blocks[0] if len(blocks) == 1 else tuple(blocks)
+
+
+@functools.lru_cache(64)
+def _read_once(plan: bytes) -> Any:
+    """Read a plan that is asked for again and again, in which no function has values of its own."""
+    return pickle.loads(plan)
 
 
 def made(node: Node, frames: list[pl.DataFrame]) -> pl.DataFrame:
@@ -234,15 +245,18 @@ def sampled(keys: pl.DataFrame) -> pl.DataFrame:
     return values.gather_every(len(values) // MAX_SAMPLES + 1).to_frame()
 
 
-def to_polars(tables: Sequence[pa.Table], slot: Node) -> pl.DataFrame:
-    """Return Arrow tables as one of polars', of the columns and types that a plan expects."""
+def to_polars(tables: Sequence[pa.Table], slot: Node, contents: Sequence[str] = ()) -> pl.DataFrame:
+    """Return Arrow tables as one of polars', of the columns and types that a plan expects.
+
+    `contents` has the names of those whose names stand for their content.
+    """
     names = list(slot.schema)
     if not names:
         # A table without columns still has rows, which polars counts by a column.
         names = tables[0].column_names[:1] if tables else []
     frames = []
-    for table in tables:
-        frame = pl.from_arrow(_viewed(table.select(names)), rechunk=False)
+    for table, content in zip_longest(tables, contents, fillvalue=""):
+        frame = pl.from_arrow(viewed(table.select(names), content), rechunk=False)
         assert isinstance(frame, pl.DataFrame)
         differing = {
             name: dtype for name, dtype in slot.schema.items() if frame.schema[name] != dtype
@@ -251,28 +265,6 @@ def to_polars(tables: Sequence[pa.Table], slot: Node) -> pl.DataFrame:
     if not frames:
         return slot.empty
     return pl.concat(frames, rechunk=False) if len(frames) > 1 else frames[0]
-
-
-def _viewed(table: pa.Table) -> pa.Table:
-    """Return a table whose texts are views, which polars takes as they are.
-
-    Notes
-    -----
-    Arrow makes them in a third of the time that polars takes. Their offsets have 32 bits.
-    """
-    import pyarrow as pa
-
-    for place, field in enumerate(table.schema):
-        if pa.types.is_large_string(field.type) or pa.types.is_string(field.type):
-            column = table.column(place)
-            if all(_text_nbytes(chunk) <= _MAX_VIEWED_NBYTES for chunk in column.chunks):
-                table = table.set_column(place, field.name, column.cast(pa.string_view()))
-    return table
-
-
-def _text_nbytes(texts: pa.Array) -> int:
-    data = texts.buffers()[2]
-    return 0 if data is None else int(data.size)
 
 
 def to_arrow(frame: pl.DataFrame) -> pa.Table:

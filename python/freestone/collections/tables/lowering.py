@@ -146,7 +146,13 @@ def _of_blocks(leaf: Leaf, frame: Frame, needed: Columns) -> Stage:
     whole = len(names) == len(leaf.schema) and all(len(part) == 1 for part in parts)
     is_done = whole and frame._is_planned
     return Stage.of(
-        parts, empty, frame.client, is_done=is_done, share=share, is_of_frame=not leaf.is_shared
+        parts,
+        empty,
+        frame.client,
+        is_done=is_done,
+        share=share,
+        is_of_frame=not leaf.is_shared,
+        is_named_by_content=frame._is_put,
     )
 
 

@@ -61,12 +61,14 @@ class Slot(Node):
     """Rows that a call gets: number `index` of its inputs.
 
     `share` is how much of the bytes of what it gets is in these columns; `is_of_frame` says that
-    these are blocks of a frame, which outlive the plan.
+    these are blocks of a frame, which outlive the plan, and `is_named_by_content` that a block of
+    the same name always has the same bytes.
     """
 
     index: int
     share: float = 1.0
     is_of_frame: bool = False
+    is_named_by_content: bool = False
 
 
 @dataclass(frozen=True, eq=False)

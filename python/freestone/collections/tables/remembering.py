@@ -15,13 +15,14 @@ from typing import Any, TypeVar
 import polars as pl
 from polars.datatypes import DataTypeClass
 
-__all__ = ["key_of", "remembered"]
+__all__ = ["is_plain", "key_of", "remembered"]
 
 T = TypeVar("T")
 
 _MAX_ANSWERS = 4096
 _MAX_NBYTES = 4096
 """A longer expression, such as one with many values in it, costs more to keep than it saves."""
+_MAX_PLAN_NBYTES = 1 << 16
 _PICKLE = re.compile(rb"\x80[\x02-\x05]")
 """How Python objects begin in what polars writes: functions, which may be others the next time."""
 _PLAIN = (bool, int, float, str, bytes, date, time, timedelta, Decimal, pl.DataType, DataTypeClass)
@@ -66,6 +67,11 @@ def key_of(*values: Any) -> Hashable | None:
         return tuple(map(_key, values))
     except _UnknownError:
         return None
+
+
+def is_plain(pickled: bytes) -> bool:
+    """Tell whether a short pickle has no others in it, as those of functions in expressions are."""
+    return len(pickled) <= _MAX_PLAN_NBYTES and not _PICKLE.search(pickled, 2)
 
 
 def _key(value: Any) -> Hashable:

@@ -11,7 +11,7 @@ import polars as pl
 
 from freestone.client import Client
 from freestone.client.future import Future
-from freestone.collections.pieces import future_of
+from freestone.collections.pieces import Piece, future_of
 from freestone.collections.rows import nbytes_of
 from freestone.collections.tables.calls import Cutting, Whole, run
 from freestone.collections.tables.plan import Node, Op, Slot, known_op
@@ -55,13 +55,14 @@ class Stage:
         is_done: bool = False,
         share: float = 1.0,
         is_of_frame: bool = False,
+        is_named_by_content: bool = False,
     ) -> Stage:
         """Make a stage that does nothing yet to parts that are made of some pieces each.
 
-        `share` is how much of the pieces' bytes is in the columns of `empty`, and `is_of_frame`
-        whether they are blocks of a frame.
+        `share` is how much of the pieces' bytes is in the columns of `empty`; see `Slot` for the
+        others.
         """
-        slot = Slot(empty, 0, share, is_of_frame)
+        slot = Slot(empty, 0, share, is_of_frame, is_named_by_content)
         return cls(slot, (slot,), [(list(part),) for part in parts], client, is_done)
 
     @property
@@ -154,11 +155,16 @@ class Stage:
     def _call(self, packed: bytes, part: tuple[Pieces, ...], outputs: int) -> tuple[Any, ...]:
         counts = tuple(map(len, part))
         pieces = [piece for held in part for piece in held]
+        names = [
+            _name(piece) if slot.is_named_by_content else ""
+            for slot, held in zip(self.slots, part, strict=True)
+            for piece in held
+        ]
         if self.client is None:
-            found = run(packed, counts, *pieces)
+            found = run(packed, counts, names, *pieces)
             return tuple(block.value for block in (found if outputs > 1 else (found,)))
         options = {"name": self.plan.method if isinstance(self.plan, Op) else "table"}
-        made = self.client.submit(run, (packed, counts, *pieces), {}, options, outputs)
+        made = self.client.submit(run, (packed, counts, names, *pieces), {}, options, outputs)
         return tuple(made) if outputs > 1 else (made,)
 
 
@@ -168,6 +174,13 @@ def _moved(node: Node, moved: dict[Slot, Slot]) -> Node:
         return moved[node]
     assert isinstance(node, Op)
     return replace(node, inputs=tuple(_moved(each, moved) for each in node.inputs))
+
+
+def _name(piece: Any) -> str:
+    """Return what stands for the rows of a piece of a block that is named by its content."""
+    if isinstance(piece, Piece):
+        return f"{piece.future.name}[{piece.start}:{piece.stop}]"
+    return piece.name if isinstance(piece, Future) else ""
 
 
 def _nbytes(piece: Any) -> int:
