@@ -7,15 +7,15 @@ import pickle
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import reduce
-from itertools import zip_longest
+from itertools import repeat
 from operator import xor
 from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
 from freestone import _native
-from freestone.collections.tables.computing import in_order
 from freestone.collections.compacting import compacted
+from freestone.collections.tables.computing import in_order
 from freestone.collections.tables.guarding import check_joins
 from freestone.collections.tables.plan import Node, Op, Slot, build
 from freestone.collections.tables.problems import refuse_names
@@ -255,7 +255,7 @@ def to_polars(tables: Sequence[pa.Table], slot: Node, contents: Sequence[str] = 
         # A table without columns still has rows, which polars counts by a column.
         names = tables[0].column_names[:1] if tables else []
     frames = []
-    for table, content in zip_longest(tables, contents, fillvalue=""):
+    for table, content in zip(tables, contents or repeat(""), strict=False):
         frame = pl.from_arrow(viewed(table.select(names), content), rechunk=False)
         assert isinstance(frame, pl.DataFrame)
         differing = {
