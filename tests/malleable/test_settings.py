@@ -189,6 +189,14 @@ def test_the_default_method_goes_by_network_and_by_what_was_measured(tmp_path: P
     assert str(measured.choose(8, 4, 2, True)) == "baseline-p2p-sync"
     assert str(measured.choose(60, 100, 2, True)) == "merge-onesided-sync"
     assert str(measured.choose(4, 8, 1, True)) == "merge-p2p-sync"
+    # A network is what it was measured on, whatever it is called.
+    table = {"rack 3": cells[:1], "laptop": cells[1:2], "host": cells[2:]}
+    hosts = {"rack 3": 4, "laptop": 1, "host": 2}
+    path.write_text(json.dumps({"preferred": table, "hosts": hosts}))
+    measured = Chooser(Config(measurements=path))
+    assert str(measured.choose(4, 8, 2, True)) == "merge-collective-thread"
+    assert str(measured.choose(60, 100, 2, True)) == "merge-onesided-sync"
+    assert str(measured.choose(4, 8, 1, True)) == "baseline-p2p-sync"
     path.write_text("[]")
     with pytest.raises(ConfigurationError, match="is no table of preferred methods"):
         Chooser(Config(measurements=path))

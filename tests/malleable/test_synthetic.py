@@ -328,7 +328,9 @@ def test_what_the_guide_says(tmp_path: Path, capsys: pytest.CaptureFixture[str])
     assert main(sweep) == 0
     assert "4 runs in" in capsys.readouterr().out
     assert main(["malleable", "analyse", str(folder)]) == 0
-    preferred = json.loads((folder / "preferred.json").read_text())["preferred"]["host"]
+    content = json.loads((folder / "preferred.json").read_text())
+    assert content["hosts"] == {"host": 1}
+    preferred = content["preferred"]["host"]
     assert [(cell["before"], cell["after"]) for cell in preferred] == [(1, 2), (2, 1)]
 
 

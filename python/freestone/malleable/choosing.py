@@ -14,6 +14,10 @@ from freestone.malleable.resize import has_threads
 __all__ = ["Chooser"]
 
 
+# Preferred methods by sizes, on one host and over several.
+_Table = dict[bool, list[tuple[int, int, Method]]]
+
+
 class Chooser:
     """Chooses by network and by what was measured.
 
@@ -21,12 +25,13 @@ class Chooser:
     ----------
     config : Config
         Whose ``measurements`` are a table of preferred methods, as ``freestone malleable analyse``
-        writes it: by network, a list of entries with ``before``, ``after`` and ``method``.
+        writes it: by network, a list of entries with ``before``, ``after`` and ``method``; and
+        over how many hosts each network was measured, whatever it is called.
     """
 
     def __init__(self, config: Config) -> None:
         self._method, self._share = config.method, config.share
-        self._table: dict[str, list[tuple[int, int, Method]]] = {}
+        self._table: _Table = {}
         if config.measurements is not None:
             self._table = _read(Path(config.measurements))
 
@@ -43,7 +48,7 @@ class Chooser:
         sizes. Where nothing was measured: on one host stop and let memory change hands, which is
         done at once; between hosts go on computing while constant data moves point to point.
         """
-        entries = self._table.get("host" if hosts == 1 else "network", [])
+        entries = self._table.get(hosts == 1, [])
         fitting = [entry for entry in entries if has_threads or not entry[2].is_overlapped]
         if fitting:
             return min(fitting, key=lambda entry: _distance(entry, before, after))[2]
@@ -60,16 +65,18 @@ def _distance(entry: tuple[int, int, Method], before: int, after: int) -> float:
     return ratio(entry[0], before) * ratio(entry[1], after) * (1.0 if is_same_way else 100.0)
 
 
-def _read(path: Path) -> dict[str, list[tuple[int, int, Method]]]:
+def _read(path: Path) -> _Table:
     try:
-        table = json.loads(path.read_text("utf-8"))["preferred"]
-        return {
-            network: [
+        content = json.loads(path.read_text("utf-8"))
+        hosts, found = content.get("hosts", {}), _Table()
+        for network, entries in content["preferred"].items():
+            # Tables of earlier versions do not say it.
+            is_one = int(hosts.get(network, 1 if network == "host" else 2)) == 1
+            found.setdefault(is_one, []).extend(
                 (int(entry["before"]), int(entry["after"]), Method.parse(entry["method"]))
                 for entry in entries
-            ]
-            for network, entries in table.items()
-        }
+            )
+        return found
     except (KeyError, TypeError, ValueError, AttributeError) as error:
         problem = (
             f"{path} is no table of preferred methods ({type(error).__name__}: {error}); "

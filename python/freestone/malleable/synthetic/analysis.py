@@ -72,7 +72,9 @@ def analyse(folder: Path) -> dict[str, Any]:
             ]
     files = [
         _write(folder / "statistics.json", found),
-        _write(folder / "preferred.json", {"preferred": found["application"]}),
+        _write(
+            folder / "preferred.json", {"preferred": found["application"], "hosts": _hosts(runs)}
+        ),
         *figures.draw(folder, by_kind, found, runs),
     ]
     return {**found, "files": files}
@@ -142,6 +144,15 @@ def _preferred(tests: dict[tuple[int, int], dict[str, Any]]) -> list[dict[str, A
                 "ties": len(test["ties"]),
             }
         )
+    return found
+
+
+def _hosts(runs: list[dict[str, Any]]) -> dict[str, int]:
+    """Return over how many hosts each network was measured, where runs say so."""
+    found: dict[str, int] = {}
+    for run in runs:
+        if "hosts" in run:
+            found[run["network"]] = max(found.get(run["network"], 1), run["hosts"])
     return found
 
 

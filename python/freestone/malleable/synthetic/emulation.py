@@ -13,6 +13,7 @@ import numpy as np
 from freestone.malleable import Config, Request, World
 from freestone.malleable.arrays import Array
 from freestone.malleable.checkpoints import UNFINISHED
+from freestone.malleable.hosts import host_name
 from freestone.malleable.synthetic.settings import Settings
 from freestone.malleable.synthetic.stages import Workload
 
@@ -28,8 +29,9 @@ def emulate(settings: Settings) -> dict[str, Any] | None:
     -------
     dict or None
         ``total_s``; ``is_intact``, whether all data is at the end what it was; ``undone``, the
-        resizes that were not over when the iterations were; ``resizes``; and
-        ``groups``, each with ``processes`` and, by iteration, the seconds of each stage.
+        resizes that were not over when the iterations were; ``hosts``, over how many the ranks
+        were at most; ``resizes``; and ``groups``, each with ``processes`` and, by iteration, the
+        seconds of each stage.
     """
     starts = itertools.accumulate(group.iterations for group in settings.groups)
     targets = {
@@ -47,6 +49,7 @@ def emulate(settings: Settings) -> dict[str, Any] | None:
         arrays = _register(world, settings)
         began = world.replicated("began", world.once(time.time))
         monitor: Any = world.replicated("monitor", [])
+        hosts: Any = world.replicated("hosts", 1)
         stages: Any = None
         for iteration in world.steps(settings.iterations):
             if world.changed or stages != settings.stages_of(iteration):
@@ -56,6 +59,7 @@ def emulate(settings: Settings) -> dict[str, Any] | None:
                     workload.close()
                 workload = Workload(world.comm, stages, factor, settings.is_rigid)
             if world.changed:
+                hosts.value = max(hosts.value, len(set(world.comm.allgather(host_name()))))
                 monitor.value = [*monitor.value, {"processes": world.size, "iterations": []}]
             if workload is not None:
                 times = world.comm.gather(workload.run(), root=0)
@@ -73,6 +77,7 @@ def emulate(settings: Settings) -> dict[str, Any] | None:
         "total_s": total_s,
         "is_intact": is_intact,
         "undone": len(targets) - len(resizes),
+        "hosts": hosts.value,
         "resizes": resizes,
         "groups": monitor.value,
     }
@@ -114,6 +119,7 @@ def summary(result: dict[str, Any]) -> dict[str, Any]:
         "total_s": result["total_s"],
         "is_intact": result["is_intact"],
         "undone": result["undone"],
+        "hosts": result["hosts"],
         "resizes": result["resizes"],
         "groups": groups,
     }
