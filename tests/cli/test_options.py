@@ -15,7 +15,7 @@ from freestone.cli import main, script
 from freestone.lang.settings import Settings
 
 REFERENCE = Path(__file__).parents[2] / "docs" / "reference" / "daphnedsl.md"
-ELSEWHERE = {"set"}
+ELSEWHERE = {"json", "set"}
 """Options of ``freestone run`` that the reference mentions, and that are not for scripts alone."""
 
 
