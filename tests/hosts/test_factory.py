@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 import freestone as fs
-from freestone.errors import ClusterStartError
+from freestone.errors import ClusterStartError, UsageError
 from freestone.hosts.access import Access
 from freestone.hosts.batch import SubmitBatch
 from freestone.hosts.factory import Factory
@@ -90,6 +90,22 @@ def test_only_workers_of_its_own_jobs_are_let_go() -> None:
     keeper.look(figures(0, there), 2)
     assert keeper.look(figures(0, there), 13).retired == (3,)
     assert retired.numbers == [3]
+
+
+def test_one_that_the_cluster_keeps_still_counts() -> None:
+    keeper, _, retired = factory()
+    there = [worker(1), worker(2)]
+    keeper.look(figures(4, []), 0)
+    keeper.look(figures(0, there), 1)
+
+    def refuse(number: int) -> None:
+        raise UsageError(f"worker-{number} can't be retired")
+
+    keeper.retire = refuse
+    assert keeper.look(figures(0, there), 12).retired == ()
+    keeper.retire = retired
+    plan = keeper.look(figures(0, there), 23)
+    assert (plan.jobs, plan.retired) == (2, (1,))
 
 
 def test_a_short_lull_lets_nobody_go() -> None:

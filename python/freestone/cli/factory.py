@@ -110,9 +110,7 @@ def _keep(arguments: argparse.Namespace, batch: Batch, folder: str, output: Outp
         signal.signal(number, lambda *_: stop.set())
 
     def retire(worker: int) -> None:
-        # One that another process lets go at this time, or that nobody could take over from, stays.
-        with contextlib.suppress(UsageError):
-            ask(folder, {"ask": "retire", "worker": worker})
+        ask(folder, {"ask": "retire", "worker": worker})
 
     factory = Factory(
         batch, retire, arguments.min, arguments.max, arguments.executors, arguments.patience

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
+from freestone.errors import UsageError
 from freestone.hosts.batch import Batch
 from freestone.observe.workers import worker_number
 
@@ -47,7 +48,7 @@ class Factory:
     batch
         Where jobs are handed in.
     retire
-        Lets the worker of a number go.
+        Lets the worker of a number go, or raises `UsageError`.
     least, most
         Bounds.
     executors
@@ -114,11 +115,17 @@ class Factory:
         idle = [worker for worker in workers if worker["assigned"] == 0]
         idle = [worker for worker in idle if worker_number(worker["worker"]) in own]
         idle.sort(key=lambda worker: worker["nbytes"])
-        chosen = tuple(worker_number(worker["worker"]) for worker in idle[:count])
-        for number in chosen:
-            self._leaving.add(number)
+        chosen = (worker_number(worker["worker"]) for worker in idle[:count])
+        return tuple(number for number in chosen if self._lets_go(number))
+
+    def _lets_go(self, number: int) -> bool:
+        """Let a worker go, unless the cluster refuses: nobody could take over from it now."""
+        try:
             self.retire(number)
-        return chosen
+        except UsageError:
+            return False
+        self._leaving.add(number)
+        return True
 
 
 class Jobs:
