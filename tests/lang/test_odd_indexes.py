@@ -133,3 +133,84 @@ def test_arrays_that_are_cut_differently_with_blocks_of_no_rows(function: Any) -
     cut = fs.Array.from_numpy(x, [0, 0, 2, 2, 5]), fs.Array.from_numpy(y, [0, 3, 5])
     np.testing.assert_allclose(function(*cut), function(x, y))
     assert cut[1].rechunk(cut[0].offsets).offsets.tolist() == [0, 0, 2, 2, 5]
+
+
+WIDE = np.arange(21.0).reshape(7, 3)
+EMPTY: list[Any] = [
+    lambda x: np.hstack([x[:1, :1][:0], x]),
+    lambda x: np.concatenate([x[:0], x[:1, :1]], axis=1),
+    lambda x: np.hstack([np.ones((0, 1)), x]),
+    lambda x: np.append(x, np.zeros((0, 2)), axis=0),
+    lambda x: np.append(x, np.zeros((0, 2))),
+    lambda x: np.vstack([x[:2], x[0][x[0] > 100]]),
+    lambda x: np.concatenate([x.reshape(7, 3, 1), np.zeros((7, 0, 3))], axis=1),
+    lambda x: np.concatenate([x, np.zeros((0, 3))]),
+    lambda x: np.concatenate([x, np.zeros((7, 0))], axis=-1),
+]
+
+
+@pytest.mark.filterwarnings("ignore::UserWarning")
+@pytest.mark.parametrize("joined", EMPTY)
+def test_arrays_without_elements_are_joined_where_numpy_joins_them(joined: Any) -> None:
+    x = fs.Array.from_numpy(WIDE, 2)
+    try:
+        expected = joined(WIDE)
+    except ValueError:
+        with pytest.raises(ValueError, match=r"must match|dimensions"):
+            np.asarray(joined(x))
+    else:
+        np.testing.assert_array_equal(joined(x), expected)
+
+
+@pytest.mark.filterwarnings("ignore::UserWarning")
+def test_other_corners_of_joins_indexes_and_choices() -> None:
+    x, y = fs.Array.from_numpy(WIDE, 2), np.arange(9.0)
+    np.testing.assert_array_equal(np.hstack([x.sum(), x.max()]), [WIDE.sum(), WIDE.max()])
+    np.testing.assert_array_equal(x[None, [0, -2]], WIDE[None, [0, -2]])
+    cut = fs.Array.from_numpy(y, 4)
+    for part in (
+        slice(-2, None, -1),
+        slice(-5, None, -1),
+        slice(-5, -5, -2),
+        slice(None, None, -1),
+    ):
+        for most in (0, 1, 2, 5):
+            np.testing.assert_array_equal(cut[cut < most][part], y[y < most][part])
+    narrow = np.arange(4, dtype="i1")
+    for choices in ((narrow, narrow > 0), (narrow.astype("u8"), narrow > 0), (narrow, narrow)):
+        first, second = (fs.Array.from_numpy(one, 2) for one in choices)
+        found = np.select([first > 1, first > 0], [first, second], 0)
+        expected = np.select([choices[0] > 1, choices[0] > 0], list(choices), 0)
+        assert found.dtype == np.asarray(found).dtype == expected.dtype
+        np.testing.assert_array_equal(found, expected)
+
+
+def test_loops_over_slices_of_their_own_results_do_not_double() -> None:
+    found, expected = fs.Array.from_numpy(ROWS, 16), ROWS
+    for _ in range(30):
+        found, expected = (found + found[::-1]) / 2, (expected + expected[::-1]) / 2
+        found, expected = found[1:] - found[:-1] * 0.5, expected[1:] - expected[:-1] * 0.5
+    np.testing.assert_allclose(found, expected)
+
+
+@pytest.mark.filterwarnings("ignore::UserWarning")
+def test_orders_and_inner_sides_that_dask_takes_otherwise() -> None:
+    ties = np.arange(21).reshape(7, 3) % 3
+    for rows in (1, 2, 5):
+        cut = fs.Array.from_numpy(ties, rows)
+        assert (cut.T.argmin(), cut.T.argmax()) == (ties.T.argmin(), ties.T.argmax())
+    x, y = fs.Array.from_numpy(ROWS[:7, :1], 2), fs.Array.from_numpy(np.arange(3.0), 2)
+    for product in (lambda: x @ y[y > 0], lambda: y[y > 0] @ np.ones((1, 4))):
+        with pytest.raises(ValueError, match="mismatch in its core dimension"):
+            product()
+    with pytest.raises(ValueError, match="not aligned"):
+        np.dot(y[y == 1], y[y > 0])
+
+
+def test_arrays_of_no_rows_in_other_blocks() -> None:
+    mask = fs.Array.from_numpy(np.zeros(0, bool), [0, 0, 0])
+    assert fs.Array.from_numpy(np.zeros((0, 3)), [0, 0])[mask].compute().shape == (0, 3)
+    assert fs.Array.from_numpy(np.arange(5.0), [0, 0, 5, 5])[:-5][mask].compute().shape == (0,)
+    deep = np.arange(84.0).reshape(7, 3, 4)
+    found = np.median(fs.Array.from_numpy(deep, [0, 3, 3, 7]), axis=(2, 1))
+    np.testing.assert_array_equal(found, np.median(deep, axis=(2, 1)))

@@ -286,10 +286,11 @@ class Collection(Sources):
         """
         from freestone.collections.rechunking import rechunked
 
-        if not len(self):
-            return self
         pieces, offsets = self._live("rechunk it"), cuts_of(len(self), block_rows)
-        made = iter(rechunked(pieces, self.offsets, np.unique(offsets), self.client))
+        if not pieces:
+            return self
+        new = np.unique(offsets)
+        made = iter(rechunked(pieces, self.offsets, new, self.client) if len(self) else ())
         # Blocks of no rows are there, too: others are cut like this one, and go with it in pairs.
         blocks = [next(made) if rows else cut(pieces[0], 0, 0) for rows in np.diff(offsets)]
         return self._alike(blocks, offsets)

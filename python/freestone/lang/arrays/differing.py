@@ -18,6 +18,9 @@ _DIFFERENT = frozenset(
 )
 """Dask's percentiles are approximate, and its others give something else than NumPy's."""
 
+_STACKS = ("vstack", "hstack", "dstack")
+"""Functions that join along the first, second and third axis."""
+
 _OF_NUMBERS = frozenset(
     {
         *("argmax", "argmin", "diag", "histogram", "mean", "nanargmax", "nanargmin", "nansum"),
@@ -85,11 +88,26 @@ def _takes_diagonals(call: Call) -> bool:
 
 
 def _has_numbers_and_lists(call: Call) -> bool:
-    # Dask takes numbers first, which decide where the axis of lists goes.
+    # Dask takes numbers first, which decide where the axis of lists goes. It fails at new axes in
+    # front of lists.
     key = call.args[1]
+    if isinstance(key, tuple) and key and key[0] is None:
+        return any(isinstance(one, list | np.ndarray) for one in key)
     parts = [one for one in (key if isinstance(key, tuple) else (key,)) if one is not None]
     ndims = {np.ndim(one) for one in parts if not isinstance(one, slice | type(Ellipsis))}
     return 0 in ndims and len(ndims) > 1
+
+
+def _has_other_inner_sides(call: Call) -> bool:
+    # Dask repeats a side of length 1, and NumPy has an error for it.
+    one, other = (np.shape(each) for each in call.args[:2])
+    return bool(one and other) and one[-1] != other[-2 if len(other) > 1 else 0]
+
+
+def _finds_first_in_other_order(call: Call) -> bool:
+    # Of equal elements Dask finds the first of the first block, which columns in blocks have not.
+    given = call.args[1] if len(call.args) > 1 else call.options.get("axis")
+    return given is None and any(len(lengths) > 1 for lengths in call.args[0].chunks[1:])
 
 
 def _is_mirrored(call: Call) -> bool:
@@ -103,12 +121,45 @@ def _has_no_order(call: Call) -> bool:
     return call.has("fcmMV") or not all(one.dtype.isnative for one in call.arrays)
 
 
+def _is_other_index(call: Call) -> bool:
+    return _has_numbers_and_lists(call) or _begins_in_front(call)
+
+
+def _begins_in_front(call: Call) -> bool:
+    # Dask takes all rows from the last one on where a slice to the front begins before the first.
+    array, key = call.args[0], call.args[1]
+    shortest = min(array.shape, default=0)
+    slices = [one for one in (key if isinstance(key, tuple) else (key,)) if isinstance(one, slice)]
+    return any((one.step or 1) < 0 and (one.start or 0) < -shortest for one in slices)
+
+
+def _joins_others_than_numpy(call: Call) -> bool:
+    # Dask leaves out arrays without elements, also those that don't go with the others.
+    arrays, given = (
+        (call.args[:2], call.args[2:])
+        if call.name == "append"
+        else (call.args[0] if call.args else (), call.args[1:])
+    )
+    shapes = [np.shape(one) for one in arrays] if isinstance(arrays, list | tuple) else []
+    if not any(0 in shape for shape in shapes):
+        return False
+    axis = given[0] if given else call.options.get("axis", 0)
+    if call.name in _STACKS:
+        axis = _STACKS.index(call.name)
+    if type(axis) is not int or not all(0 <= axis < len(shape) for shape in shapes):
+        return True
+    return len({(*shape[:axis], *shape[axis + 1 :]) for shape in shapes}) > 1
+
+
 _RULES: dict[str, Callable[[Call], bool]] = {
-    "an index": _has_numbers_and_lists,
+    "an index": _is_other_index,
+    **dict.fromkeys(("append", "concatenate", *_STACKS), _joins_others_than_numpy),
     # Products of narrow integers and their weights overflow in Dask.
     "average": lambda call: call.has("biu"),
     "cumprod": _sums_otherwise,
     "cumsum": _sums_otherwise,
+    **dict.fromkeys(("argmax", "argmin", "nanargmax", "nanargmin"), _finds_first_in_other_order),
+    **dict.fromkeys(("dot", "matmul"), _has_other_inner_sides),
     "einsum": _takes_diagonals,
     # Infinities of half precision, less their mean, are not NaN to Dask.
     **dict.fromkeys(

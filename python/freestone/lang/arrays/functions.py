@@ -241,8 +241,11 @@ def _where(condition: Any, *sides: Any) -> Node:
 def _select(condlist: Sequence[Any], choicelist: Sequence[Any], default: Any = 0) -> Node:
     if len(condlist) != len(choicelist) or not condlist:
         raise ValueError(f"np.select of {len(condlist)} conditions and {len(choicelist)} choices")
-    made = _node(default)
-    for condition, choice in zip(reversed(condlist), reversed(choicelist), strict=True):
+    nodes = [_node(one) for one in (default, *choicelist)]
+    # Of all choices together, among which numbers of Python's decide least.
+    kinds = [node.attrs["data"] if node.attrs.get("weak") else node.dtype for node in nodes]
+    made, *choices = (totals.cast(node, np.result_type(*kinds)) for node in nodes)
+    for condition, choice in zip(reversed(condlist), reversed(choices), strict=True):
         if _node(condition).dtype != bool:
             raise TypeError(f"np.select takes booleans as conditions, not {_node(condition).dtype}")
         made = _where(condition, choice, made)
@@ -337,7 +340,13 @@ def _along_rows(name: str, arg: Node, axis: Any, **options: Any) -> Node:
     function = functools.partial(getattr(np, name), axis=axis, **options)
     sample = np.asarray(function(np.ones((1, *[side or 0 for side in arg.shape[1:]]), arg.dtype)))
     shape = (arg.shape[0], *sample.shape[1:])
-    return Node("rows", (arg,), shape, sample.dtype, arg.rows, {"function": function})
+    attrs = {"function": functools.partial(_of_some_rows, function, sample[:0])}
+    return Node("rows", (arg,), shape, sample.dtype, arg.rows, attrs)
+
+
+def _of_some_rows(function: Callable[..., Any], empty: Any, block: Any) -> Any:
+    # NumPy's medians of no rows along several axes fail.
+    return function(block) if len(block) else empty
 
 
 def _register_along_rows(name: str) -> None:
@@ -428,6 +437,8 @@ def _column_stack(arrays: Sequence[Any]) -> Node:
 @lazily("hstack")
 def _hstack(arrays: Sequence[Any]) -> Node:
     nodes = [_node(array) for array in arrays]
+    if all(node.rows is None and node.kind != "turned" for node in nodes):
+        return totals.small(lambda *wholes: np.hstack(wholes), *nodes)
     found: Node = _concatenate(nodes, 0 if nodes and nodes[0].ndim == 1 else 1)
     return found
 

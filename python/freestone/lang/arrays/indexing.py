@@ -25,6 +25,13 @@ from freestone.lang.arrays.totals import small, total
 
 Key = tuple[Any, ...]
 
+MAX_STEPS = 128
+"""Steps of an expression that are done again for a slice of it.
+
+A loop that adds up slices of what it has made, as in ``z = (z + z[::-1]) / 2``, would double them
+each time.
+"""
+
 
 def indexed(node: Node, key: Key) -> Node:
     """Make the node of ``x[key]``."""
@@ -216,7 +223,10 @@ def sliced(node: Node, rows: slice) -> Node:
     chosen = range(start, stop, step)
     made: dict[Node, Node] = {}
     renewed: Rows | None = None
-    for one in ordered([node], of_rows=True):
+    steps = list(ordered([node], of_rows=True))
+    if len(steps) > MAX_STEPS:
+        steps = [_held(node)]
+    for one in steps:
         if one.rows is None:
             made[one] = one
         elif one.kind == "source":
@@ -229,6 +239,13 @@ def sliced(node: Node, rows: slice) -> Node:
             shape = (len(chosen), *one.shape[1:])
             made[one] = Node(one.kind, args, shape, one.dtype, renewed, one.attrs)
     return made[node]
+
+
+def _held(node: Node) -> Node:
+    """Compute an expression, for all that it is part of, and return its node."""
+    array = as_array(node)
+    node.kind, node.args, node.attrs = "source", (), {"data": array}
+    return node
 
 
 def _columns(node: Node, key: Key) -> Node:
