@@ -97,6 +97,7 @@ EXAMPLES: list[FreestoneError] = [
     errors.RunStuckError("the run is stuck; fire what is waited for", report="rank 0: nothing"),
     errors.RunOverError("the run is over; submit, fire and wait before the program ends"),
     errors.BadEventError("there is no rank 2; the run has 2, from 0 to 1"),
+    errors.TaskRemovedError("the task late() was removed before it ran; submit it again to run it"),
     errors.EventTooLargeError(
         "the event 'e' has 8192 bytes, and at most 4096 can be sent; fire it in parts",
         nbytes=8192,
@@ -177,8 +178,9 @@ def test_slugs_are_unique_and_never_change() -> None:
         "schema script script-compile script-run script-stopped "
         "script-syntax script-value shared-kind shared-timeout spawn-failed storage-full "
         "stream-restarted table task task-cancelled "
-        "task-exited task-interrupted task-killed task-raised task-timeout too-many-calls "
-        "transport unschedulable usage wait-timeout worker-absent worker-lost workers-missing"
+        "task-exited task-interrupted task-killed task-raised task-removed task-timeout "
+        "too-many-calls transport unschedulable usage wait-timeout "
+        "worker-absent worker-lost workers-missing"
     )
     assert " ".join(slugs) == known
 

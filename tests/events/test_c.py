@@ -319,7 +319,13 @@ int main(void) {
   expect(fse_fire(NULL, FSE_NONE, 0, 7, "e"), FSE_BAD_CALL, "no rank 7");
   expect(fse_fire(NULL, 77, 0, 0, "e"), FSE_BAD_CALL, "77 is no type");
   expect(fse_fire(NULL, FSE_INT, 3, 0, "e"), FSE_BAD_CALL, "null pointer");
-  expect(fse_fire("", FSE_DOUBLE, (size_t)-1, 0, "e"), FSE_BAD_CALL, "too many");
+  expect(fse_fire("", FSE_DOUBLE, (size_t)-1, 0, "e"), FSE_TOO_LARGE, "8 bytes are more than");
+  expect(fse_fire_addresses(NULL, (size_t)-1, "e", 0), FSE_TOO_LARGE, "addresses are more than");
+  size_t extents[] = {(size_t)-1, 9};
+  expect(fse_fire_array("", FSE_INT, 2, extents, 0, "e", 0), FSE_TOO_LARGE, "too many elements");
+  expect(fse_fire("abc", FSE_NONE, 3, 0, "e"), FSE_BAD_CALL, "there are 3 elements");
+  expect(fse_fire("ab\xff", FSE_TEXT, 3, 0, "e"), FSE_BAD_CALL, "not UTF-8 from its byte 2");
+  expect(fse_every(0, "e"), FSE_BAD_CALL, "too often");
   expect(fse_fire(NULL, FSE_NONE, 0, 0, NULL), FSE_BAD_CALL, "identifier");
   expect(fse_submit(NULL, NULL, 0), FSE_BAD_CALL, "task is a null pointer");
   expect(fse_submit(nothing, NULL, 1, 5, "e"), FSE_BAD_CALL, "no rank 5");

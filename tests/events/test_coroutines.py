@@ -8,7 +8,13 @@ from typing import Any
 import pytest
 
 from freestone import events as ev
-from freestone.errors import EventTimeoutError, RunStuckError, UsageError
+from freestone.errors import (
+    BadEventError,
+    EventTimeoutError,
+    RunStuckError,
+    TaskRemovedError,
+    UsageError,
+)
 
 
 def run(main: Any, **options: Any) -> Any:
@@ -205,3 +211,37 @@ def test_a_program_that_awaits_something_else_is_named() -> None:
     with pytest.raises(RuntimeError, match="no running event loop") as caught:
         run(main)
     assert any("asyncio.run()" in note for note in caught.value.__notes__)
+
+
+def test_the_result_of_a_removed_task_is_an_error_at_once() -> None:
+    def main(rank: ev.Rank) -> list[str]:
+        async def waits() -> str:
+            try:
+                return str(await futures[0])
+            except TaskRemovedError as error:
+                return str(error)
+
+        def late() -> None: ...
+
+        futures = [rank.submit(late, on=[(0, "never")], name="late") for _ in range(2)]
+        waiting = rank.submit(waits)
+        rank.after(0.01, "now")
+        rank.wait([(0, "now")])
+        assert not futures[1].done()
+        assert rank.remove("late") == 2
+        assert futures[1].done()
+        with pytest.raises(TaskRemovedError, match="late was removed before it ran"):
+            futures[1].result()
+        return [waiting.result(), repr(futures[0])]
+
+    text, shown = run(main, workers=1)
+    assert "was removed before it ran" in text
+    assert shown.endswith("late, removed>")
+
+
+def test_a_clock_that_ticks_without_a_pause_is_refused() -> None:
+    def main(rank: ev.Rank) -> None:
+        with pytest.raises(BadEventError, match="an event every 0ns is too often"):
+            rank.every(0, "tick")
+
+    run(main)

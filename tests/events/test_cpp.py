@@ -1,5 +1,6 @@
 """The header for C++17."""
 
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -169,3 +170,22 @@ def test_the_compiler_refuses_what_cannot_travel_or_run(
     )
     with pytest.raises(AssertionError, match=r"an event carries a pointer|a task takes its events"):
         done(["c++", "-std=c++17", str(source), *flags(prefix), "-o", str(tmp_path / "wrong")])
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        'double x = 0; std::vector<double *> all{&x}; fse::fire(fse::self, "x", all);',
+        'double x = 0; double *one[] = {&x}; fse::fire(fse::self, "x", one);',
+        'double x = 0; fse::fire(fse::self, "x", &x);',
+    ],
+    ids=["vector", "array", "pointer"],
+)
+def test_pointers_are_not_fired_as_bytes(prefix: Path, tmp_path: Path, call: str) -> None:
+    source = tmp_path / "pointers.cpp"
+    head = "#include <freestone_events.hpp>\nnamespace fse = freestone::events;\n"
+    source.write_text(f"{head}int main() {{ fse::run run; {call} }}\n")
+    words = ["c++", "-std=c++17", "-fsyntax-only", str(source), f"-I{prefix / 'include'}"]
+    found = subprocess.run(words, capture_output=True, text=True, check=False)
+    assert found.returncode != 0
+    assert "pointer" in found.stderr

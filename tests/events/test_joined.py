@@ -34,7 +34,9 @@ ev.run(main)
 """
 
 
-def invited(tmp_path: Path, rank: int, ranks: int, meeting: str, node: str = "") -> dict[str, str]:
+def invited(
+    tmp_path: Path, rank: int, ranks: int, meeting: str, node: str = "none"
+) -> dict[str, str]:
     return {
         "FREESTONE_EVENTS_NODE": node,
         "FREESTONE_EVENTS_MEETING": meeting,

@@ -93,7 +93,7 @@ def test_ranks_are_killed_at_a_random_moment(
         lines, survivors = printed([words], [{}]), 1
     elif way in {"tcp", "nodes"}:
         meeting = free_address()
-        nodes = [""] * RANKS if way == "tcp" else ["one", "one", "two", "two"]
+        nodes = ["none"] * RANKS if way == "tcp" else ["one", "one", "two", "two"]
         environments = [
             invited(tmp_path, rank, RANKS, meeting, nodes[rank]) for rank in range(RANKS)
         ]

@@ -56,10 +56,10 @@ def ended(commands: list[list[str]], environments: list[dict[str, str]]) -> list
     ("nodes", "shares"),
     [
         (["a", "a", "b", "b"], [True] * 4),
-        (["a", "b", "a", ""], [True, False, True, False]),
-        (["a", "a", "a"], [True] * 3),
+        (["a", "b", "a", "none"], [True, False, True, False]),
+        (["", "", ""], [True] * 3),
     ],
-    ids=["two", "some", "one"],
+    ids=["two", "some", "unsaid"],
 )
 def test_ranks_of_a_node_share_memory(tmp_path: Path, nodes: list[str], shares: list[bool]) -> None:
     meeting, ranks = free_address(), len(nodes)
@@ -71,8 +71,21 @@ def test_ranks_of_a_node_share_memory(tmp_path: Path, nodes: list[str], shares: 
 def test_a_network_of_its_own_is_a_node_of_its_own(cable: Cable, tmp_path: Path) -> None:
     hosts = [cable.names[0], cable.names[0], cable.names[1]]
     words = [["ip", "netns", "exec", host, sys.executable, "-c", SHARES] for host in hosts]
-    own = [invited(tmp_path, rank, 3, "10.98.7.1:7707", "a") for rank in range(3)]
+    own = [invited(tmp_path, rank, 3, "10.98.7.1:7707", "") for rank in range(3)]
     assert ended(words, own) == [(0, "True\n"), (0, "True\n"), (0, "False\n")]
+
+
+def test_where_one_cannot_open_the_memory_all_of_its_node_talk_by_tcp(tmp_path: Path) -> None:
+    # Rank 1 has no address space left for the memory of two, which are a gigabyte each.
+    limited = "import resource; resource.setrlimit(resource.RLIMIT_AS, (1_800_000_000,) * 2)\n"
+    sources = [SHARES, limited + SHARES, SHARES, SHARES]
+    nodes = ["a", "a", "b", "b"]
+    meeting = free_address()
+    own = [invited(tmp_path, rank, 4, meeting, node) for rank, node in enumerate(nodes)]
+    found = ended([[sys.executable, "-c", source] for source in sources], own)
+    assert [code for code, _ in found] == [0] * 4, found
+    assert [text.splitlines()[-1] for _, text in found] == ["False", "False", "True", "True"]
+    assert "the ranks of the node of rank 1 talk by TCP" in found[1][1]
 
 
 def test_ranks_join_a_run_of_several_nodes(tmp_path: Path) -> None:

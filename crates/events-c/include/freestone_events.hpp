@@ -168,7 +168,7 @@ public:
 
   // All that it carries, without a copy.
   template <class T> span<const T> values() const {
-    static_assert(std::is_trivially_copyable_v<T>, "ask for value<T>()");
+    static_assert(std::is_trivially_copyable_v<T> && !std::is_pointer_v<T>, "ask for value<T>() or object<T>()");
     constexpr int wanted = detail::type_of<T>();
     expect(view_->type == wanted, detail::name_of(wanted));
     std::size_t nbytes = wanted == FSE_BYTE ? view_->count : view_->count * sizeof(T);
@@ -480,7 +480,9 @@ void fire(int target, const std::string &id, const T &value, lasting how = lasti
     send(text.data(), FSE_TEXT, text.size());
   } else if constexpr (detail::is_container<T>::value) {
     using E = std::remove_cv_t<std::remove_pointer_t<decltype(std::data(value))>>;
-    static_assert(std::is_trivially_copyable_v<E>, "the elements are more than their bytes");
+    static_assert(std::is_trivially_copyable_v<E> && !std::is_pointer_v<E>,
+                  "the elements are pointers, or more than their bytes: fire what they point to, or use "
+                  "fire_object");
     constexpr int type = detail::type_of<E>();
     send(std::data(value), type, std::size(value) * (type == FSE_BYTE ? sizeof(E) : 1));
   } else {

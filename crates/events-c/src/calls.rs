@@ -5,7 +5,7 @@ use crate::error::{Refused, answer};
 use crate::recording;
 use crate::runtime::{Part, part, rank};
 use crate::views::{Address, Addresses};
-use crate::words::{self, ADDRESS, size_of_type};
+use crate::words::{self, ADDRESS, NONE, TEXT, size_of_type};
 use freestone_events::{EventId, EventsError, Failure, Lasting, Payload, Target};
 use std::ffi::{c_char, c_int, c_uint, c_void};
 use std::sync::Arc;
@@ -28,8 +28,15 @@ unsafe fn bytes_of<'a>(
     };
     let nbytes = count.checked_mul(size).filter(|&nbytes| isize::try_from(nbytes).is_ok());
     let Some(nbytes) = nbytes else {
-        return Err(Refused::bad_call(format!("{count} elements of {size} bytes are too many")));
+        return Err(Refused::too_large(format!(
+            "{count} elements of {size} bytes are more than a machine can have"
+        )));
     };
+    if kind == NONE && count > 0 && !data.is_null() {
+        return Err(Refused::bad_call(format!(
+            "an event of FSE_NONE carries nothing, and there are {count} elements; give their type"
+        )));
+    }
     if nbytes == 0 {
         return Ok((kind, &[]));
     }
@@ -39,7 +46,16 @@ unsafe fn bytes_of<'a>(
         )));
     }
     // SAFETY: as the caller says.
-    Ok((kind, unsafe { std::slice::from_raw_parts(data.cast(), nbytes) }))
+    let bytes = unsafe { std::slice::from_raw_parts(data.cast(), nbytes) };
+    if kind == TEXT
+        && let Err(error) = std::str::from_utf8(bytes)
+    {
+        return Err(Refused::bad_call(format!(
+            "the text is not UTF-8 from its byte {} on; fire other bytes as FSE_BYTE",
+            error.valid_up_to()
+        )));
+    }
+    Ok((kind, bytes))
 }
 
 /// Fires an event, lasting as `flags` say.
@@ -136,7 +152,7 @@ unsafe fn fire_array(
     let shape = unsafe { std::slice::from_raw_parts(shape, ndims) };
     let count = shape.iter().try_fold(1_usize, |count, &extent| count.checked_mul(extent));
     let count = count.ok_or_else(|| {
-        Refused::bad_call(format!("an array of the shape {shape:?} has too many elements"))
+        Refused::too_large(format!("an array of the shape {shape:?} has too many elements"))
     })?;
     // SAFETY: as the caller says.
     let ((kind, bytes), id) = unsafe { (bytes_of(data, kind, count)?, words::id(id)?) };
@@ -237,9 +253,13 @@ pub unsafe extern "C" fn fse_fire_addresses(
     let fire = || -> Result<c_int, Refused> {
         let nbytes = count.checked_mul(size_of::<usize>());
         let fits = nbytes.is_some_and(|nbytes| isize::try_from(nbytes).is_ok());
-        if !fits || (addresses.is_null() && count > 0) {
+        if !fits {
+            let text = format!("{count} addresses are more than a machine can have");
+            return Err(Refused::too_large(text));
+        }
+        if addresses.is_null() && count > 0 {
             return Err(Refused::bad_call(format!(
-                "the addresses are a null pointer, or too many: there are {count}"
+                "the addresses are a null pointer, and there are {count}"
             )));
         }
         let addresses = match count {

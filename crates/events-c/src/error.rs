@@ -30,6 +30,10 @@ impl Refused {
         Self { code: BAD_CALL, text: text.into() }
     }
 
+    pub fn too_large(text: impl Into<String>) -> Self {
+        Self { code: TOO_LARGE, text: text.into() }
+    }
+
     pub fn no_start(text: impl Into<String>) -> Self {
         Self { code: NO_START, text: text.into() }
     }
@@ -61,6 +65,8 @@ impl From<EventsError> for Refused {
             EventsError::NoSuchRank { .. }
             | EventsError::NotGreedy { .. }
             | EventsError::LongId { .. }
+            | EventsError::ShortPeriod { .. }
+            | EventsError::Removed { .. }
             | EventsError::NoDescriptor { .. } => BAD_CALL,
             EventsError::TooLarge { .. } => TOO_LARGE,
             EventsError::InTask { .. } => -6,

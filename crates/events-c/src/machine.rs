@@ -35,7 +35,7 @@ pub unsafe extern "C" fn fse_every(seconds: f64, id: *const c_char) -> c_int {
     // SAFETY: as the caller says.
     let id = unsafe { words::id(id) };
     answer(id.and_then(|id| {
-        rank()?.every(duration(seconds)?, &id);
+        rank()?.every(duration(seconds)?, &id)?;
         Ok(0)
     }))
 }

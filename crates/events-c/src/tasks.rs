@@ -181,6 +181,9 @@ fn submit_body(
     submit.label = Some(places::label(body.code, name.clone()));
     if submit.mode.persistent {
         rank.submit_many(submit, move |_, events| body.call(events, name.as_deref()))?;
+    } else if name.is_none() {
+        // Without the name a task is so small that it is kept in place.
+        rank.submit(submit, move |_, events| body.call(events, None))?;
     } else {
         rank.submit(submit, move |_, events| body.call(events, name.as_deref()))?;
     }

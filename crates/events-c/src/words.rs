@@ -9,6 +9,7 @@ pub const ALL: c_int = -1002;
 pub const ANY: c_int = -1003;
 
 /// Types of payloads, as in the header.
+pub const NONE: u32 = 0;
 pub const ADDRESS: u32 = 6;
 pub const BOOL: u32 = 7;
 pub const COMPLEX_FLOAT: u32 = 8;

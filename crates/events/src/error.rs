@@ -83,6 +83,24 @@ pub enum EventsError {
         /// For how many.
         at_least: usize,
     },
+    /// A clock would tick too often.
+    #[error(
+        "an event every {period:?} is too often: at least {limit:?} are possible; give a longer period"
+    )]
+    ShortPeriod {
+        /// What was asked for.
+        period: Duration,
+        /// The least that is possible.
+        limit: Duration,
+    },
+    /// A task whose result is wanted was removed before it ran.
+    #[error(
+        "{task} was removed before it ran, so that it has no result; submit it again to run it"
+    )]
+    Removed {
+        /// Which.
+        task: String,
+    },
     /// An identifier is too long to travel.
     #[error("an event's identifier has {len} bytes; at most {limit} are possible")]
     LongId {

@@ -211,9 +211,9 @@ limits! {
     join_timeout, "JOIN_TIMEOUT_S": Duration = seconds(60), false;
     /// How long the machine of another rank may answer nothing over TCP before that rank is lost.
     silence_timeout, "SILENCE_TIMEOUT_S": Duration = seconds(60), false;
-    /// How long the process of a rank may be stopped, where ranks share memory, before it is killed and the rank
-    /// is lost; `none` is for ever.
-    stopped_timeout, "STOPPED_TIMEOUT_S": Option<Duration> = Some(seconds(60)), false;
+    /// How long the process of a rank may be stopped before the rank is lost, and killed if one process has started
+    /// all; `none` is for ever.
+    stopped_timeout, "STOPPED_TIMEOUT_S": Option<Duration> = Some(seconds(60)), true;
     /// How long it may be unknown whether a rank that can't be reached is done or lost.
     unreachable_wait, "UNREACHABLE_WAIT_S": Duration = seconds(1), false;
     /// How long after an error of MPI the end of a process is waited for that may be its cause.

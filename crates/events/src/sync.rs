@@ -13,7 +13,7 @@ pub fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 
 /// A word that threads write all the time, on cache lines of its own: those who read what lies beside
 /// it are not held up.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 #[repr(align(128))]
 pub struct Apart<T>(pub T);
 

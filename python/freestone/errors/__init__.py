@@ -70,6 +70,7 @@
     │   ├── RunStuckError (RuntimeError)        tasks wait for events that nobody will fire
     │   ├── RunOverError (RuntimeError)         the run is over
     │   ├── BadEventError (ValueError)          no such rank, or too long an identifier
+    │   ├── TaskRemovedError (CancelledError)   a task was removed before it ran
     │   ├── EventTooLargeError (ValueError)     more bytes than can be sent
     │   ├── InTaskError (RuntimeError)          only the program itself can do this
     │   ├── EventTimeoutError (TimeoutError)    no event, or no room for one, in time
@@ -154,6 +155,7 @@ from freestone.errors.events import (
     RankLostError,
     RunOverError,
     RunStuckError,
+    TaskRemovedError,
     TransportError,
 )
 from freestone.errors.lang import (
@@ -308,6 +310,7 @@ __all__ = [
     "TaskInterruptedError",
     "TaskKilledError",
     "TaskRaisedError",
+    "TaskRemovedError",
     "TaskTimeoutError",
     "TooManyCallsError",
     "TransportError",

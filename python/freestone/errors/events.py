@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from concurrent.futures import CancelledError
 from typing import Any
 
 from freestone.errors.base import FreestoneError
@@ -64,6 +65,12 @@ class BadEventError(EventsError, ValueError):
     slug = "bad-event"
 
 
+class TaskRemovedError(EventsError, CancelledError):
+    """The result of a task is wanted that was removed before it ran."""
+
+    slug = "task-removed"
+
+
 class EventTooLargeError(EventsError, ValueError):
     """An event carries more bytes than can be sent.
 
@@ -116,6 +123,7 @@ _BY_SLUG: dict[str, type[EventsError]] = {
         RunStuckError,
         RunOverError,
         BadEventError,
+        TaskRemovedError,
         EventTooLargeError,
         InTaskError,
         EventTimeoutError,

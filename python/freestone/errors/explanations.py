@@ -307,6 +307,10 @@ EXPLANATIONS: dict[str, tuple[str, str]] = {
         "The function raised an error that can't be sent, so that its text stands for it.",
         "future.replay() runs the call in this process, under a debugger if you like.",
     ),
+    "task-removed": (
+        "Rank.remove() has removed a task of that name before the events came that it needed.",
+        "Submit it again, or ask for results of tasks that are not removed.",
+    ),
     "task-timeout": (
         "The call ran longer than its timeout_s in every attempt.",
         "Raise timeout_s, or cut the work; cluster.explain(future) says where it ran.",

@@ -323,7 +323,10 @@ class Rank:
         self._native.after(delay_s, id)
 
     def every(self, period_s: float, id: str) -> None:
-        """Fire an event at this rank every `period_s` seconds, if the last one was consumed."""
+        """Fire an event at this rank every `period_s` seconds, if the last one was consumed.
+
+        A period has at least 0.0001 s.
+        """
         self._native.every(period_s, id)
 
     def when_readable(self, file: Any, id: str) -> None:
@@ -381,7 +384,8 @@ class Rank:
     def remove(self, name: str) -> int:
         """Remove the tasks of this name that are not ready; how many.
 
-        Events that they have taken go to others, or wait.
+        Events that they have taken go to others, or wait. Who waits for the result of one gets
+        a `TaskRemovedError`.
         """
         return self._native.remove(name)
 

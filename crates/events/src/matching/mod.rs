@@ -149,16 +149,13 @@ impl<T: Clone, P: Clone> Matcher<T, P> {
         self.names.contains_key(name)
     }
 
-    /// Removes the tasks of this name that are not to run yet; how many. Events that they
+    /// Removes the tasks of this name that are not to run yet, and gives them. Events that they
     /// have taken go to the next task that wants them, or wait.
-    pub fn remove(&mut self, name: &str, ready: &mut Vec<Ready<T, P>>) -> usize {
+    pub fn remove(&mut self, name: &str, ready: &mut Vec<Ready<T, P>>) -> Vec<T> {
         let mut numbers: Vec<u32> =
             self.names.get(name).into_iter().flat_map(BTreeMap::values).copied().collect();
         numbers.retain(|&number| self.requests.get(number).is_some_and(|request| !request.called));
-        for &number in &numbers {
-            self.remove_number(number, ready);
-        }
-        numbers.len()
+        numbers.into_iter().filter_map(|number| self.remove_number(number, ready)).collect()
     }
 
     /// Removes a task that is not to run yet, as [`Matcher::remove`] does; whether it was there.
@@ -294,8 +291,8 @@ impl<T: Clone, P: Clone> Matcher<T, P> {
         }
     }
 
-    fn remove_number(&mut self, number: u32, ready: &mut Vec<Ready<T, P>>) {
-        let Some(request) = self.forget(number) else { return };
+    fn remove_number(&mut self, number: u32, ready: &mut Vec<Ready<T, P>>) -> Option<T> {
+        let request = self.forget(number)?;
         let mut held: Vec<_> = request.slots.into_iter().flat_map(|slot| slot.held).collect();
         held.retain(|arrived| arrived.event.lasting != Lasting::Persistent);
         held.sort_by_key(|arrived| arrived.arrival);
@@ -309,6 +306,7 @@ impl<T: Clone, P: Clone> Matcher<T, P> {
         for arrived in unwanted.into_iter().rev() {
             self.queues.store(arrived, true);
         }
+        Some(request.task)
     }
 
     /// Drops a request and its needs.

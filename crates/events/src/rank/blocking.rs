@@ -14,7 +14,6 @@ use crate::payload::Events;
 use crate::termination::Stage;
 use std::panic::Location;
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 impl Rank {
@@ -227,7 +226,7 @@ impl Inner {
             self.block_program(waiter);
             return;
         }
-        self.pending.fetch_sub(1, Ordering::AcqRel);
+        self.pending.end();
         let paused = self.note_paused();
         while let Next::Job(job) = self.next(Some(waiter)) {
             if self.give_place(waiter, job) {

@@ -17,7 +17,7 @@ impl Inner {
     pub(super) fn keep_draining(&self) {
         let mut idle_looks = IDLE_LOOKS;
         while !self.is_over() {
-            if self.pending.load(Ordering::SeqCst) == 0 {
+            if self.pending.count() == 0 {
                 idle_looks = (idle_looks + 1).min(IDLE_LOOKS);
             } else {
                 idle_looks = 0;
@@ -35,14 +35,16 @@ impl Inner {
     fn sleep_until_busy(&self) {
         self.drainer_sleeps.store(true, Ordering::SeqCst);
         // Its partner is in `note_busy`: either that one sees the mark, or we see the task.
-        let is_idle = || self.pending.load(Ordering::SeqCst) == 0 && !self.is_over();
+        let is_idle = || self.pending.count() == 0 && !self.is_over();
         self.drainer.sleep(&is_idle, None);
         self.drainer_sleeps.store(false, Ordering::SeqCst);
     }
 
-    /// A task is ready, and there was none: `pending` has grown from 0.
+    /// A task is ready: `pending` has grown.
     pub(super) fn note_busy(&self) {
-        if self.drainer_sleeps.load(Ordering::SeqCst) {
+        // Who finds the mark takes it, so that the thread is woken once.
+        let sleeps = &self.drainer_sleeps;
+        if sleeps.load(Ordering::SeqCst) && sleeps.swap(false, Ordering::SeqCst) {
             self.drainer.ring(1);
         }
     }

@@ -245,7 +245,7 @@ impl Inner {
             let _ =
                 write!(text, "\n  client {client} is attached: the run goes on until it detaches");
         }
-        let pending = self.pending.load(Ordering::Acquire);
+        let pending = self.pending.count();
         if pending > 0 {
             let _ = write!(text, "\n  {pending} tasks are ready or run");
         }
@@ -262,9 +262,9 @@ impl Inner {
     pub(super) fn watch(&self, period: Duration) {
         let (mut before, mut since) = (None, Instant::now());
         while !self.is_over() {
-            self.idle.sleep(&|| !self.is_over(), Some(period.min(Duration::from_secs(1)) / 2));
+            self.watchers.sleep(&|| !self.is_over(), Some(period.min(Duration::from_secs(1)) / 2));
             let state = self.state();
-            let now = (state.activity, self.called.load(Ordering::Acquire));
+            let now = (state.activity, self.pending.begun());
             if before != Some(now) {
                 (before, since) = (Some(now), Instant::now());
             } else if since.elapsed() >= period && !self.is_over() {

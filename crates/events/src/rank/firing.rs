@@ -14,6 +14,8 @@ use std::time::{Duration, Instant};
 
 /// The longest identifier, in bytes.
 pub(crate) const LONGEST_ID: usize = 4096;
+/// The shortest time between two ticks of a clock.
+const MIN_PERIOD: Duration = Duration::from_micros(100);
 
 /// At whom an event is fired.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -97,10 +99,16 @@ impl Rank {
 
     /// Fires an event at this rank again and again. The run may end without it, and no tick comes
     /// before the last one is consumed.
-    pub fn every(&self, period: Duration, id: &EventId) {
-        // A period of nothing would leave no time for anything else.
-        let period = period.max(Duration::from_micros(100));
+    ///
+    /// # Errors
+    ///
+    /// If the period is so short that ticks would leave no time for anything else.
+    pub fn every(&self, period: Duration, id: &EventId) -> Result<(), EventsError> {
+        if period < MIN_PERIOD {
+            return Err(EventsError::ShortPeriod { period, limit: MIN_PERIOD });
+        }
         self.set_timer(Instant::now() + period, Timer::Tick(id.clone(), period));
+        Ok(())
     }
 
     /// Stops what [`Rank::every`] and [`Rank::when`] began; how much that was.

@@ -2,13 +2,17 @@
 //!
 //! See the `README.md` in this folder for who does what.
 
+mod alive;
 mod blocking;
+mod body;
 mod condition;
 pub(crate) mod control;
 mod draining;
 mod ending;
 mod firing;
+mod pending;
 mod progress;
+mod searchers;
 mod slow;
 mod state;
 mod statistics;
@@ -34,6 +38,8 @@ use crate::transport::{Bell, Transport};
 use crossbeam_queue::SegQueue;
 use ending::Ending;
 use firing::Awaited;
+use pending::Pending;
+use searchers::Searchers;
 use slow::Running;
 use state::State;
 use std::cell::Cell;
@@ -148,9 +154,9 @@ struct Inner {
     returned: Mutex<VecDeque<Job>>,
     has_returned: AtomicBool,
     /// Tasks that are ready or run.
-    pending: Apart<AtomicU64>,
-    /// Tasks that were submitted without passing through the matcher.
-    called: Apart<AtomicU64>,
+    pending: Pending,
+    /// Workers that look for something to do, and find what is pushed meanwhile.
+    searchers: Apart<Searchers>,
     /// Events sent, by target.
     sent: Vec<AtomicU64>,
     /// Threads that wait for room elsewhere, and for what.
@@ -169,9 +175,15 @@ struct Inner {
     /// Grows whenever who looks for what arrives has to look at the state again before sleeping.
     rests: AtomicU64,
     /// Locked by who looks for what arrives.
-    polling: Mutex<()>,
+    polling: Apart<Mutex<()>>,
     /// Workers that have nothing to do sleep here.
     idle: Bell,
+    /// Those sleep here that look from time to time how the run goes.
+    watchers: Bell,
+    /// Whether somebody sleeps until something arrives.
+    sleeps: AtomicBool,
+    /// Whether somebody has, since that was asked last.
+    has_slept: AtomicBool,
     /// Written to in order to wake the thread that watches the machine, if there is one.
     watcher: Mutex<Option<UnixStream>>,
     spares: Mutex<Vec<Arc<Spare>>>,
@@ -215,8 +227,8 @@ impl Rank {
             ready: SegQueue::new(),
             returned: Mutex::new(VecDeque::new()),
             has_returned: AtomicBool::new(false),
-            pending: Apart(AtomicU64::new(0)),
-            called: Apart(AtomicU64::new(0)),
+            pending: Pending::default(),
+            searchers: Apart::default(),
             sent: (0..room).map(|_| AtomicU64::new(0)).collect(),
             sending: (0..room).map(|_| Mutex::new(())).collect(),
             pressed: AtomicU64::new(0),
@@ -226,8 +238,11 @@ impl Rank {
             drainer: Bell::default(),
             drainer_sleeps: AtomicBool::new(false),
             rests: AtomicU64::new(0),
-            polling: Mutex::new(()),
+            polling: Apart::default(),
             idle: Bell::default(),
+            watchers: Bell::default(),
+            sleeps: AtomicBool::new(false),
+            has_slept: AtomicBool::new(false),
             watcher: Mutex::new(None),
             spares: Mutex::new(Vec::new()),
             threads: Mutex::new(Vec::new()),
@@ -251,6 +266,10 @@ impl Rank {
         }
         if let Some(period) = inner.config.slow_task {
             Inner::spawn(&inner, move |inner| inner.watch_tasks(period))?;
+        }
+        let stopped = crate::limits::get().stopped_timeout;
+        if let Some(stopped) = stopped.filter(|_| inner.transport.shows_life()) {
+            Inner::spawn(&inner, move |inner| inner.keep_showing_life(stopped))?;
         }
         Ok(Self { inner })
     }
@@ -387,19 +406,21 @@ impl Inner {
     }
 
     fn add_job(&self, job: Job) {
-        let was_idle = self.pending.fetch_add(1, Ordering::SeqCst) == 0;
+        self.pending.begin();
         self.ready.push(job);
-        if was_idle {
-            self.note_busy();
-        }
+        self.note_busy();
     }
 
-    /// Some of those without work look at the queue again.
+    /// Some of those without work look at the queue again, unless somebody is about to who is awake: that one wakes
+    /// another if it finds more than it takes.
     fn notify(&self, count: i32) {
-        let rung = self.idle.ring(count);
-        // Who sleeps in the transport is one more, and may be the only one that is left.
-        if !rung || count > 1 {
-            self.transport.wake();
+        let sleeps = || self.sleeps.load(Ordering::Relaxed);
+        if self.searchers.is_left_to_sleepers(&self.idle, sleeps) {
+            let rung = self.idle.ring(count);
+            // Who sleeps in the transport is one more, and may be the only one that is left.
+            if !rung || count > 1 {
+                self.transport.wake();
+            }
         }
     }
 
@@ -412,6 +433,7 @@ impl Inner {
     fn notify_all(&self) {
         self.idle.ring(i32::MAX);
         self.drainer.ring(1);
+        self.watchers.ring(i32::MAX);
         self.transport.wake();
     }
 }

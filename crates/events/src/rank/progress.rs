@@ -12,7 +12,7 @@ use crate::limits;
 use crate::sync::lock;
 use crate::termination::{Action, Stage, Verdict};
 use crate::transport::{Incoming, Joining, Outgoing, TransportError};
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{Ordering, fence};
 use std::time::{Duration, Instant};
 
 /// The shortest pause between waves that find nothing new, and before another attempt to send.
@@ -52,6 +52,15 @@ impl Inner {
     /// Takes in what has arrived and does what is due; how much that was. Only with `polling`
     /// locked.
     pub(super) fn poll(&self) -> usize {
+        self.poll_with(|_| {})
+    }
+
+    /// The same, by a worker that looks for something to do: it finds what is ready itself.
+    pub(super) fn poll_searching(&self) -> usize {
+        self.poll_with(|state| state.pushed = 0)
+    }
+
+    fn poll_with(&self, taken_in: impl Fn(&mut State)) -> usize {
         let mut count = self.fire_timers();
         if self.is_full() {
             return count;
@@ -62,7 +71,9 @@ impl Inner {
             nbytes += EVENT_NBYTES + incoming.nbytes();
             self.receive(state, source, incoming);
         });
-        drop(state);
+        if let Some(mut state) = state {
+            taken_in(&mut state);
+        }
         if nbytes > 0 {
             // Only who polls writes it, and `polling` is locked.
             self.drained.store(self.drained.load(Ordering::Relaxed) + nbytes, Ordering::Relaxed);
@@ -77,7 +88,7 @@ impl Inner {
     /// Whether what arrives is left where it is while tasks are there to run: a producer that is faster
     /// than they are would fill the memory. Only with `polling` locked.
     pub(super) fn is_full(&self) -> bool {
-        if self.pending.load(Ordering::Acquire) == 0 {
+        if self.pending.count() == 0 {
             // All that came before was taken by tasks, or waits for other events.
             self.drained.store(0, Ordering::Relaxed);
             return false;
@@ -112,6 +123,11 @@ impl Inner {
                     self.transport.lose(rank);
                     self.on_lost(state, rank);
                 }
+                Some(Control::Alive) => {
+                    if let Some(heard) = state.heard.get_mut(source as usize) {
+                        *heard = true;
+                    }
+                }
                 Some(Control::Detached(sent)) => state.on_detached(source, sent),
                 Some(Control::Lost(_)) | None => {
                     let what = format!("rank {source} sent {} bytes of no meaning", bytes.len());
@@ -123,7 +139,7 @@ impl Inner {
 
     /// A rank without work takes part in finding out how the run stands; when to try again.
     pub(super) fn detect_end(&self) -> Option<Duration> {
-        if self.pending.load(Ordering::Acquire) > 0 {
+        if self.pending.count() > 0 {
             return None;
         }
         let mut state = self.state();
@@ -294,6 +310,11 @@ impl Inner {
             (due != u64::MAX).then(|| Duration::from_nanos(due.saturating_sub(elapsed)));
         let timeout = [again, until_due].into_iter().flatten().min();
         let is_idle = || self.rests.load(Ordering::Acquire) == rests && is_idle();
+        self.sleeps.store(true, Ordering::Relaxed);
+        // Its partner is in `notify`; `is_idle` is asked after it.
+        fence(Ordering::SeqCst);
         self.transport.sleep(&is_idle, timeout);
+        self.sleeps.store(false, Ordering::Relaxed);
+        self.has_slept.store(true, Ordering::Relaxed);
     }
 }

@@ -46,7 +46,7 @@ impl Inner {
     /// Says on stderr, once, which task runs for longer than `period` without a wait.
     pub(super) fn watch_tasks(&self, period: Duration) {
         while !self.is_over() {
-            self.idle.sleep(&|| !self.is_over(), Some(period.min(Duration::from_secs(1)) / 2));
+            self.watchers.sleep(&|| !self.is_over(), Some(period.min(Duration::from_secs(1)) / 2));
             let mut found = Vec::new();
             for running in lock(&self.running).values_mut() {
                 if !running.is_reported && running.since.elapsed() >= period {

@@ -47,13 +47,15 @@ pub(super) struct State {
     /// Events that those have fired who have left.
     pub sent_by_clients: u64,
     pub lost: Vec<bool>,
+    /// Whether a sign of each has come since that was asked last.
+    pub heard: Vec<bool>,
     /// Whether the program ever asked for the loss of ranks.
     pub expects_loss: bool,
     pub activity: u64,
     /// Events that have arrived here, also from this rank.
     pub arrived: u64,
-    /// Tasks that became ready after their events.
-    pub released: u64,
+    /// How often a task has gone on that waited.
+    pub resumed: u64,
     /// Jobs that workers have yet to be told of.
     pub pushed: i32,
     /// What could not be sent yet.
@@ -99,10 +101,11 @@ impl State {
                 .collect(),
             sent_by_clients: 0,
             lost: (0..room).map(is_lost).collect(),
+            heard: vec![false; room as usize],
             expects_loss: false,
             activity: 0,
             arrived: 0,
-            released: 0,
+            resumed: 0,
             pushed: 0,
             outbox: VecDeque::new(),
             pause_until: None,
@@ -157,7 +160,6 @@ impl Inner {
                     {
                         state.timers.remove(key);
                     }
-                    state.released += 1;
                     self.push(state, Job::Run(task, given));
                 }
             }
@@ -175,6 +177,7 @@ impl Inner {
     pub(super) fn wake(&self, state: &mut State, waiter: &Arc<Waiter>) {
         state.activity += 1;
         if waiter.in_task {
+            state.resumed += 1;
             self.push(state, Job::Resume(Arc::clone(waiter)));
         } else {
             state.stage = None;
@@ -200,7 +203,7 @@ impl Inner {
     /// How the rank stands, if it has nothing to do.
     pub(super) fn quiet(&self, state: &State) -> Option<Quiet> {
         let at = state.stage?;
-        if self.pending.load(Ordering::Acquire) > 0
+        if self.pending.count() > 0
             || state.timers.holds()
             || !state.watches.is_empty()
             || !state.attached.is_empty()
@@ -221,7 +224,7 @@ impl Inner {
                 .sum::<u64>()
                 + state.sent_by_clients,
             received: sources.filter(alive).map(|rank| state.received[rank]).sum(),
-            activity: state.activity + self.called.load(Ordering::Acquire),
+            activity: state.activity + self.pending.begun(),
         })
     }
 

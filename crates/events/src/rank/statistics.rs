@@ -31,11 +31,11 @@ impl Rank {
         let state = inner.state();
         let count = |counter: &std::sync::atomic::AtomicU64| counter.load(Ordering::Acquire);
         let ready = inner.ready.len();
-        let released = count(&inner.called) + state.released;
+        let begun = inner.pending.begun() - state.resumed;
         Statistics {
             fired: inner.sent.iter().map(count).sum(),
             arrived: state.arrived,
-            tasks: released.saturating_sub(ready as u64),
+            tasks: begun.saturating_sub(ready as u64),
             waiting: state.matcher.len(),
             ready,
             unconsumed: state.matcher.stored(),
@@ -46,7 +46,7 @@ impl Rank {
 
     /// How many tasks can run at the same time.
     pub fn workers(&self) -> usize {
-        self.inner.config.workers.max(1)
+        self.inner.workers()
     }
 
     /// How many run; one that waits does not.
@@ -80,8 +80,12 @@ impl Rank {
 }
 
 impl Inner {
+    pub(super) fn workers(&self) -> usize {
+        self.config.workers.max(1)
+    }
+
     fn busy(&self) -> usize {
-        let pending = self.pending.load(Ordering::Acquire) as usize;
-        pending.saturating_sub(self.ready.len()).min(self.config.workers.max(1))
+        let pending = self.pending.count() as usize;
+        pending.saturating_sub(self.ready.len()).min(self.workers())
     }
 }

@@ -1,5 +1,6 @@
 //! Submitting tasks.
 
+use super::body::OnceBody;
 use super::firing::LONGEST_ID;
 use super::task::{Done, Job, Label, Task, Work};
 use super::{RANK_LOST, Rank};
@@ -8,7 +9,6 @@ use crate::event::{Dependency, Source};
 use crate::matching::{Mode, Submission};
 use crate::payload::Events;
 use std::panic::Location;
-use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -75,12 +75,11 @@ impl Rank {
             if inner.is_over() {
                 return inner.check_over();
             }
-            inner.called.fetch_add(1, Ordering::AcqRel);
-            inner.push_at_once(Job::Call(Box::new(body)));
+            inner.push_at_once(Job::Call(OnceBody::new(body)));
             return Ok(());
         }
         let place = Location::caller();
-        self.submit_work(submit, place, Work::Once(Mutex::new(Some(Box::new(body)))))
+        self.submit_work(submit, place, Work::Once(Mutex::new(Some(OnceBody::new(body)))))
     }
 
     /// Submits a task that can run any number of times, if `submit` says that it persists.
@@ -107,10 +106,12 @@ impl Rank {
     pub fn remove(&self, name: &str) -> usize {
         let mut state = self.inner.state();
         let mut ready = Vec::new();
-        let count = state.matcher.remove(name, &mut ready);
+        let removed = state.matcher.remove(name, &mut ready);
         self.inner.enqueue(&mut state, &mut ready);
         state.activity += 1;
-        count
+        // Who drops a task may fire an event.
+        drop(state);
+        removed.len()
     }
 
     fn submit_work(

@@ -1,6 +1,7 @@
 //! What workers run.
 
 use super::Rank;
+use super::body::OnceBody;
 use super::waiter::Waiter;
 use crate::error::Failure;
 use crate::matching::Given;
@@ -14,7 +15,6 @@ use std::time::Duration;
 /// What a task returns.
 pub type Done = Result<(), Failure>;
 
-pub(super) type OnceBody = Box<dyn FnOnce(&Rank, Events) -> Done + Send>;
 pub(super) type ManyBody = Box<dyn Fn(&Rank, Events) -> Done + Send + Sync>;
 
 /// What another language knows of a task: numbers, so that it costs nothing until somebody asks.
@@ -93,7 +93,7 @@ impl Task {
     pub fn run(&self, rank: &Rank, events: Events) -> Done {
         match &self.work {
             Work::Once(body) => match lock(body).take() {
-                Some(body) => body(rank, events),
+                Some(body) => body.call(rank, events),
                 None => Ok(()),
             },
             Work::Many(body) => body(rank, events),

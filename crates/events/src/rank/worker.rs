@@ -72,43 +72,58 @@ impl Inner {
 
     /// Finds something to do, or sleeps until there is. `waiter` is who asks, if it waits.
     pub(super) fn next(&self, waiter: Option<&Waiter>) -> Next {
+        if let Some(next) = self.next_at_once(waiter) {
+            return next;
+        }
+        self.searchers.begin();
+        let (next, has_polled) = self.search(waiter);
+        // Who pushed something meanwhile has left it to this thread, and somebody has to look for what arrives.
+        if self.searchers.end() && self.has_job() {
+            self.notify(1);
+        } else if has_polled && self.workers() > 1 {
+            self.idle.ring(1);
+        }
+        next
+    }
+
+    /// Looks for something to do until there is; and whether it has looked for what arrives.
+    fn search(&self, waiter: Option<&Waiter>) -> (Next, bool) {
         let is_woken = || waiter.is_some_and(Waiter::is_woken);
-        let has_job = || !self.ready.is_empty() || self.has_returned.load(Ordering::Acquire);
-        let is_idle = || !has_job() && !self.is_over() && !is_woken();
+        let is_idle = || !self.has_job() && !self.is_over() && !is_woken();
         let polls = self.config.progress == Progress::IdleWorker;
         let nobody_polls = || polls && self.try_polling().is_some();
-        let (mut since, mut looks) = (None, 0);
+        let (mut since, mut looks, mut has_polled) = (None, 0, false);
         loop {
             if let Some(next) = self.next_at_once(waiter) {
-                if since.is_some() {
-                    // Another one takes over, if there is one.
-                    self.idle.ring(1);
-                }
-                return next;
+                return (next, has_polled);
             }
             let Some(polling) = polls.then(|| self.try_polling()).flatten() else {
                 // Who polls has to see that nothing is left to do.
-                if self.pending.load(Ordering::Acquire) == 0 {
+                if self.pending.count() == 0 {
                     self.note_rest();
                 }
-                self.idle.sleep(&|| is_idle() && !nobody_polls(), None);
+                self.searchers.pause(|| {
+                    self.idle.sleep(&|| is_idle() && !nobody_polls(), None);
+                });
                 continue;
             };
-            let first = *since.get_or_insert_with(Instant::now);
+            has_polled = true;
             // All that came before was taken by tasks, or waits for other events.
             self.drained.store(0, Ordering::Relaxed);
-            if self.poll() > 0 {
-                since = Some(Instant::now());
-                continue;
-            }
-            if is_idle() && !self.looks_on(first, &mut looks) {
+            if self.poll_searching() > 0 {
+                since = None;
+            } else if is_idle() && !self.looks_on(&mut since, &mut looks) {
                 // Not before: waves would slow down those who only wait for each other.
                 let rests = self.rests.load(Ordering::Acquire);
                 let again = self.detect_end();
-                self.sleep_in_transport(&is_idle, rests, again);
+                self.searchers.pause(|| self.sleep_in_transport(&is_idle, rests, again));
             }
             drop(polling);
         }
+    }
+
+    fn has_job(&self) -> bool {
+        !self.ready.is_empty() || self.has_returned.load(Ordering::Acquire)
     }
 
     /// What there is to do without waiting.
@@ -139,8 +154,9 @@ impl Inner {
         }
     }
 
-    /// Whether to look once more before sleeping.
-    fn looks_on(&self, since: Instant, looks: &mut u32) -> bool {
+    /// Whether to look once more before sleeping; `since` when it was found first that there is nothing. The clock is
+    /// read seldom: that takes as long as many looks.
+    fn looks_on(&self, since: &mut Option<Instant>, looks: &mut u32) -> bool {
         if self.config.spin.is_zero() {
             return false;
         }
@@ -150,7 +166,7 @@ impl Inner {
             return true;
         }
         std::thread::yield_now();
-        since.elapsed() < self.config.spin
+        since.get_or_insert_with(Instant::now).elapsed() < self.config.spin
     }
 
     fn pop(&self) -> Option<Job> {
@@ -224,7 +240,7 @@ impl Inner {
 
     fn run(&self, rank: &Rank, job: Job) {
         let done = catch_unwind(AssertUnwindSafe(|| match job {
-            Job::Call(body) => body(rank, Vec::new()),
+            Job::Call(body) => body.call(rank, Vec::new()),
             Job::Run(task, Given::Events(events)) => {
                 self.note_begun(&task, &events);
                 task.run(rank, events)
@@ -255,7 +271,7 @@ impl Inner {
         if let Err(failure) = done {
             self.fail(failure);
         }
-        self.pending.fetch_sub(1, Ordering::AcqRel);
+        self.pending.end();
     }
 }
 

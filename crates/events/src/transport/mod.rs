@@ -10,12 +10,12 @@ mod late;
 pub mod mpi;
 mod node;
 mod pipe;
-mod pulse;
+pub(crate) mod pulse;
 mod region;
 mod ring;
 #[cfg(test)]
 mod ring_tests;
-mod sleep;
+pub(crate) mod sleep;
 #[cfg(test)]
 mod sleep_tests;
 pub mod tcp;
@@ -156,6 +156,11 @@ pub trait Transport: Send + Sync {
     /// Whether this rank is to tell another of the losses that it hears of: not all of them find out by
     /// themselves.
     fn is_informed_of_losses(&self, _other: Rank) -> bool {
+        false
+    }
+
+    /// Whether ranks show each other that their processes run: nobody else looks, and any thread may send at any time.
+    fn shows_life(&self) -> bool {
         false
     }
 

@@ -16,7 +16,10 @@ const NOT_BEGUN: u32 = 0;
 /// The same, of one that needs not be looked at any more.
 const OVER: u32 = u32::MAX;
 /// So often a rank counts, and is looked at, in the time that it may be stopped.
-const LOOKS: u32 = 4;
+pub const LOOKS: u32 = 4;
+/// Why a process may give no sign, and what to do.
+pub const WHY: &str = "it is stopped, or gets neither memory nor a core; it may for longer with \
+                       FREESTONE_EVENTS_STOPPED_TIMEOUT_S, in seconds or none";
 
 /// How often ranks count if they may be stopped for so long.
 pub fn interval(stopped: Duration) -> Duration {
@@ -97,11 +100,7 @@ impl fmt::Display for Still {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let seconds = self.since.as_secs_f64();
         if self.has_begun {
-            write!(
-                f,
-                "has not run for {seconds:.1} s: it is stopped, or gets neither memory nor a core; it may for \
-                 longer with FREESTONE_EVENTS_STOPPED_TIMEOUT_S, in seconds or none"
-            )
+            write!(f, "has not run for {seconds:.1} s: {WHY}")
         } else {
             write!(
                 f,

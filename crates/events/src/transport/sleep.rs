@@ -30,6 +30,11 @@ impl Bell {
     /// Whether somebody may sleep who has not seen what the caller did before.
     pub fn has_sleeper(&self) -> bool {
         fence(Ordering::SeqCst);
+        self.may_have_sleeper()
+    }
+
+    /// The same for who has passed such a fence already.
+    pub fn may_have_sleeper(&self) -> bool {
         self.sleepers.load(Ordering::Relaxed) > 0
     }
 

@@ -9,7 +9,7 @@ use std::time::Duration;
 #[test]
 fn clocks_fire_events() {
     everywhere(1, |rank| {
-        rank.every(Duration::from_millis(1), &"tick".into());
+        rank.every(Duration::from_millis(1), &"tick".into()).unwrap();
         for _ in 0..3 {
             rank.wait(vec![from(0, "tick")], None).unwrap();
         }
@@ -25,7 +25,7 @@ fn clocks_fire_events() {
 fn a_clock_whose_tick_nobody_takes_keeps_no_run_from_its_end() {
     for way in ways() {
         let found = outcomes(way, 2, &Config::default(), |rank| {
-            rank.every(Duration::from_millis(1), &"tick".into());
+            rank.every(Duration::from_millis(1), &"tick".into()).unwrap();
             if rank.rank() == 1 {
                 let error = rank.wait(vec![any("never")], None).unwrap_err();
                 assert!(matches!(error, EventsError::Stuck { .. }), "{error}");
@@ -38,7 +38,7 @@ fn a_clock_whose_tick_nobody_takes_keeps_no_run_from_its_end() {
 #[test]
 fn a_clock_whose_ticks_a_task_takes_may_yet_bring_what_is_waited_for() {
     everywhere(1, |rank| {
-        rank.every(Duration::from_millis(1), &"tick".into());
+        rank.every(Duration::from_millis(1), &"tick".into()).unwrap();
         let ticks = AtomicI64::new(0);
         rank.submit_many(Submit::on(vec![from(0, "tick")]).persistent(), move |rank, _| {
             if ticks.fetch_add(1, Ordering::Relaxed) == 20 {

@@ -1,6 +1,6 @@
 //! What ranks promise, one rule after the other, over every transport.
 
-use crate::runs::{Way, any, everywhere, from, outcomes, runs, ways};
+use crate::runs::{Way, any, everywhere, from, outcomes, runs, start, ways};
 use crate::{fire, number};
 use freestone_events::{Config, EventsError, Lasting, Progress, Rank, Submit, Target};
 use std::sync::atomic::{AtomicI64, Ordering};
@@ -279,4 +279,23 @@ fn a_persistent_event_is_fired_again_where_it_arrived() {
         }
     });
     assert_eq!(sum.load(Ordering::Relaxed), runs() * 5 * 190);
+}
+
+#[test]
+fn a_thread_that_watches_for_reports_is_not_woken_in_place_of_a_worker() {
+    let hour = Some(Duration::from_secs(3600));
+    let config = Config { stuck: hour, slow_task: hour, ..Config::default() };
+    let rank = start(Way::Threads, 1, &config).0.remove(0);
+    for _ in 0..20 {
+        let (sender, receiver) = std::sync::mpsc::channel();
+        // All threads of the rank sleep by now.
+        std::thread::sleep(Duration::from_millis(20));
+        let body = move |_: &Rank, _| {
+            sender.send(()).unwrap();
+            Ok(())
+        };
+        rank.submit(Submit::default(), body).unwrap();
+        receiver.recv_timeout(Duration::from_secs(60)).unwrap();
+    }
+    rank.finish().unwrap();
 }

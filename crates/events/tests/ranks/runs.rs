@@ -74,7 +74,7 @@ pub fn met(ranks: u32) -> (Vec<Tcp>, Meeting) {
 pub fn met_on_nodes(ranks: u32) -> (Vec<Box<dyn Transport>>, Meeting) {
     met_as(ranks, |address, rank, access| {
         let sharing = Sharing { name: Some(format!("node-{}", rank / 2 % 2)), arena: ARENA };
-        Met::new(address, rank, ranks, access, TIMEOUT, &sharing)?.share()
+        Ok(Met::new(address, rank, ranks, access, TIMEOUT, &sharing)?.transport())
     })
 }
 

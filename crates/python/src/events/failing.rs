@@ -42,7 +42,9 @@ fn slug(error: &EventsError) -> &'static str {
         EventsError::NoSuchRank { .. }
         | EventsError::NotGreedy { .. }
         | EventsError::LongId { .. }
+        | EventsError::ShortPeriod { .. }
         | EventsError::NoDescriptor { .. } => "bad-event",
+        EventsError::Removed { .. } => "task-removed",
         EventsError::TooLarge { .. } => "event-too-large",
         EventsError::InTask { .. } => "in-task",
         EventsError::Timeout { .. } | EventsError::NoRoom { .. } => "event-timeout",

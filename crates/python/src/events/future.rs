@@ -6,7 +6,7 @@ use freestone_events::{EventId, EventsError, Lasting, Rank, Target};
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use pyo3::types::PyType;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 /// Where coroutines are gone on with.
@@ -16,6 +16,8 @@ const DRIVER: &str = "freestone.events.coroutines";
 enum State {
     Pending(Vec<EventId>),
     Done(Py<PyAny>),
+    /// It was removed before it was called.
+    Removed,
 }
 
 /// What the task and its futures share.
@@ -24,6 +26,19 @@ pub struct Outcome {
     owner: Arc<OnceLock<Py<PyAny>>>,
     label: Arc<str>,
     state: Mutex<State>,
+    is_called: AtomicBool,
+}
+
+/// What a task has of its outcome: a task that is dropped before it was called returns nothing any more.
+pub struct Promise(pub Arc<Outcome>);
+
+impl Drop for Promise {
+    fn drop(&mut self) {
+        if !self.0.is_called.load(Ordering::Acquire) {
+            // Where the run is over, so are the waits.
+            let _ = self.0.complete(State::Removed);
+        }
+    }
 }
 
 /// What a task returns, once it has; made by `Rank.submit`.
@@ -42,11 +57,17 @@ impl Outcome {
             owner: Arc::clone(owner),
             label: Arc::clone(label),
             state: Mutex::new(State::Pending(Vec::new())),
+            is_called: AtomicBool::new(false),
         })
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The task begins.
+    pub fn on_called(&self) {
+        self.is_called.store(true, Ordering::Release);
     }
 
     /// A call of the task has returned this: a coroutine goes on until it has ended.
@@ -68,22 +89,22 @@ impl Outcome {
     fn fulfil(&self, py: Python<'_>, value: Py<PyAny>) -> Result<(), EventsError> {
         let mut state = self.lock();
         match &*state {
-            State::Done(_) => return Ok(()),
+            State::Done(_) | State::Removed => return Ok(()),
             State::Pending(waiting) if waiting.is_empty() => {
                 *state = State::Done(value);
                 return Ok(());
             }
             State::Pending(_) => drop(state),
         }
-        py.detach(|| self.fulfil_and_fire(value))
+        py.detach(|| self.complete(State::Done(value)))
     }
 
     /// Whoever stops waiting finds either its event fired, or itself among those who wait.
-    fn fulfil_and_fire(&self, value: Py<PyAny>) -> Result<(), EventsError> {
+    fn complete(&self, last: State) -> Result<(), EventsError> {
         let mut state = self.lock();
-        let State::Pending(waiting) = std::mem::replace(&mut *state, State::Done(value)) else {
-            return Ok(());
-        };
+        let State::Pending(waiting) = &mut *state else { return Ok(()) };
+        let waiting = std::mem::take(waiting);
+        *state = last;
         let here = Target::Rank(self.rank.rank());
         let fire = |id: &EventId| self.rank.fire(&here, id, Lasting::Once, words::NONE, &[]);
         waiting.iter().try_for_each(fire)
@@ -93,7 +114,7 @@ impl Outcome {
     fn withdraw(&self, id: &str) -> bool {
         let id = EventId::from(id);
         match &mut *self.lock() {
-            State::Done(_) => false,
+            State::Done(_) | State::Removed => false,
             State::Pending(waiting) => {
                 waiting.retain(|other| *other != id);
                 true
@@ -101,10 +122,14 @@ impl Outcome {
         }
     }
 
-    fn value(&self, py: Python<'_>) -> Option<Py<PyAny>> {
+    /// None, if it has not returned: the run is over then.
+    fn value(&self, py: Python<'_>) -> Result<Option<Py<PyAny>>, EventsError> {
         match &*self.lock() {
-            State::Done(value) => Some(value.clone_ref(py)),
-            State::Pending(_) => None,
+            State::Done(value) => Ok(Some(value.clone_ref(py))),
+            State::Pending(_) => Ok(None),
+            State::Removed => {
+                Err(EventsError::Removed { task: format!("the task {}", self.label) })
+            }
         }
     }
 
@@ -132,9 +157,9 @@ impl TaskFuture {
 
 #[pymethods]
 impl TaskFuture {
-    /// Whether the task has returned.
+    /// Whether the task has returned, or was removed.
     fn done(&self) -> bool {
-        matches!(&*self.0.lock(), State::Done(_))
+        !matches!(&*self.0.lock(), State::Pending(_))
     }
 
     /// What the task returned, waiting for it as `Rank.wait` does.
@@ -149,7 +174,7 @@ impl TaskFuture {
             }
             waited?;
         }
-        Ok(self.0.value(py))
+        self.0.value(py).map_err(|error| failing::raised(py, &error))
     }
 
     fn __await__<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
@@ -167,7 +192,11 @@ impl TaskFuture {
     }
 
     fn __repr__(&self) -> String {
-        let stage = if self.done() { "done" } else { "pending" };
+        let stage = match &*self.0.lock() {
+            State::Pending(_) => "pending",
+            State::Done(_) => "done",
+            State::Removed => "removed",
+        };
         format!("<TaskFuture of {}, {stage}>", self.0.label)
     }
 }

@@ -33,8 +33,8 @@ impl EventMeeting {
     }
 
     /// Waits for all ranks and tells each where the others are.
-    fn hold(&self, py: Python<'_>, ranks: u32, patience_s: f64) -> PyResult<()> {
-        let timeout = seconds(patience_s)?;
+    fn hold(&self, py: Python<'_>, ranks: u32, timeout_s: f64) -> PyResult<()> {
+        let timeout = seconds(timeout_s)?;
         check_ranks(ranks)?;
         py.detach(|| self.meeting.hold(ranks, ranks, timeout)).map(drop).map_err(failed)
     }
@@ -77,16 +77,16 @@ pub fn meet_ranks(
     identity: (String, String),
     rank: u32,
     ranks: u32,
-    patience_s: f64,
+    timeout_s: f64,
     arena: usize,
     settings: Settings,
 ) -> PyResult<EventRank> {
-    let (access, timeout) = (access::read(identity)?, seconds(patience_s)?);
+    let (access, timeout) = (access::read(identity)?, seconds(timeout_s)?);
     check_ranks(ranks)?;
     check_arena(arena)?;
     let met = py.detach(|| {
         let sharing = Sharing::from_environment(arena)?;
-        Met::new(address, rank, ranks, &access, timeout, &sharing)?.share()
+        Ok(Met::new(address, rank, ranks, &access, timeout, &sharing)?.transport())
     });
     EventRank::start(met.map_err(|error| not_met(py, error))?, &settings)
 }
@@ -117,11 +117,11 @@ impl EventInvitation {
     fn accept(
         &self,
         py: Python<'_>,
-        patience_s: f64,
+        timeout_s: f64,
         arena: usize,
         settings: Settings,
     ) -> PyResult<EventRank> {
-        let timeout = seconds(patience_s)?;
+        let timeout = seconds(timeout_s)?;
         check_arena(arena)?;
         let transport = py.detach(|| self.invitation.accept(timeout, arena)).map_err(failed)?;
         EventRank::start(transport, &settings)

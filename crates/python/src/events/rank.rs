@@ -3,7 +3,7 @@
 use super::arguments::{Descriptor, Id, Load, Name, Seconds, flag};
 use super::event::Event;
 use super::failing;
-use super::future::{Outcome, TaskFuture};
+use super::future::{Outcome, Promise, TaskFuture};
 use super::host::{PythonHost, keep_thread};
 use super::memory::layout_of;
 use super::source;
@@ -168,9 +168,12 @@ impl EventRank {
 fn call(
     function: &Py<PyAny>,
     owner: &OnceLock<Py<PyAny>>,
-    (label, outcome): (&Arc<str>, Option<&Arc<Outcome>>),
+    (label, outcome): (&Arc<str>, Option<&Promise>),
     events: Vec<freestone_events::Event<Payload>>,
 ) -> Done {
+    if let Some(outcome) = outcome {
+        outcome.0.on_called();
+    }
     // A task that waits may run others meanwhile, in its thread.
     let former = LABEL.replace(Some(Arc::clone(label)));
     let done = Python::attach(|py| {
@@ -182,7 +185,7 @@ fn call(
         });
         let called = PyTuple::new(py, events.into_iter().map(Event::new))
             .and_then(|events| function.bind(py).call1(events));
-        let returned = |value| outcome.map_or(Ok(()), |outcome| outcome.on_returned(value));
+        let returned = |value| outcome.map_or(Ok(()), |outcome| outcome.0.on_returned(value));
         called.and_then(returned).map_err(|error| failing::failure(py, &error, label))
     });
     LABEL.set(former);
@@ -274,8 +277,8 @@ impl EventRank {
         let named = Some(Label::Name(Arc::clone(&label), source::line_of(frame)));
         let name = name.map(|name| name.0.to_owned());
         let submit = Submit { on, mode, name, label: named, within };
-        let outcome = Outcome::new(&self.rank, &owner, &label);
-        let future = TaskFuture::of(Arc::clone(&outcome));
+        let outcome = Promise(Outcome::new(&self.rank, &owner, &label));
+        let future = TaskFuture::of(Arc::clone(&outcome.0));
         let submitted = if persistent {
             let body =
                 move |_: &Rank, events| call(&function, &owner, (&label, Some(&outcome)), events);
@@ -433,8 +436,9 @@ impl EventRank {
         self.rank.after(delay_s.0, &id.0.into());
     }
 
-    fn every(&self, period_s: Seconds, id: Id<'_>) {
-        self.rank.every(period_s.0, &id.0.into());
+    fn every(&self, py: Python<'_>, period_s: Seconds, id: Id<'_>) -> PyResult<()> {
+        let every = self.rank.every(period_s.0, &id.0.into());
+        every.map_err(|error| self.raise(py, &error))
     }
 
     fn when_readable(&self, py: Python<'_>, file: Descriptor, id: Id<'_>) -> PyResult<()> {

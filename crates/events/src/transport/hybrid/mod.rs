@@ -4,6 +4,7 @@
 //! TCP, and are connected to rank 0, whichever node they are on.
 //!
 //! See docs/decisions/116-ranks-of-one-node-find-each-others-memory-where-they-meet.md
+//! and docs/decisions/125-ranks-that-meet-over-tcp-share-their-nodes-memory-unless-one-cannot.md
 
 mod ends;
 mod neighbours;
@@ -11,7 +12,7 @@ mod neighbours;
 use super::arena::Block;
 use super::node::{Layout, Node};
 use super::pipe::Pipe;
-use super::tcp::Tcp;
+use super::tcp::{Tcp, Vote};
 use super::{Incoming, Outgoing, Transport, TransportError};
 use crate::event::Rank;
 use ends::Ends;
@@ -69,12 +70,20 @@ impl Sharing {
 #[derive(Debug)]
 pub struct Met {
     tcp: Tcp,
-    words: Vec<String>,
-    here: Option<Here>,
+    near: Option<Near>,
+}
+
+/// What a rank has of the others of its node.
+#[derive(Debug)]
+struct Near {
+    node: Node,
+    ranks: Vec<Rank>,
+    ends: Ends,
+    here: Here,
 }
 
 impl Met {
-    /// Meets all other ranks.
+    /// Meets all other ranks. Those of one node share memory, if each of them can open that of the others.
     ///
     /// # Errors
     ///
@@ -87,13 +96,30 @@ impl Met {
         timeout: Duration,
         sharing: &Sharing,
     ) -> Result<Self, TransportError> {
-        let pipe = Pipe::new().map_err(failed)?;
+        let unable = |source| TransportError::Io { what: format!("rank {rank}"), source };
+        let pipe = Pipe::new().map_err(unable)?;
         let node = sharing.name.as_ref().and_then(|name| neighbours::node(name));
-        let here = node.map(|node| Here::new(node, sharing.arena, &pipe)).transpose();
-        let here = here.map_err(failed)?;
+        // Where the system has no such memory, there is nobody near.
+        let here = node.and_then(|node| Here::new(node, sharing.arena, &pipe).ok());
         let word = here.as_ref().map_or_else(String::new, |here| here.word().to_string());
-        let (tcp, words) = Tcp::meet_saying(&word, pipe, meeting, rank, ranks, access, timeout)?;
-        Ok(Self { tcp, words, here })
+        let mut near = None;
+        let vote = |words: &[String]| {
+            let Some((here, others)) = here.and_then(|here| beside(here, words)) else {
+                return Vote::alone(rank);
+            };
+            let group = others[0].0;
+            match Near::open(rank, here, &others) {
+                Ok(found) => near = Some(found),
+                Err(error) => crate::say(&format!(
+                    "freestone events: the ranks of the node of rank {rank} talk by TCP, as it can't open the memory of the \
+                     others: {error}; {NODE}=none says that they are to"
+                )),
+            }
+            Vote { group, is_able: near.is_some() }
+        };
+        let (tcp, is_agreed) =
+            Tcp::meet_saying(&word, pipe, meeting, rank, ranks, access, timeout, vote)?;
+        Ok(Self { tcp, near: near.filter(|_| is_agreed) })
     }
 
     /// Its connections.
@@ -101,67 +127,60 @@ impl Met {
         &self.tcp
     }
 
-    /// Shares memory with the ranks of the same node, if there are some.
-    ///
-    /// # Errors
-    ///
-    /// If their memory can't be opened.
-    pub fn share(self) -> Result<Box<dyn Transport>, TransportError> {
-        let Self { tcp, words, here } = self;
-        let Some(here) = here else { return Ok(Box::new(tcp)) };
-        let others =
-            (0..).zip(&words).filter_map(|(rank, word)| Some((rank, Neighbour::read(word)?)));
-        let near: Vec<(Rank, Neighbour)> =
-            others.filter(|(_, other)| other.is_beside(here.word())).collect();
-        match near.len() {
-            0 | 1 => Ok(Box::new(tcp)),
-            _ => Ok(Box::new(Hybrid::new(tcp, words.len(), &near, here)?)),
+    /// Its way to all others.
+    pub fn transport(self) -> Box<dyn Transport> {
+        match self.near {
+            Some(near) => Box::new(Hybrid::new(self.tcp, near)),
+            None => Box::new(self.tcp),
         }
     }
 }
 
-/// What the system does not give.
-fn failed(source: io::Error) -> TransportError {
-    let what = format!(
-        "no memory that the ranks of this node share; to have them talk by TCP, unset {NODE} for all of them"
-    );
-    TransportError::Io { what, source }
+/// The ranks of the node that is here, with what each has said; none, if there is only one.
+fn beside(here: Here, words: &[String]) -> Option<(Here, Vec<(Rank, Neighbour)>)> {
+    let read = (0..).zip(words).filter_map(|(rank, word)| Some((rank, Neighbour::read(word)?)));
+    let others: Vec<_> = read.filter(|(_, other)| other.is_beside(here.word())).collect();
+    (others.len() > 1).then_some((here, others))
 }
 
-impl Hybrid {
-    fn new(
-        tcp: Tcp,
-        ranks: usize,
-        near: &[(Rank, Neighbour)],
-        here: Here,
-    ) -> Result<Self, TransportError> {
-        let mut numbers = vec![None; ranks];
-        for (number, (rank, _)) in (0..).zip(near) {
-            numbers[*rank as usize] = Some(number);
-        }
-        let own = numbers[tcp.rank() as usize].unwrap_or_default();
-        let (first, owner) = &near[0];
-        let layout = Layout::new(near.len() as u32, owner.arena);
-        let memory = owner.memory(layout.nbytes());
-        let region = memory.map_err(|error| {
-            if is_gone(&error) { TransportError::Lost(*first) } else { failed(error) }
-        })?;
-        let ends = Ends::new().map_err(failed)?;
-        let mut pipes: Vec<Option<File>> = Vec::with_capacity(near.len());
-        for (number, (_, neighbour)) in (0..).zip(near) {
+impl Near {
+    /// Opens the memory that ranks share, and what wakes each.
+    ///
+    /// # Errors
+    ///
+    /// If the system does not let us. A process that has ended is a lost rank.
+    fn open(own: Rank, here: Here, others: &[(Rank, Neighbour)]) -> io::Result<Self> {
+        let ranks: Vec<Rank> = others.iter().map(|(rank, _)| *rank).collect();
+        let (_, owner) = &others[0];
+        let layout = Layout::new(ranks.len() as u32, owner.arena);
+        let region = owner.memory(layout.nbytes())?;
+        let ends = Ends::new()?;
+        let mut pipes: Vec<Option<File>> = Vec::with_capacity(ranks.len());
+        for (number, (_, neighbour)) in (0..).zip(others) {
             match ends.watch(number, neighbour).and_then(|()| neighbour.pipe()) {
                 Ok(pipe) => pipes.push(Some(pipe)),
                 Err(error) if is_gone(&error) => {
                     Node::lose(&region, layout, number);
                     pipes.push(None);
                 }
-                Err(error) => return Err(failed(error)),
+                Err(error) => return Err(error),
             }
         }
-        let near: Vec<Rank> = near.iter().map(|(rank, _)| *rank).collect();
-        let node = Node::of_named(&region, layout, own, near.clone(), pipes);
+        let own = ranks.iter().position(|rank| *rank == own).unwrap_or_default() as Rank;
+        let node = Node::of_named(&region, layout, own, ranks.clone(), pipes);
+        Ok(Self { node, ranks, ends, here })
+    }
+}
+
+impl Hybrid {
+    fn new(tcp: Tcp, near: Near) -> Self {
+        let Near { node, ranks: near, ends, here } = near;
+        let mut numbers = vec![None; tcp.ranks() as usize];
+        for (number, rank) in (0..).zip(&near) {
+            numbers[*rank as usize] = Some(number);
+        }
         let (polls, is_far_due) = (AtomicU32::new(0), AtomicBool::new(true));
-        Ok(Self { tcp, node, near, numbers, ends, polls, is_far_due, _here: here })
+        Self { tcp, node, near, numbers, ends, polls, is_far_due, _here: here }
     }
 
     /// The number on this node of a rank; none, if it is elsewhere.
@@ -219,6 +238,10 @@ impl Transport for Hybrid {
 
     fn is_informed_of_losses(&self, other: Rank) -> bool {
         self.number(other).is_some() || self.tcp.is_informed_of_losses(other)
+    }
+
+    fn shows_life(&self) -> bool {
+        true
     }
 
     fn lose(&self, rank: Rank) {

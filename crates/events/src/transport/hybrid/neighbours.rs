@@ -13,6 +13,9 @@ use std::sync::Arc;
 
 /// The variable that says which ranks may share memory.
 pub const NODE: &str = "FREESTONE_EVENTS_NODE";
+/// What it says if they are to share none.
+const NONE: &str = "none";
+
 /// A descriptor of another process, and the file that it has to be of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Shared {
@@ -150,7 +153,8 @@ pub fn node(name: &str) -> Option<String> {
     Some(format!("{}.{}.{user}.{name}", boot.trim(), spaces.join(".")))
 }
 
-/// The name under which the environment has this rank share memory; none, if it is to share it with no rank.
+/// The name under which the environment has this rank share memory, most often an empty one; none, if it is to
+/// share memory with no rank.
 ///
 /// # Errors
 ///
@@ -162,10 +166,10 @@ pub fn name() -> Result<Option<String>, TransportError> {
 fn named(value: &str) -> Result<Option<String>, TransportError> {
     let is_plain = |letter: char| letter.is_ascii_alphanumeric() || "-_.".contains(letter);
     if value.len() > 64 || !value.chars().all(is_plain) {
-        let must = "a name of up to 64 letters, digits, '-', '_' and '.'".to_owned();
+        let must = "a name of up to 64 letters, digits, '-', '_' and '.', or none".to_owned();
         return Err(TransportError::Setting { name: NODE, value: value.to_owned(), must });
     }
-    Ok((!value.is_empty()).then(|| value.to_owned()))
+    Ok((value != NONE).then(|| value.to_owned()))
 }
 
 #[cfg(test)]
@@ -208,7 +212,8 @@ mod tests {
 
     #[test]
     fn names_are_plain() {
-        assert_eq!(named("").unwrap(), None);
+        assert_eq!(named("").unwrap().as_deref(), Some(""));
+        assert_eq!(named("none").unwrap(), None);
         assert_eq!(named("rack-1.node_2").unwrap().as_deref(), Some("rack-1.node_2"));
         for bad in ["a b", "a/b", "a@b", &"x".repeat(65)] {
             assert!(named(bad).unwrap_err().to_string().contains(NODE), "{bad}");

@@ -54,6 +54,11 @@ pub(super) fn may_call() -> bool {
     !is_funneled() || IS_MAIN.get()
 }
 
+/// Whether any thread may call MPI at any time, whatever the program does.
+pub(super) fn is_free() -> bool {
+    !is_funneled() && !IS_SERIALISED.load(Ordering::Acquire)
+}
+
 /// Whether calls have to pass the gate.
 pub(super) fn serialise(is_serialised: bool) {
     IS_SERIALISED.store(is_serialised, Ordering::Release);

@@ -8,6 +8,7 @@ pub mod gate;
 mod lane;
 mod library;
 mod receiving;
+mod stopped;
 mod watch;
 mod world;
 
@@ -307,7 +308,18 @@ impl Shared {
 
     /// Looks who has ended, for at most so long until somebody has.
     fn look_for(&self, timeout: Duration) {
-        lock(&self.ended).extend(self.world.ended(timeout));
+        let mut ended = lock(&self.ended);
+        ended.extend(self.world.ended(timeout));
+        if !gate::is_free() {
+            for rank in self.world.stopped() {
+                let why = super::pulse::WHY;
+                crate::say(&format!(
+                    "freestone events: rank {rank} is taken for lost by rank {}: {why}",
+                    self.rank
+                ));
+                ended.push(rank);
+            }
+        }
     }
 
     /// Whether a process has ended, to which MPI could not send.
@@ -431,6 +443,10 @@ impl Transport for Mpi {
 
     fn clients(&self) -> u32 {
         self.shared.lanes.len() as u32 - self.shared.ranks
+    }
+
+    fn shows_life(&self) -> bool {
+        gate::is_free()
     }
 
     fn lose(&self, rank: Rank) {

@@ -1,10 +1,12 @@
 //! Which processes of a communicator have ended: MPI does not say, so those of one machine watch each
 //! other, and tell those of other machines.
 
+use super::stopped::{Stopped, is_stopped};
+use crate::limits;
 use std::collections::BTreeMap;
 use std::fs;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// Where a process runs, and as which.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -30,12 +32,14 @@ pub struct Watch {
     /// Lists who has ended in the order in which they did: survivors that leave because of the
     /// first loss come behind it. `None` if the system gives none.
     ready: Option<OwnedFd>,
-    /// By number; a process that can't be watched is not here.
-    watched: BTreeMap<u32, OwnedFd>,
+    /// Their process numbers and descriptors, by number; a process that can't be watched is not here.
+    watched: BTreeMap<u32, (u32, OwnedFd)>,
     /// Whether all processes are on this machine.
     sees_all: bool,
     /// Who has ended, reported or not.
     gone: Vec<u32>,
+    /// None, where processes may be stopped for ever.
+    stopped: Option<Stopped>,
 }
 
 impl Watch {
@@ -48,11 +52,13 @@ impl Watch {
         let watched: BTreeMap<_, _> = others
             .filter_map(|(number, id)| {
                 let process = open(id.pid)?;
-                add(ready.as_ref()?, &process, number).then_some((number, process))
+                add(ready.as_ref()?, &process, number).then_some((number, (id.pid, process)))
             })
             .collect();
         let sees_all = watched.len() + 1 >= ids.len();
-        Self { ready, watched, sees_all, gone: Vec::new() }
+        let limit = limits::get().stopped_timeout;
+        let stopped = limit.map(|limit| Stopped::new(limit, Instant::now()));
+        Self { ready, watched, sees_all, gone: Vec::new(), stopped }
     }
 
     /// Whether no process is on another machine.
@@ -72,16 +78,32 @@ impl Watch {
             unsafe { libc::epoll_wait(ready.as_raw_fd(), found.as_mut_ptr(), room, timeout) };
         let ended = found.iter().take(count.try_into().unwrap_or(0)).map(|one| one.u64 as u32);
         let ended: Vec<_> = ended.collect();
-        for process in ended.iter().filter_map(|number| self.watched.remove(number)) {
+        for (_, process) in ended.iter().filter_map(|number| self.watched.remove(number)) {
             remove(ready, &process);
         }
         self.gone.extend(&ended);
         ended
     }
 
-    /// The first with a number below `limit` who has ended, reported or not.
+    /// Who has been stopped for too long; each is reported once.
+    pub fn stopped(&mut self) -> Vec<u32> {
+        let Self { ready: Some(ready), watched, gone, stopped: Some(stopped), .. } = self else {
+            return Vec::new();
+        };
+        let pid_of = |number| watched.get(&number).map(|(pid, _)| *pid);
+        let is_stopped = |number| pid_of(number).is_some_and(is_stopped);
+        let found = stopped.look(Instant::now(), watched.keys().copied(), is_stopped);
+        for (_, process) in found.iter().filter_map(|number| watched.remove(number)) {
+            remove(ready, &process);
+        }
+        gone.extend(&found);
+        found
+    }
+
+    /// The first with a number below `limit` who has ended or is stopped, reported or not.
     pub fn gone_below(&mut self, limit: u32) -> Option<u32> {
         self.ended(Duration::ZERO);
+        self.stopped();
         self.gone.iter().copied().find(|number| *number < limit)
     }
 }

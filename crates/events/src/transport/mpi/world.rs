@@ -136,6 +136,11 @@ impl World {
         self.has_loss.store(true, Ordering::Release);
     }
 
+    /// Which ranks and clients of this machine have been stopped for too long, of which nobody heard before.
+    pub(super) fn stopped(&self) -> Vec<Rank> {
+        lock(&self.watch).stopped()
+    }
+
     /// Whether a rank was lost: MPI can't be ended then, as that waits for all.
     pub fn has_loss(&self) -> bool {
         self.has_loss.load(Ordering::Acquire)

@@ -98,7 +98,7 @@ impl Invitation {
         };
         let come = || Met::new(&self.meeting, rank, ranks, &access, timeout, &sharing);
         let met = if rank > 0 { come()? } else { self.hold(ranks, most, &access, timeout, come)? };
-        met.share()
+        Ok(met.transport())
     }
 
     fn hold(

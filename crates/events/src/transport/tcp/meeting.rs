@@ -10,6 +10,7 @@ use crate::event::Rank;
 use crate::limits;
 use crate::transport::TransportError;
 use freestone_tls::{Access, Tls};
+use std::collections::BTreeSet;
 use std::io::{self, ErrorKind, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream, ToSocketAddrs};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -246,8 +247,8 @@ pub struct Met {
     pub peers: Vec<Option<Peer>>,
     /// Where each rank listens.
     pub addresses: Vec<String>,
-    /// What each has said to all.
-    pub words: Vec<String>,
+    /// Whether all that have named the same group are able to do what they have voted on.
+    pub is_agreed: bool,
     /// How many ranks there may be.
     pub most: u32,
     /// Where ranks with higher numbers came to.
@@ -256,7 +257,34 @@ pub struct Met {
     pub watcher: Watcher,
 }
 
-/// Meets the other ranks, says a word to all of them, and connects to rank 0.
+/// What a rank says to rank 0 once it knows the words of all.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Vote {
+    /// Which ranks have to agree: those that name the same.
+    pub group: Rank,
+    /// Whether it is able to do what they want.
+    pub is_able: bool,
+}
+
+impl Vote {
+    const ABLE: &str = "able";
+
+    /// One of a rank that needs nobody's consent.
+    pub fn alone(rank: Rank) -> Self {
+        Self { group: rank, is_able: true }
+    }
+
+    fn write(self, to: &mut impl Write) -> io::Result<()> {
+        write_named(to, self.group, if self.is_able { Self::ABLE } else { "" })
+    }
+
+    fn read(number: u32, text: &str) -> Self {
+        Self { group: number, is_able: text == Self::ABLE }
+    }
+}
+
+/// Meets the other ranks, says a word to all of them, and connects to rank 0, which hears what this one votes,
+/// given the words of all.
 ///
 /// # Errors
 ///
@@ -268,6 +296,7 @@ pub fn meet(
     access: &Access,
     timeout: Duration,
     word: &str,
+    vote: impl FnOnce(&[String]) -> Vote,
 ) -> Result<Met, TransportError> {
     limits::check()?;
     let wait = Wait::begin(&format!("rank {rank}"), timeout);
@@ -282,12 +311,19 @@ pub fn meet(
         .map_err(|source| wait.failed(&format!("all {ranks} ranks to come"), meeting, source))?;
     let (addresses, words): (Vec<_>, Vec<_>) = texts.iter().map(|text| split_word(text)).unzip();
     let mut peers: Vec<Option<Peer>> = (0..ranks).map(|_| None).collect();
+    let vote = vote(&words);
+    let mut is_agreed = vote.is_able;
     if let (1.., Some(address)) = (rank, addresses.first()) {
         let mut greet = || {
             let stream = connect_unless(address, end, || watcher.reports_loss())?;
             let mut tls = Tls::connect(stream, access)?;
             write_named(&mut tls, rank, "")?;
+            vote.write(&mut tls)?;
             tls.flush()?;
+            let left = end.saturating_duration_since(Instant::now());
+            tls.stream().set_read_timeout(Some(left.max(limits::get().retry_interval)))?;
+            let (number, text) = read_named(&mut tls)?;
+            is_agreed = Vote::read(number, &text).is_able;
             Peer::new(tls)
         };
         let met = greet();
@@ -296,21 +332,36 @@ pub fn meet(
         peers[0] = Some(met.map_err(failed)?);
     }
     let entrance = Entrance::new(&listener, access);
-    while rank == 0 && peers.iter().skip(1).any(Option::is_none) {
+    let mut came: Vec<Option<(Stream, Vote)>> = (0..ranks).map(|_| None).collect();
+    while rank == 0 && came.iter().skip(1).any(Option::is_none) {
         let greeted = entrance.next(end, || watcher.reports_loss());
-        let Greeted { tls, number, .. } = greeted.map_err(|source| {
-            let lacking = (1..ranks).filter(|other| peers[*other as usize].is_none());
+        let Greeted { mut tls, number, .. } = greeted.map_err(|source| {
+            let lacking = (1..ranks).filter(|other| came[*other as usize].is_none());
             let lacking: Vec<_> = lacking.map(|other| other.to_string()).collect();
             let what = format!("ranks {} to connect to it", lacking.join(", "));
             wait.failed(&what, meeting, watcher.reason(source))
         })?;
         if number > 0 && number < ranks {
-            let peer = Peer::new(tls).map_err(|source| failed("a rank", source))?;
-            peers[number as usize] = Some(peer);
+            let voted = read_named(&mut tls).map_err(|source| failed("a rank", source))?;
+            came[number as usize] = Some((tls, Vote::read(voted.0, &voted.1)));
         }
     }
     drop(entrance);
-    Ok(Met { peers, addresses, words, most, listener, watcher })
+    if rank == 0 {
+        let votes = came.iter().flatten().map(|(_, vote)| *vote).chain([vote]);
+        let unable: BTreeSet<Rank> =
+            votes.filter(|vote| !vote.is_able).map(|vote| vote.group).collect();
+        is_agreed = !unable.contains(&vote.group);
+        for (peer, one) in peers.iter_mut().zip(came) {
+            let Some((mut tls, vote)) = one else { continue };
+            let verdict = Vote { is_able: !unable.contains(&vote.group), ..vote };
+            let answered = verdict.write(&mut tls).and_then(|()| tls.flush());
+            // Who has ended meanwhile is found to be lost where its connection is read.
+            let _ = answered;
+            *peer = Some(Peer::new(tls).map_err(|source| failed("a rank", source))?);
+        }
+    }
+    Ok(Met { peers, addresses, is_agreed, most, listener, watcher })
 }
 
 fn split_word(text: &str) -> (String, String) {
@@ -392,8 +443,12 @@ mod tests {
         let meeting = Meeting::new("127.0.0.1:0", &access).unwrap();
         let address = meeting.address().unwrap().to_string();
         std::thread::scope(|scope| {
-            let met =
-                scope.spawn(|| meet(&address, 1, 3, &access, LONG, "").err().unwrap().to_string());
+            let met = scope.spawn(|| {
+                meet(&address, 1, 3, &access, LONG, "", |_| Vote::alone(1))
+                    .err()
+                    .unwrap()
+                    .to_string()
+            });
             hold(meeting);
             let error = met.join().unwrap();
             assert!(error.contains(&format!("at the meeting, {address}")), "{error}");
@@ -430,7 +485,9 @@ mod tests {
     #[test]
     fn where_nobody_listens_the_error_names_rank_0() {
         let error =
-            meet("127.0.0.1:1", 1, 3, &access(), Duration::from_millis(1), "").err().unwrap();
+            meet("127.0.0.1:1", 1, 3, &access(), Duration::from_millis(1), "", |_| Vote::alone(1))
+                .err()
+                .unwrap();
         let text = error.to_string();
         assert!(
             text.contains(" for rank 0 to listen, at the meeting, 127.0.0.1:1: nobody"),

@@ -18,6 +18,7 @@ mod watch;
 
 pub use joining::Invitation;
 pub use meeting::Meeting;
+pub(super) use meeting::Vote;
 pub use watch::Watch;
 
 use super::late::{Flush, Late};
@@ -105,11 +106,13 @@ impl Tcp {
         access: &Access,
         timeout: Duration,
     ) -> Result<Self, TransportError> {
-        let pipe = pipe(rank)?;
-        Self::meet_saying("", pipe, meeting, rank, ranks, access, timeout).map(|(tcp, _)| tcp)
+        let pipe = Pipe::new().map_err(|source| unable(rank, source))?;
+        let alone = |_: &[String]| Vote::alone(rank);
+        Ok(Self::meet_saying("", pipe, meeting, rank, ranks, access, timeout, alone)?.0)
     }
 
-    /// The same, and each rank says a word: what all have said. What is written to `pipe` wakes this one.
+    /// The same, and each rank says a word, votes when it knows all words, and learns whether all of its group agree.
+    #[allow(clippy::too_many_arguments)] // one caller
     pub(super) fn meet_saying(
         word: &str,
         pipe: Pipe,
@@ -118,15 +121,16 @@ impl Tcp {
         ranks: u32,
         access: &Access,
         timeout: Duration,
-    ) -> Result<(Self, Vec<String>), TransportError> {
-        let meeting::Met { peers, addresses, words, most, listener, watcher } =
-            meeting::meet(meeting, rank, ranks, access, timeout, word)?;
+        vote: impl FnOnce(&[String]) -> Vote,
+    ) -> Result<(Self, bool), TransportError> {
+        let meeting::Met { peers, addresses, is_agreed, most, listener, watcher } =
+            meeting::meet(meeting, rank, ranks, access, timeout, word, vote)?;
         let links = Links::new(rank, access, addresses, |other| {
             peers.get(other).is_some_and(Option::is_some)
         });
         let tcp = Self::begin(links, peers, most, listener, access, pipe, None)?;
         *lock(&tcp.shared.watcher) = Some(watcher);
-        Ok((tcp, words))
+        Ok((tcp, is_agreed))
     }
 
     /// Joins the run whose ranks have met, or are about to, at `meeting`, as its last rank.
@@ -139,7 +143,8 @@ impl Tcp {
         let arriving::Arrived { rank, most, peers, lost, listener } = arrived;
         // It has connected to all others, and who comes later connects to it.
         let links = Links::new(rank, access, Vec::new(), |_| false);
-        Self::begin(links, peers, most, listener, access, pipe(rank)?, Some(lost))
+        let pipe = Pipe::new().map_err(|source| unable(rank, source))?;
+        Self::begin(links, peers, most, listener, access, pipe, Some(lost))
     }
 
     /// To how many other ranks there is a connection.
@@ -225,10 +230,6 @@ impl Tcp {
         late.start(Arc::downgrade(&shared)).map_err(failed)?;
         Ok(Self { shared, late, ranks, lost_before })
     }
-}
-
-fn pipe(rank: Rank) -> Result<Pipe, TransportError> {
-    Pipe::new().map_err(|source| unable(rank, source))
 }
 
 fn unable(rank: Rank, source: io::Error) -> TransportError {
@@ -422,6 +423,10 @@ impl Transport for Tcp {
         self.shared.peers.get(other as usize).is_some_and(|peer| peer.get().is_some())
     }
 
+    fn shows_life(&self) -> bool {
+        true
+    }
+
     fn lose(&self, rank: Rank) {
         self.shared.cut(rank);
     }
@@ -434,11 +439,11 @@ impl Transport for Tcp {
 
     fn grow(&self, ranks: u32) {
         let Some(door) = self.shared.door.get() else { return };
+        // Nobody else sets them: ranks grow one step after the other.
         for (rank, place) in (0..ranks).zip(&self.shared.peers) {
             if place.get().is_none()
                 && let Some(peer) = door.collect(rank)
             {
-                // Nobody else sets it: ranks grow one step after the other.
                 let _ = place.set(Mutex::new(peer));
             }
         }

@@ -2,6 +2,10 @@
 
 use crate::models::every_interleaving;
 use loom::thread;
+
+#[path = "../../../src/rank/searchers.rs"]
+pub mod searchers;
+mod searching;
 use waiter::Waiter;
 
 #[path = "../../../src/rank/waiter.rs"]
