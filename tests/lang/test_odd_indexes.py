@@ -185,6 +185,7 @@ def test_other_corners_of_joins_indexes_and_choices() -> None:
         np.testing.assert_array_equal(found, expected)
 
 
+@pytest.mark.filterwarnings("ignore::UserWarning")
 def test_loops_over_slices_of_their_own_results_do_not_double() -> None:
     found, expected = fs.Array.from_numpy(ROWS, 16), ROWS
     for _ in range(30):
@@ -214,3 +215,14 @@ def test_arrays_of_no_rows_in_other_blocks() -> None:
     deep = np.arange(84.0).reshape(7, 3, 4)
     found = np.median(fs.Array.from_numpy(deep, [0, 3, 3, 7]), axis=(2, 1))
     np.testing.assert_array_equal(found, np.median(deep, axis=(2, 1)))
+
+
+def test_blocks_of_expressions_go_with_blocks() -> None:
+    x = fs.Array.from_numpy(ROWS, 16)
+    found = (x - x[5]).map_blocks(lambda block, other: block * len(other), x[:, 1] * 2)
+    counts = np.repeat(np.diff(x.offsets), np.diff(x.offsets))[:, None]
+    np.testing.assert_array_equal(found, (ROWS - ROWS[5]) * counts)
+    whole = x.map_blocks(lambda block, sums: block + np.asarray(sums), x.sum(axis=0))
+    np.testing.assert_array_equal(whole, ROWS + ROWS.sum(axis=0))
+    with pytest.raises(fs.errors.BlockingError):
+        x.map_blocks(lambda block, other: block, fs.Array.from_numpy(ROWS, 30) * 2)

@@ -19,6 +19,7 @@ from freestone.collections.collecting import collect, disperse, naming_lost_bloc
 from freestone.collections.keeping import frozen
 from freestone.collections.making import Meta, Spec, check_blocks, describe, map_block
 from freestone.collections.pieces import cut, future_of, own_value_of
+from freestone.collections.protocols import ArrayMethods
 from freestone.collections.rows import concatenate, items_of
 from freestone.collections.sources import Sources, name_of
 from freestone.errors import BlockingError, DroppedError, EmptyCollectionError
@@ -208,7 +209,7 @@ class Collection(Sources):
     ) -> list[Any]:
         pieces = self._live("map it")
         columns: list[Any] = [range(len(pieces)), rows, pieces]
-        for other in more:
+        for other in map(_with_blocks, more):
             if isinstance(other, Collection):
                 require_same_blocking(self, other)
                 columns.append(other._live("map it"))
@@ -393,6 +394,18 @@ class Collection(Sources):
         from freestone.collections.reprs import collection_html
 
         return collection_html(self)
+
+
+def _with_blocks(other: Any) -> Any:
+    """Return an expression of arrays with its blocks, if it has some; anything else as it is."""
+    if not isinstance(other, ArrayMethods) or isinstance(other, Collection):
+        return other
+    expression: Any = other
+    try:
+        return expression.to_array()
+    except TypeError:
+        # Sums of all rows and transposes are whole.
+        return other
 
 
 def require_same_blocking(ours: Collection, theirs: Collection) -> None:
