@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
+import psutil
 import pytest
 
 import freestone as fs
@@ -46,6 +50,51 @@ def test_a_call_that_takes_more_than_it_may_is_ended(cluster: fs.Cluster, isolat
         call.result(60)
     assert caught.value.limit == 32 * MB
     assert cluster.submit(take, 8 * MB, **options).result(60) == 1
+
+
+CHILD = "import time; x = bytearray(b'x') * {nbytes}; time.sleep({pause_s}); print(len(x))"
+
+
+def run_child(nbytes: int, pause_s: float) -> str:
+    program = CHILD.format(nbytes=nbytes, pause_s=pause_s)
+    return subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, check=True
+    ).stdout
+
+
+@pytest.mark.parametrize("isolation", ["shared", "fork", "process"])
+def test_what_a_process_takes_that_a_call_starts_counts(
+    cluster: fs.Cluster, isolation: str
+) -> None:
+    options = {"resources": {"memory": "64MiB"}, "isolation": isolation, "timeout_s": 60}
+    call = cluster.submit(run_child, 200 * MB, 600, **options)
+    with pytest.raises(MemoryExceededError, match=r"more than the 64 MiB"):
+        call.result(60)
+    assert cluster.submit(run_child, 8 * MB, 0, **options).result(60) == f"{8 * MB}\n"
+    found = psutil.process_iter(["cmdline"])
+    assert not [one for one in found if f"* {200 * MB};" in str(one.info["cmdline"])]
+
+
+def test_commands_have_a_limit_of_memory(cluster: fs.Cluster) -> None:
+    words = [sys.executable, "-c", CHILD.format(nbytes=200 * MB, pause_s=600)]
+    command = cluster.command(words, resources={"memory": "64MiB"})
+    with pytest.raises(MemoryExceededError, match=r"more than the 64 MiB"):
+        command.stdout.result(60)
+
+
+def test_what_forked_processes_share_counts_once(cluster: fs.Cluster) -> None:
+    def share() -> int:
+        data = np.ones(64 * MB, np.uint8)
+        pids = []
+        for _ in range(4):
+            pid = os.fork()
+            if pid == 0:
+                time.sleep(0.3)
+                os._exit(int(data[-1]))
+            pids.append(pid)
+        return sum(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) for pid in pids)
+
+    assert cluster.submit(share, resources={"memory": "128MiB"}).result(60) == 4
 
 
 def test_what_was_there_before_does_not_count(cluster: fs.Cluster) -> None:

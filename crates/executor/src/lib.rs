@@ -10,6 +10,7 @@
 
 pub mod block;
 pub mod codec;
+pub mod descendants;
 pub mod error;
 pub mod executor;
 pub mod group;

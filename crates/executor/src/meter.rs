@@ -1,8 +1,9 @@
-//! The memory that a call takes, besides what its process had before, and the disk that its
-//! temporary files take; and an end to calls that take more than they may.
+//! The memory that a call takes, with that of processes that it starts, besides what there was before;
+//! the disk that its temporary files take; and an end to calls that take more than they may.
 //!
 //! See docs/decisions/048-a-calls-memory-is-measured-as-what-it-adds.md
 
+use crate::descendants;
 use freestone_core::net::scratch;
 use freestone_core::wire::{Call, DISK_EXCEEDED, MEMORY_EXCEEDED};
 use std::path::PathBuf;
@@ -19,6 +20,8 @@ const MIN_INTERVAL_PER_POLL: u32 = 20;
 struct Watched {
     /// What the process had when the call began.
     base: u64,
+    /// What its children had then.
+    children: u64,
     /// What the call may take.
     limit: u64,
     /// The largest amount that it was seen to take.
@@ -68,13 +71,14 @@ impl Meter {
         // Resets the system's record of the peak.
         let _ = std::fs::write("/proc/self/clear_refs", "5");
         let base = Usage::now().anonymous;
+        let children = descendants::private_nbytes();
         let files = call.disk.map(|nbytes| {
             let folder = std::env::temp_dir();
             let limit = scratch::nbytes(&folder).saturating_add(nbytes);
             (folder, limit)
         });
         let limit = call.memory.unwrap_or(u64::MAX);
-        *lock(&shared.watched) = Some(Watched { base, limit, peak: 0, files });
+        *lock(&shared.watched) = Some(Watched { base, children, limit, peak: 0, files });
         shared.begun.notify_one();
     }
 
@@ -104,8 +108,11 @@ fn watch(shared: &Shared) {
             continue;
         };
         let start = Instant::now();
-        call.peak = call.peak.max(Usage::now().anonymous.saturating_sub(call.base));
+        let own = Usage::now().anonymous.saturating_sub(call.base);
+        let others = descendants::private_nbytes().saturating_sub(call.children);
+        call.peak = call.peak.max(own.saturating_add(others));
         if let Some(status) = call.excess() {
+            descendants::end();
             exit(status);
         }
         let interval = POLL_INTERVAL.max(start.elapsed() * MIN_INTERVAL_PER_POLL);
