@@ -126,3 +126,18 @@ def test_scikit_learn_takes_an_array_in_blocks(cluster: fs.Cluster) -> None:
     x = fs.Array.from_numpy(values, 50)
     scaler = preprocessing.StandardScaler().fit(x)
     np.testing.assert_allclose(scaler.mean_, values.mean(axis=0))
+
+
+def test_arrays_in_blocks_are_sorted_and_interpolated_on_a_cluster(cluster: fs.Cluster) -> None:
+    x = np.arange(24.0).reshape(12, 2)
+    times = {"time": pd.date_range("2020", periods=12)}
+    found, expected = (
+        xr.DataArray(data, dims=("time", "x"), coords=times)
+        for data in (fs.Array.from_numpy(x, 5), x)
+    )
+    for pipeline in (
+        lambda array: array.sortby("time", ascending=False),
+        lambda array: array.interp(x=[0.5]),
+        lambda array: array.copy(deep=True) * 2,
+    ):
+        np.testing.assert_array_equal(pipeline(found), pipeline(expected))

@@ -116,6 +116,14 @@ class Collection(Sources):
 
     __hash__ = object.__hash__
 
+    def __copy__(self) -> Self:
+        """Return itself: nobody writes into its blocks."""
+        return self
+
+    def __deepcopy__(self, memo: Any) -> Self:
+        """Return itself, as libraries want that copy the objects which hold it."""
+        return self
+
     def iter_blocks(self) -> Iterator[Any]:
         """Yield the blocks' values, in order."""
         for piece in self._live("iterate over it"):
