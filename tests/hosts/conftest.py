@@ -21,7 +21,9 @@ class Joined:
     def __init__(self) -> None:
         self.processes: list[subprocess.Popen[str]] = []
 
-    def start(self, access: str | Path, *words: str) -> subprocess.Popen[str]:
+    def start(
+        self, access: str | Path, *words: str, start_new_session: bool = False
+    ) -> subprocess.Popen[str]:
         """Start one, as a user would on another machine."""
         options = ["--executors", "1", "--memory", "64MiB", "--disk", "64MiB"]
         process = subprocess.Popen(
@@ -29,6 +31,7 @@ class Joined:
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             text=True,
+            start_new_session=start_new_session,
         )
         self.processes.append(process)
         return process

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import os
 import signal
 import socket
 import threading
@@ -52,6 +53,22 @@ def test_one_that_is_reported_to_end_hands_over_what_only_it_holds(
     joined.start(cluster.access)
     assert cluster.submit(np.sum, made).result(60) == sum(range(100_000))
     assert (tmp_path / "made").read_text() == "x"
+
+
+@pytest.mark.parametrize("to_all", [False, True])
+def test_ctrl_c_ends_one_that_was_started_by_hand(
+    cluster: fs.Cluster, joined: Joined, tmp_path: Path, to_all: bool
+) -> None:
+    leaving = joined.start(cluster.access, start_new_session=True)
+    assert until(lambda: count(cluster) == 1)
+    made = make_noted(cluster, tmp_path / "made")
+    if to_all:
+        os.killpg(leaving.pid, signal.SIGINT)
+    else:
+        leaving.send_signal(signal.SIGINT)
+    _, printed = leaving.communicate(timeout=60)
+    assert (leaving.returncode, printed) == (0, "")
+    assert cluster.who_has([made])[made.name] == ["worker-0"]
 
 
 def test_one_that_is_retired_ends(cluster: fs.Cluster, joined: Joined) -> None:

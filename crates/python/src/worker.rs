@@ -17,7 +17,7 @@ use std::sync::Arc;
 #[pyfunction]
 #[pyo3(signature = (*, manager, key, identity, listen, reconnect_s, journaled, folder, memory_dir, disk_dir, cache, executors, ram, memory,
     disk, gpus, resources, spin_us, stopped_s, transfers_in, transfers_out, scrub_nbytes_s, links,
-    executor_command, fork_server))]
+    executor_command, fork_server, interruptible))]
 #[allow(clippy::too_many_arguments, clippy::needless_pass_by_value)] // as PyO3 extracts them
 pub fn run_worker(
     py: Python<'_>,
@@ -45,6 +45,7 @@ pub fn run_worker(
     links: bool,
     executor_command: Vec<String>,
     fork_server: Option<(RawFd, u32, Vec<String>)>,
+    interruptible: bool,
 ) -> PyResult<()> {
     let manager: Address =
         manager.parse().map_err(|error: AddressError| PyValueError::new_err(error.to_string()))?;
@@ -82,6 +83,7 @@ pub fn run_worker(
         transfers_out,
         scrub_nbytes_s,
         links,
+        is_interruptible: interruptible,
     };
     py.detach(|| worker::run_worker(&options))
         .map_err(|error| PyOSError::new_err(error.to_string()))

@@ -33,5 +33,6 @@ def run_worker(
     links: bool,
     executor_command: list[str],
     fork_server: tuple[int, int, Sequence[str]] | None,
+    interruptible: bool,
 ) -> None: ...
 def start_fork_server(command: Sequence[str]) -> tuple[int, int, list[str]]: ...

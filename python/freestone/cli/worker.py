@@ -46,7 +46,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def execute(arguments: argparse.Namespace, output: Output) -> int:
-    """Run a worker until the cluster is closed, or SIGTERM comes."""
+    """Run a worker until the cluster is closed, or SIGTERM or Ctrl-C comes."""
     from freestone.config import Config
 
     access = _read(arguments.access)
@@ -103,6 +103,8 @@ def _join(
         os.environ.setdefault(name, value)
     path = access.write(folders.path / "access.json")
     words = nodes.worker_words(config, node, manager, path, folders.path, listen=arguments.listen)
+    # One that an engine starts gets the interrupts that are meant for the program.
+    words += ["--interruptible", str(int(arguments.access != "-"))]
     try:
         main(words)
     except OSError as error:

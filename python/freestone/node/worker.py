@@ -30,6 +30,7 @@ def _parser() -> argparse.ArgumentParser:
         "--journaled", type=int, default=0, help="wait for one of this machine, too"
     )
     parser.add_argument("--await-input", type=int, default=0, help="join once something is read")
+    parser.add_argument("--interruptible", type=int, default=0, help="SIGINT ends it, as SIGTERM")
     parser.add_argument("--folder", required=True, help="for its socket")
     parser.add_argument("--memory-dir", required=True, help="its cache's memory tier")
     parser.add_argument("--disk-dir", required=True, help="its cache's disk tier")
@@ -119,6 +120,7 @@ def _run(options: argparse.Namespace, access: Access, fork_server: ForkServer | 
         links=bool(options.links),
         executor_command=_python("freestone.node.executor"),
         fork_server=fork_server,
+        interruptible=bool(options.interruptible),
     )
 
 

@@ -33,6 +33,10 @@ pub fn prepare(inherited: &[RawFd], worker: u32) -> io::Result<()> {
             // The worker died before we asked to die with it.
             return Err(io::Error::from_raw_os_error(libc::ESRCH));
         }
+        // Ctrl-C goes to all processes of a terminal; the worker decides what becomes of calls.
+        if libc::signal(libc::SIGINT, libc::SIG_IGN) == libc::SIG_ERR {
+            return Err(io::Error::last_os_error());
+        }
         for fd in inherited {
             if libc::fcntl(*fd, libc::F_SETFD, 0) < 0 {
                 return Err(io::Error::last_os_error());

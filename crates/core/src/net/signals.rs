@@ -1,4 +1,5 @@
-//! Signals of a worker's process: SIGTERM ends it in good order, SIGINT is the client's business.
+//! Signals of a worker's process: SIGTERM ends it in good order, and so does SIGINT if somebody has
+//! started it by hand; else that is the client's business.
 
 use std::io::{self, Read};
 use std::os::fd::{AsRawFd, IntoRawFd, OwnedFd};
@@ -18,8 +19,8 @@ extern "C" fn on_signal(_signal: libc::c_int) {
     }
 }
 
-/// While it lives, SIGTERM is told as bytes on a stream and SIGINT is ignored. One in a process at
-/// a time; others see no signals.
+/// While it lives, SIGTERM is told as bytes on a stream, and so is SIGINT, or it is ignored. One in a
+/// process at a time; others see no signals.
 #[derive(Debug)]
 pub struct Signals {
     stream: UnixStream,
@@ -27,11 +28,11 @@ pub struct Signals {
 }
 
 impl Signals {
-    /// Installs the handlers.
+    /// Installs the handlers; SIGINT ends an interruptible worker as SIGTERM does.
     ///
     /// # Errors
     /// Those of the operating system.
-    pub fn install() -> io::Result<Self> {
+    pub fn install(is_interruptible: bool) -> io::Result<Self> {
         let (stream, writer) = UnixStream::pair()?;
         stream.set_nonblocking(true)?;
         writer.set_nonblocking(true)?;
@@ -46,7 +47,7 @@ impl Signals {
         let _ = writer.into_raw_fd();
         let handler = on_signal as extern "C" fn(libc::c_int) as libc::sighandler_t;
         let term = set_action(libc::SIGTERM, handler)?;
-        let int = set_action(libc::SIGINT, libc::SIG_IGN)?;
+        let int = set_action(libc::SIGINT, if is_interruptible { handler } else { libc::SIG_IGN })?;
         Ok(Self { stream, former: Some([term, int]) })
     }
 
@@ -55,7 +56,7 @@ impl Signals {
         self.stream.as_raw_fd()
     }
 
-    /// Whether SIGTERM came since the last question.
+    /// Whether one came since the last question.
     pub fn take(&mut self) -> bool {
         let mut buffer = [0; 64];
         matches!(self.stream.read(&mut buffer), Ok(nbytes) if nbytes > 0)

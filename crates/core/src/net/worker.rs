@@ -112,7 +112,7 @@ pub(super) struct Shell {
 
 impl Shell {
     fn new(options: &WorkerOptions) -> Result<Self, WorkerError> {
-        let signals = Signals::install()?;
+        let signals = Signals::install(options.is_interruptible)?;
         let folders = WorkerFolders::open(options)?;
         let poller = Poller::new(options.spin_us)?;
         let manager = Stream::connect(&options.manager, options.access.as_ref())

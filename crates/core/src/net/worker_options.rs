@@ -60,6 +60,9 @@ pub struct WorkerOptions {
     pub scrub_nbytes_s: u64,
     /// Whether peers on this machine hand blocks over as hard links instead of bytes.
     pub links: bool,
+    /// Whether SIGINT ends the worker as SIGTERM does: nobody else has started it than a person at a
+    /// terminal, or a program that stands for one.
+    pub is_interruptible: bool,
 }
 
 /// Why a worker could not be started, or ended early.

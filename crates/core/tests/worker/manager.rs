@@ -71,6 +71,7 @@ pub fn options(root: &Path, slots: u32) -> WorkerOptions {
         transfers_out: 2,
         scrub_nbytes_s: 32 << 20,
         links: true,
+        is_interruptible: false,
     }
 }
 
