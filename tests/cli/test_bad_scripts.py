@@ -197,7 +197,7 @@ def test_strange_texts(name: str, capsys: pytest.CaptureFixture[str]) -> None:
 def test_a_folder_is_no_script(capsys: pytest.CaptureFixture[str]) -> None:
     Path("s.daph").mkdir()
     assert main(["run", "s.daph"]) == 2
-    assert "s.daph does not exist" in capsys.readouterr().err
+    assert "s.daph is a folder; name a script" in capsys.readouterr().err
 
 
 def test_properties_that_can_not_be_written(capsys: pytest.CaptureFixture[str]) -> None:

@@ -179,38 +179,3 @@ def over_tcp(folder: Path, *commands: list[str]) -> list[str]:
     printed = [process.communicate(timeout=60)[0] for process in started]
     assert [process.returncode for process in started] == [0] * len(commands)
     return printed
-
-
-LATIN_C = r"""
-#include <freestone_events.h>
-int main(void) {
-  if (fse_init(NULL) != FSE_OK) return 1;
-  fse_fire("caf\xe9", FSE_TEXT, 4, 0, "word");
-  return -fse_finalise();
-}
-"""
-
-LATIN_PYTHON = """
-from freestone import events as ev
-from freestone.errors import BadEventError
-
-def main(rank):
-    (event,) = rank.wait([(1, "word")])
-    try:
-        return event.data
-    except BadEventError as error:
-        return str(error)
-
-print(ev.run(main)[0])
-"""
-
-
-def test_text_that_is_not_utf8_names_the_event(prefix: Path, tmp_path: Path) -> None:
-    source = tmp_path / "latin.c"
-    source.write_text(LATIN_C)
-    program = built(prefix, source, tmp_path)
-    printed, _ = over_tcp(tmp_path, [sys.executable, "-c", LATIN_PYTHON], [program])
-    assert printed == (
-        "the event 'word' from rank 1 carries 4 bytes as text, and byte 3 is none of UTF-8 (0xe9); "
-        "encode the text as UTF-8, or fire bytes\n"
-    )

@@ -63,7 +63,7 @@ static void look(const fse_event *events, int count, void *context) {
   if (fse_fire_array(matrix, FSE_DOUBLE, 0, (size_t[]){1}, 0, "e", 0) != FSE_BAD_CALL ||
       fse_fire_array(matrix, FSE_DOUBLE, 16, (size_t[]){1}, 0, "e", 0) != FSE_BAD_CALL ||
       fse_fire_array(matrix, FSE_TEXT, 1, (size_t[]){1}, 0, "e", 0) != FSE_BAD_CALL ||
-      fse_fire_array(matrix, FSE_DOUBLE, 2, (size_t[]){(size_t)-1, 3}, 0, "e", 0) != FSE_BAD_CALL)
+      fse_fire_array(matrix, FSE_DOUBLE, 2, (size_t[]){(size_t)-1, 3}, 0, "e", 0) != FSE_TOO_LARGE)
     fse_fail("bad shapes");
 }
 int main(void) {

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import copy
 import itertools
 import json
+import pickle
 import re
 from pathlib import Path
 from typing import Any
@@ -12,6 +14,7 @@ import numpy as np
 import pytest
 
 from freestone.malleable import plans
+from freestone.malleable.arrays import Run
 from freestone.malleable.dealing import _layout_of
 from tests.malleable import particles
 from tests.malleable.jobs import run
@@ -308,3 +311,9 @@ def test_weights_that_are_none_are_refused_before_the_loop(
     outcome = run(str(program), named, ranks=1)
     assert outcome.status != 0
     assert f"ConfigurationError: {says}" in outcome.err
+
+
+def test_runs_may_be_copied_and_sent() -> None:
+    run = Run(2, 4, np.arange(2.0))
+    for same in (copy.copy(run), pickle.loads(pickle.dumps(run))):
+        assert (same.start, same.stop, same.local.tolist()) == (2, 4, [0.0, 1.0])

@@ -51,6 +51,10 @@ class Run(tuple[int, int, Any]):
         """Return a run."""
         return super().__new__(cls, (start, stop, local))
 
+    def __getnewargs__(self) -> tuple[int, int, Any]:
+        # Of a copy, or one that is sent to another rank.
+        return self[0], self[1], self[2]
+
     @property
     def start(self) -> int:
         """The first row."""

@@ -360,7 +360,7 @@ def test_who_has_not_entered_can_not_leave(cluster: fs.Cluster) -> None:
 def test_in_another_process_a_lock_is_nobodys(
     served: fs.Cluster, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(opened, "_open", [])
+    monkeypatch.setattr(opened, "_open", {})
     copy = pickle.loads(pickle.dumps(served.lock("copy")))
     with pytest.raises(errors.UsageError, match="no cluster is open in this process"):
         copy.__enter__()

@@ -289,7 +289,7 @@ def test_bad_use_is_refused(cluster: fs.Cluster) -> None:
 def test_copies_are_the_same_queue_in_the_program_of_its_cluster(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(opened, "_open", [])
+    monkeypatch.setattr(opened, "_open", {})
     with fs.Cluster(executors=1, memory="16MiB") as only:
         queue = only.queue("copied")
         sent = pickle.dumps(queue)
