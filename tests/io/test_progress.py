@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from pathlib import Path
 from typing import Any
 
@@ -69,6 +70,17 @@ def test_bytes_are_counted_there(
     ((done, failed, total, _),) = bars[0].shown[-1:]
     assert (failed, total) == (0, done)
     assert done == path.stat().st_size - (0 if kind == "csv" else head)
+
+
+@pytest.mark.parametrize("is_there", [False, True])
+def test_folders_of_files_count_the_bytes_of_blocks(
+    bars: list[Bar], tmp_path: Path, is_there: bool
+) -> None:
+    with fs.Cluster(executors=1) if is_there else contextlib.nullcontext():
+        frame = fs.Frame.from_table({"k": np.arange(40_000) % 3, "x": X[:, 0]}, 9_000)
+        nbytes = frame.nbytes
+        fs.write(frame, tmp_path / "t", partition_by="k", progress=True)
+    assert (bars[0].label, bars[0].shown[-1][:3]) == ("write t", (nbytes, 0, nbytes))
 
 
 @pytest.mark.parametrize("kind", ["csv", "dbdf", "parquet"])

@@ -366,10 +366,10 @@ class LocalClient:
     def put_file(self, file: File) -> Future:
         """Make the content of a file a block."""
         file.check()
-        future: Future | None
-        known, future = self._files.get(file.name, (None, None))
-        if known is not None and future is not None and (known.is_intact or not file.is_intact):
-            return future
+        known = self._files.get(file.name)
+        if known is not None and known[0].is_intact:
+            return known[1]
+        future: Future
         if file.is_remote:
             future = self.submit(fetch_block, (file.path, file.name), {}, {"keep": "session"})
         else:

@@ -23,6 +23,8 @@ def current() -> Client | None:
     The innermost that this thread, or task of asyncio, has opened or entered; for others, the one
     that the main thread has opened last, or else anybody. None if none is open.
     """
+    if len(_open) < 2:
+        return only()
     entered = (reference() for reference in reversed(_entered.get()))
     here = (client for client in entered if client in _open)
     of_main = (client for client, is_main in reversed(_open.items()) if is_main)

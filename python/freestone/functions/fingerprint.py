@@ -22,7 +22,7 @@ from freestone.functions.path import Step
 from freestone.functions.scan import Import, code_digest, is_builtin, scan
 from freestone.functions.values import write_value
 
-__all__ = ["MISSING", "Walk", "digest"]
+__all__ = ["MISSING", "Walk", "digest", "is_special"]
 
 MISSING: Any = type("Missing", (), {"__repr__": lambda _: "MISSING"})()
 
@@ -179,7 +179,7 @@ class Walk:
         if () in chains:
             if not self.once(module):
                 return
-            chains = tuple((name,) for name in vars(module) if not _is_special(name))
+            chains = tuple((name,) for name in vars(module) if not is_special(name))
         for chain in sorted(chains):
             self._chain(module, chain)
 
@@ -297,7 +297,8 @@ class Walk:
         self.value(owner)
 
 
-def _is_special(name: str) -> bool:
+def is_special(name: str) -> bool:
+    """Whether a name is one of Python's own, such as ``__doc__``."""
     return name.startswith("__") and name.endswith("__")
 
 

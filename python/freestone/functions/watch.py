@@ -23,7 +23,7 @@ from typing import Any, NamedTuple
 from freestone._native.blocks import checksum
 from freestone.errors import NotSerializableError
 from freestone.functions.classes import virtual_subclasses
-from freestone.functions.fingerprint import MISSING, Walk, digest
+from freestone.functions.fingerprint import MISSING, Walk, digest, is_special
 from freestone.functions.values import IMMUTABLE
 
 __all__ = ["Watch", "class_watch", "content_of"]
@@ -232,8 +232,7 @@ def _check_attribute(key: str, value: Any) -> _Check:
     if isinstance(value, functools.cached_property):
         check = _check(value.func)
         return lambda now: type(now) is functools.cached_property and check(now.func)
-    is_special = key.startswith("__") and key.endswith("__")
-    if is_special and not isinstance(value, FunctionType):
+    if is_special(key) and not isinstance(value, FunctionType):
         # What libraries note in a class, such as the fields of a data class.
         return lambda now: now is value
     return _check(value)

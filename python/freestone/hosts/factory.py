@@ -131,7 +131,7 @@ class Factory:
 class Jobs:
     """Which workers are jobs of ours; and how many jobs there are, where that can't be asked.
 
-    Both are told by who joins and leaves.
+    Both follow from who joins and leaves.
 
     Parameters
     ----------

@@ -5,14 +5,16 @@ from __future__ import annotations
 import contextlib
 import os
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from itertools import repeat
 from typing import Any
 
 from freestone import _native
+from freestone.client import Client, gather, wait
 from freestone.observe.progress import Bar, Progress, shows_progress
 from freestone.observe.rich_bar import make_bar
 
-__all__ = ["Meter", "metered"]
+__all__ = ["Meter", "metered", "written"]
 
 # A bar that is gone before it can be read is only a flash.
 LONG_S = 1.0
@@ -111,6 +113,39 @@ def metered(label: str, meter: Meter, visible: bool | None) -> Iterator[Meter]:
     bar = make_bar(label, in_bytes=True) if shown else None
     with Progress(meter, None if bar is None else _Late(bar)):
         yield meter
+
+
+def written(
+    client: Client,
+    function: Callable[..., Any],
+    calls: Iterable[tuple[Any, ...]],
+    name: str,
+    meter: Meter,
+    nbytes: Iterable[int | None] = repeat(None),
+) -> list[Any]:
+    """Call a function that writes where its blocks are, and return what all calls return.
+
+    Parameters
+    ----------
+    function, calls
+        As `Client.map` has them. After a worker is lost a call writes the same again.
+    name
+        What the calls are called.
+    meter
+        Is given the calls.
+    nbytes
+        How many bytes each writes; None where what it returns says it.
+    """
+    options = {"pure": False, "retries": 2, "near": "input", "name": name}
+    futures = client.map(function, calls, options)
+    for future, size in zip(futures, nbytes, strict=False):
+        meter.add(future, size)
+    try:
+        made: list[Any] = gather(futures)
+        return made
+    finally:
+        # Whoever removes what is there of a write that failed comes after the last part of it.
+        wait(futures)
 
 
 class _Late:

@@ -56,10 +56,10 @@ def parts_of(table: Any, keys: Sequence[str]) -> Iterator[tuple[tuple[Any, ...],
     """Yield the values, the folder and the other columns of the rows of each of them."""
     import polars as pl
 
-    frame = pl.from_arrow(table)
+    frame = pl.from_arrow(table.select(keys))
     assert isinstance(frame, pl.DataFrame)
     columns = [name for name in table.schema.names if name not in keys]
-    numbered = frame.select(keys).with_row_index(_row_name(keys))
+    numbered = frame.with_row_index(_row_name(keys))
     for values, rows in numbered.group_by(keys, maintain_order=True):
         folders = [_folder(*pair) for pair in zip(keys, values, strict=True)]
         # The rows are taken of the table itself, so that types and metadata stay.

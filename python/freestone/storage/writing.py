@@ -7,13 +7,13 @@ from __future__ import annotations
 
 import functools
 import os
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
-from freestone.client import Client, gather, wait
+from freestone.client import Client, gather
 from freestone.collections.array import Array
 from freestone.collections.base import Collection
 from freestone.collections.frame import Frame
@@ -32,7 +32,7 @@ from freestone.io.segment_writer import SegmentWriter
 from freestone.io.stores import Draft, locate
 from freestone.io.telling import telling
 from freestone.storage.drafting import Layout, drafted, place_pieces, write_beside
-from freestone.storage.meters import Meter, metered
+from freestone.storage.meters import Meter, metered, written
 from freestone.storage.partitioning import check_values, keys_among, parts_of, without_drafts
 from freestone.storage.segmenting import write_segments
 from freestone.storage.spreading import write_there
@@ -136,7 +136,9 @@ def _write_folder(
     if not len(x):
         raise EmptyCollectionError(x.name, "write", "it has no rows, and so no folder either")
     suffix = (format_of("", format).suffixes or ("",))[0]
-    meter = Meter() if x.client is not None else Meter.of_writes()
+    sizes = x._block_nbytes().tolist()
+    done: list[int] = []
+    meter = Meter(sum(sizes), (lambda: sum(done)) if x.client is None else None)
     with (
         telling(location.url),
         metered(f"write {location.name}", meter, progress),
@@ -144,25 +146,15 @@ def _write_folder(
     ):
         os.mkdir(folder)
         call = functools.partial(_write_parts, folder, suffix, keys, format, options)
-        found: set[tuple[Any, ...]] = set()
-        for each in _called_with_blocks(x, call):
-            found |= each
-        check_values(keys, found)
+        if x.client is not None:
+            found = written(x.client, call, enumerate(x.blocks), "write parts", meter, sizes)
+        else:
+            found = []
+            for number, block in enumerate(x.iter_blocks()):
+                found.append(call(number, block))
+                done.append(sizes[number])
+        check_values(keys, set().union(*found))
         without_drafts(folder)
-
-
-def _called_with_blocks(x: Frame, call: Callable[[int, Any], Any]) -> list[Any]:
-    if x.client is None:
-        return [call(number, block) for number, block in enumerate(x.iter_blocks())]
-    # Written again, after a worker is lost: the same files.
-    options = {"pure": False, "retries": 2, "near": "input", "name": "write parts"}
-    calls = x.client.map(call, enumerate(x.blocks), options)
-    try:
-        made: list[Any] = gather(calls)
-        return made
-    finally:
-        # Whoever removes what is there of a write that failed comes after the last part of it.
-        wait(calls)
 
 
 def _write_parts(

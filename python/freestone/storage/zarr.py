@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from freestone import _native
-from freestone.client import gather, wait
 from freestone.errors import FreestoneError, UsageError
+from freestone.storage.meters import written
 
 if TYPE_CHECKING:
     from freestone.collections.array import Array
@@ -49,17 +49,8 @@ def write_chunks(array: Array, url: str, meter: Meter) -> None:
         for start, block in zip(starts, array.iter_blocks(), strict=True):
             _native.io.io_count(written=_write(url, start, block))
     else:
-        # Written again, after a worker is lost: the same chunk.
-        options = {"pure": False, "retries": 2, "near": "input", "name": "write zarr"}
         calls = zip([url] * len(starts), starts, array.blocks, strict=True)
-        written = client.map(_write, calls, options)
-        for future in written:
-            meter.add(future)
-        try:
-            gather(written)
-        finally:
-            # Whoever removes what is there of a write that failed comes after the last chunk of it.
-            wait(written)
+        written(client, _write, calls, "write zarr", meter)
 
 
 def _create(url: str, array: Array, rows: int) -> None:

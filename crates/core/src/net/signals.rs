@@ -19,7 +19,7 @@ extern "C" fn on_signal(_signal: libc::c_int) {
     }
 }
 
-/// While it lives, SIGTERM is told as bytes on a stream, and so is SIGINT, or it is ignored. One in a
+/// While it lives, SIGTERM comes as bytes on a stream, and so does SIGINT, or it is ignored. One in a
 /// process at a time; others see no signals.
 #[derive(Debug)]
 pub struct Signals {

@@ -133,7 +133,7 @@ class OrcWriter(StreamWriter):
     def begin(self, path: str, first: Any) -> OrcFile:
         """Open the file."""
         orc = needs("pyarrow.orc", "arrow", "ORC")
-        for field in self._as_written(first).schema:
+        for field in self._as_written(first.schema.empty_table()).schema:
             self._check_type(field)
         sink = Sink(path)
         return OrcFile(orc.ORCWriter(sink, compression=self.compression), sink)
