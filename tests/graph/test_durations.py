@@ -23,13 +23,13 @@ def test_a_shorter_duration_counts_at_once_and_a_longer_one_bit_by_bit() -> None
 def test_a_call_that_has_not_ended_is_shared_out_among_its_tasks() -> None:
     durations = Durations()
     durations.add("read", 0.01)
-    durations.at_least(FILE, 0.5)
+    durations.at_least([(kind, 0) for kind in FILE], 0.5)
     assert [durations.of(kind) for kind in FILE] == [0.01, 0.1, 0.1, 0.1, 0.1]
 
 
 def test_tasks_of_one_file_share_a_call_while_the_first_still_imports() -> None:
     durations, files = Durations(), 40
-    durations.at_least(FILE, 0.3)
+    durations.at_least([(kind, 0) for kind in FILE], 0.3)
     needs = [
         [first + place for place in places]
         for first in range(0, files * len(FILE), len(FILE))
@@ -49,6 +49,13 @@ def test_what_is_known_of_smaller_blocks_is_scaled_up_and_never_down() -> None:
     assert found == {100: 0.01, 1000: 0.01, 2000: 0.02, 32000: 1.2}
     assert durations.of("read", size_of([None])) == 0.01
     assert durations.of("write", size_of([1000])) == UNKNOWN_S
+
+
+def test_what_slices_take_says_little_of_what_whole_blocks_take() -> None:
+    durations, blocks = Durations(), [10_000] * 20
+    durations.add("mean", 0.0002, size_of(blocks, tasks=640))
+    assert durations.of("mean", size_of(blocks, tasks=20)) == 0.0002 * 32
+    assert size_of(blocks, tasks=5) == size_of(blocks)
 
 
 def test_a_fused_task_does_what_the_tasks_inside_do() -> None:

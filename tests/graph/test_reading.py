@@ -107,10 +107,10 @@ def test_what_waits_for_one_group_and_for_its_needs_joins_it() -> None:
     assert [one.tasks for one in groups if one.tasks[0] >= 3] == [[*range(3, len(needs))]]
 
 
-def test_no_slot_gets_more_of_what_is_equally_deep_than_its_share() -> None:
+def test_no_group_gets_more_than_half_of_a_slots_share_of_what_is_equally_deep() -> None:
     """A mean of short parts, and for each block a difference that needs it and a block."""
-    needs: list[list[int]] = [[], [], [], [], [0, 1, 2, 3], *([4] for _ in range(4))]
+    needs: list[list[int]] = [[], [], [], [], [0, 1, 2, 3], *([4] for _ in range(8))]
     users = [sum(node in found for found in needs) for node in range(len(needs))]
-    seconds = [0.002] * 4 + [0.0001] + [0.004] * 4
+    seconds = [0.002] * 4 + [0.0001] + [0.004] * 8
     groups = group(needs, users, seconds, Limits(1.0, 1.0, slots=2))
     assert max(sum(task > 4 for task in one.tasks) for one in groups) == 2

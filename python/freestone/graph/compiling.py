@@ -76,14 +76,14 @@ class Program:
         self.kinds.append(kind)
         return len(self.code) - 1
 
-    def took(self, seconds: Sequence[float]) -> Iterator[tuple[Any, float]]:
-        """Yield what was done, and how long it took, of the seconds of all steps."""
+    def took(self, seconds: Sequence[float]) -> Iterator[tuple[int, Any, float]]:
+        """Yield for which node what was done and how long it took, from the seconds of steps."""
         before, waiting = None, 0.0
         for owner, kind, one in zip(self.owners, self.kinds, seconds, strict=True):
             waiting = one + (waiting if owner == before else 0.0)
             before = owner
             if kind is not None:
-                yield kind, waiting
+                yield owner, kind, waiting
                 waiting = 0.0
 
     def finish(self, node: int, slot: int) -> None:

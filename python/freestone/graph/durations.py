@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-__all__ = ["UNKNOWN_S", "Durations", "Kinds", "is_fused", "key_label", "size_of"]
+__all__ = ["UNKNOWN_S", "Durations", "Kinds", "is_fused", "key_label", "name_of", "size_of"]
 
 UNKNOWN_S = 100e-6
 """What a task is taken for whose like never ran, in seconds."""
@@ -36,13 +36,13 @@ class Durations:
         else:
             known[size] = mean + _WEIGHT * (min(seconds, 4 * mean) - mean)
 
-    def at_least(self, kinds: Sequence[Any], seconds: float, size: int = 0) -> None:
-        """Take note that a call with tasks of these kinds, which has not ended, took so long.
+    def at_least(self, works: Sequence[tuple[Any, int]], seconds: float) -> None:
+        """Take note that a call with tasks of these kinds and sizes, not ended yet, took so long.
 
         It may have imported modules all the while; so each task is taken for a share of it.
         """
-        for kind in kinds:
-            self._seconds.setdefault(kind, {}).setdefault(size, seconds / len(kinds))
+        for kind, size in works:
+            self._seconds.setdefault(kind, {}).setdefault(size, seconds / len(works))
 
     def knows(self, kind: Any) -> bool:
         """Whether a task of this kind ran before."""
@@ -65,16 +65,21 @@ class Durations:
         return float(known[nearest] * 2 ** max(size - nearest, 0)) if nearest else known[nearest]
 
 
-def size_of(nbytes: Sequence[int | None]) -> int:
+def size_of(nbytes: Sequence[int | None], tasks: int = 0) -> int:
     """Give the power of two of which blocks are on average, in bytes; 0 if none is known.
+
+    Of more alike tasks than there are blocks each is taken to work on its share of the bytes: they
+    begin with slices of the blocks.
 
     Examples
     --------
     >>> size_of([1000, None, 1048])
     11
+    >>> size_of([1000, None, 1048], tasks=32)
+    7
     """
     known = [one for one in nbytes if one is not None]
-    return (sum(known) // len(known)).bit_length() if known else 0
+    return (sum(known) // max(len(known), tasks)).bit_length() if known else 0
 
 
 def key_label(key: Any) -> str:
@@ -96,7 +101,7 @@ class Kinds:
 
     def of(self, key: Any, node: Any) -> Any:
         """Tell what a task does that is no fused one: its function, or its key without token."""
-        same = _name_of(key), id(getattr(node, "func", None))
+        same = name_of(key), id(getattr(node, "func", None))
         kind = self._known.get(same)
         if kind is None:
             code = getattr(getattr(node, "func", None), "__code__", None)
@@ -114,7 +119,7 @@ class Kinds:
         if not is_fused(node):
             return () if type(node).__name__ == "DataNode" else (self.of(key, node),)
         inner, _, inside, *_ = node.args
-        same = _name_of(key), len(inner), len(inside)
+        same = name_of(key), len(inner), len(inside)
         kinds: tuple[Any, ...] | None = self._known.get(same)
         if kinds is None:
             parts = [(name, one) for name, one in inner.items() if hasattr(one, "func")]
@@ -129,5 +134,6 @@ def is_fused(node: Any) -> bool:
     return code is not None and code.co_name == "_execute_subgraph"
 
 
-def _name_of(key: Any) -> Any:
+def name_of(key: Any) -> Any:
+    """Give what the keys of alike tasks share."""
     return key[0] if type(key) is tuple else key

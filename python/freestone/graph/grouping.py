@@ -17,6 +17,9 @@ _LEAST_S = 0.001
 _SHORT_S = 0.0005
 """What takes less may delay others that wait for the same value: a message takes as long."""
 
+_PER_SLOT = 2
+"""A slot gets what is equally deep in so many groups at least: what comes after waits for less."""
+
 _MAX_TASKS = 240
 """A call has at most 256 outputs, and each of its tasks may be one."""
 
@@ -35,8 +38,8 @@ class Limits:
     chains_only : bool
         Whether only linear chains are fused, so that groups do not depend on durations.
     slots : int
-        How many groups run at a time: none gets more than its share of what is equally deep in the
-        graph, since that waits for the same and could run at the same time.
+        How many groups run at a time: none gets more than half of its share of what is equally deep
+        in the graph, since that waits for the same and could run at the same time.
     """
 
     seconds: float
@@ -126,8 +129,8 @@ def group(
     there is room; a linear chain always, for nothing else could run meanwhile. What needs several
     groups waits for all of them, so it shares a group only with such as wait for the same, or for
     short ones too: a value must not lie about until some long task of another branch has ended.
-    But for chains, no group gets more of what is equally deep than a slot's share: what comes after
-    would wait for one slot while others are idle. Linear in nodes and edges.
+    But for chains, no group gets more of what is equally deep than half of a slot's share: what
+    comes after would wait for one slot while others are idle. Linear in nodes and edges.
     """
     groups: list[Group] = []
     room = _Room(needs, seconds, limits, free)
@@ -225,7 +228,9 @@ class _Room:
             self._depths.append(depth)
             work[depth] = work.get(depth, 0.0) + seconds[node]
         self._shares = {
-            depth: max(_LEAST_S, took / limits.slots) if limits.slots > 1 else math.inf
+            depth: max(_LEAST_S, took / (_PER_SLOT * limits.slots))
+            if limits.slots > 1
+            else math.inf
             for depth, took in work.items()
         }
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import time
+from collections import Counter
 from collections.abc import Hashable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -18,7 +19,7 @@ from freestone.errors import NotSerializableError
 from freestone.graph.by_program import run_by_program
 from freestone.graph.callbacks import Callbacks, callbacks_of
 from freestone.graph.compiling import Compiler, Program
-from freestone.graph.durations import Durations, Kinds, key_label, size_of
+from freestone.graph.durations import Durations, Kinds, key_label, name_of, size_of
 from freestone.graph.grouping import Group, Limits, group
 from freestone.graph.persisting import as_nodes, is_to_persist
 from freestone.graph.program import NOTE, run
@@ -198,7 +199,7 @@ class _Run:
         self.durations = _durations.setdefault(client, Durations())
         kinds = Kinds()
         self.kinds = _kinds(graph, kinds)
-        self.size = size_of([block.nbytes for block in graph.held])
+        self.sizes = _sizes(graph)
         self.compiler = Compiler(graph, client, kinds)
         self.packed: Packed = {}
         self.tools = Tools(self.packed)
@@ -231,8 +232,9 @@ class _Run:
         slots = self.slots
         first = len(self.graph.held)
         piloted = self._pilot(slots) if self.is_measured else first
-        known = {kinds: self._expected(kinds) for kinds in set(self.kinds)}
-        seconds = [0.0] * first + [known[kind] for kind in self.kinds[first:]]
+        works = list(zip(self.kinds, self.sizes, strict=True))
+        known = {work: self._expected(*work) for work in set(works)}
+        seconds = [0.0] * first + [known[work] for work in works[first:]]
         groups = self._groups(seconds, slots, piloted)
         calls: list[Sequence[int]] = [one.tasks for one in groups]
         if self.recomputes:
@@ -247,9 +249,9 @@ class _Run:
                 else:
                     self._submit(written, priority)
 
-    def _expected(self, kinds: Sequence[Any]) -> float:
+    def _expected(self, kinds: Sequence[Any], size: int) -> float:
         """Give how long a task is expected to take that does these things."""
-        return sum(self.durations.of(kind, self.size) for kind in kinds)
+        return sum(self.durations.of(kind, size) for kind in kinds)
 
     def _are_known(self, tasks: Sequence[Sequence[Any]]) -> bool:
         return all(map(self.durations.knows, {kind for kinds in tasks for kind in kinds}))
@@ -306,18 +308,20 @@ class _Run:
         chains = [range(*between) for between in pairwise([first, *ends])]
         for written in [self._write(chain) for chain in chains]:
             self._submit(written, _PRIORITIES)
-        self._await_pilot([[kind for node in chain for kind in kinds[node]] for chain in chains])
+        self._await_pilot(chains)
         return ends[-1]
 
-    def _await_pilot(self, chains: Sequence[Sequence[Any]]) -> None:
+    def _await_pilot(self, chains: Sequence[range]) -> None:
         """Wait until the first of the calls has ended; the others keep the slots busy meanwhile."""
         began = time.monotonic()
         wait([timing for timing, _ in self.calls], _PILOT_S, FIRST_COMPLETED)
         for timing, program in self.calls:
             if timing.status == "done":
                 self._learn(timing, program)
-        for kinds in chains:
-            self.durations.at_least(kinds, time.monotonic() - began, self.size)
+        took = time.monotonic() - began
+        for chain in chains:
+            works = [(kind, self.sizes[node]) for node in chain for kind in self.kinds[node]]
+            self.durations.at_least(works, took)
 
     # -- calls ------------------------------------------------------------------------------
 
@@ -445,8 +449,8 @@ class _Run:
 
     def _learn(self, timing: Future, program: Program) -> None:
         """Take note of how long the tasks of a call took."""
-        for kind, seconds in program.took(timing._value()):
-            self.durations.add(kind, seconds, self.size)
+        for owner, kind, seconds in program.took(timing._value()):
+            self.durations.add(kind, seconds, self.sizes[owner])
 
     def _explain(self, error: BaseException) -> None:
         """Add to an error which Dask task raised it."""
@@ -478,6 +482,14 @@ def _kinds(graph: Graph, kinds: Kinds) -> list[tuple[Any, ...]]:
         for number, node in enumerate(graph.nodes):
             made[number] += tuple(kinds.of(key, view) for key, view in _views(graph, node))
     return made
+
+
+def _sizes(graph: Graph) -> list[int]:
+    """Give for each node the size of what it works on."""
+    nbytes = [block.nbytes for block in graph.held]
+    names = [name_of(key) for key in graph.keys]
+    sizes = {name: size_of(nbytes, tasks) for name, tasks in Counter(names).items()}
+    return [sizes[name] for name in names]
 
 
 def _views(graph: Graph, node: Any) -> Iterator[tuple[Any, Any]]:
