@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import signal
+import socket
+import subprocess
 import sys
 import tempfile
 import threading
@@ -149,3 +151,22 @@ def test_a_restart_finds_what_was_installed_meanwhile() -> None:
         assert all(is_forked(pid) for pid in of_each(cluster, 2, executor_of_call))
         assert server_of(cluster) != server
         assert not Path(f"/proc/{server}").exists()
+
+
+def test_a_server_whose_worker_is_killed_before_it_reads_says_nothing() -> None:
+    ours, theirs = socket.socketpair()
+    environment = os.environ | {
+        "FREESTONE__FORK_SOCKET": str(theirs.fileno()),
+        "FREESTONE__PYTHON_PATH": "[]",
+    }
+    server = subprocess.Popen(
+        [sys.executable, "-m", "freestone.node.fork_server"],
+        env=environment,
+        pass_fds=[theirs.fileno()],
+        stderr=subprocess.PIPE,
+    )
+    theirs.close()
+    assert ours.recv(5, socket.MSG_PEEK) == b"ready"
+    ours.close()
+    _, printed = server.communicate(timeout=60)
+    assert (server.returncode, printed) == (0, b"")

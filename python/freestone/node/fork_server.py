@@ -8,6 +8,7 @@ See docs/decisions/121-executors-are-forked-by-a-server-of-their-worker.md
 
 from __future__ import annotations
 
+import contextlib
 import os
 import socket
 import sys
@@ -29,19 +30,28 @@ def main() -> None:
     if not _is_alone():
         # A thread of a library that was preloaded: its locks would stay locked in forks.
         return
+    # A worker that is killed with something unread in its socket resets the connection.
+    is_executor = False
+    with contextlib.suppress(ConnectionError):
+        is_executor = _fork_for(connection)
+    if is_executor:
+        executor.run(warnings)
+
+
+def _fork_for(connection: socket.socket) -> bool:
+    """Fork an executor for each request. True in an executor; False once the worker has ended."""
     connection.send(b"ready")
     while True:
         request, descriptors, _, _ = socket.recv_fds(
             connection, _REQUEST_NBYTES, _DESCRIPTORS, socket.MSG_CMSG_CLOEXEC
         )
         if not request:
-            return
+            return False
         pid = _native.executor.fork_sibling()
         if pid == 0:
             connection.close()
             _become_executor(request, descriptors)
-            executor.run(warnings)
-            return
+            return True
         for descriptor in descriptors:
             os.close(descriptor)
         connection.send(str(pid).encode())
