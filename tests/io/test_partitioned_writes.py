@@ -63,6 +63,7 @@ REFUSED: list[tuple[Any, Any, str]] = [
     (TABLE, [], "give names of columns"),
     (TABLE, ["s", "s"], "each once"),
     (TABLE.select("s"), "s", "none is left for the files"),
+    (TABLE.rename({"s": ""}), "", "column without a name"),
     (TABLE.rename({"s": "_s"}), "_s", "rename column '_s'"),
     (TABLE.with_columns(s=pl.lit("007")), "s", "such as '007', would be read as int64"),
     (TABLE.with_columns(s=pl.lit("2024-01-01")), "s", "would be read as date32"),

@@ -62,7 +62,8 @@ def sql(
     ``EXCEPT`` and ``INTERSECT``, whose rows are then counted where their hash says. A table that is
     named twice is taken for two. Of any other query one call, on one worker, gets all rows of the
     columns that DuckDB's plan reads, and needs memory for them; a ``RuntimeWarning`` says so above
-    256 MiB. What a frame does before, such as a filter, is done by its parts in either case.
+    256 MiB. What a frame does before, such as a filter, is done by its parts in either case. A
+    column whose name is empty is called ``column_0`` in a query, with its number, as in polars.
 
     Examples
     --------
@@ -91,10 +92,20 @@ def sql(
         raise QueryError(query, reason="it names no frame: give them, as in sql(query, name=frame)")
     # What a query does not name is not moved for it.
     named = {name: table for name, table in frames.items() if name.lower() in code.lower()}
-    found = {name: _as_frame(name, table) for name, table in (named or frames).items()}
+    found = {name: _named(_as_frame(name, table)) for name, table in (named or frames).items()}
     first, *others = found.values()
     tables = {name: frame._as_node().empty for name, frame in found.items()}
     return first._then("sql", query, tables, others=others)
+
+
+def _named(frame: Frame) -> Frame:
+    """Return a frame whose columns all have names, since SQL has none without."""
+    names = frame.columns
+    if "" not in names:
+        return frame
+    from freestone.collections.tables import free_name
+
+    return frame.rename({"": free_name(names.index(""), names)})
 
 
 _QUOTED = re.compile(

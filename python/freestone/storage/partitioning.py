@@ -44,6 +44,11 @@ def keys_among(frame: Frame, given: str | Sequence[str]) -> tuple[str, ...]:
                 f"partition_by={given!r}: column {key!r} is of {kind}, and names of folders keep "
                 "integers, dates and texts only; cast it to one of them"
             )
+        if not key:
+            raise UsageError(
+                "partition_by='': a folder can't be called after a column without a name; give it "
+                'one, as by frame.rename({"": "row"})'
+            )
         if key.startswith((".", "_")):
             raise UsageError(
                 f"partition_by={given!r}: folders that begin with {key[0]!r} are not read; rename "
@@ -54,10 +59,9 @@ def keys_among(frame: Frame, given: str | Sequence[str]) -> tuple[str, ...]:
 
 def parts_of(table: Any, keys: Sequence[str]) -> Iterator[tuple[tuple[Any, ...], str, Any]]:
     """Yield the values, the folder and the other columns of the rows of each of them."""
-    import polars as pl
+    from freestone.collections.tables import from_arrow
 
-    frame = pl.from_arrow(table.select(keys))
-    assert isinstance(frame, pl.DataFrame)
+    frame = from_arrow(table.select(keys))
     columns = [name for name in table.schema.names if name not in keys]
     numbered = frame.with_row_index(_row_name(keys))
     for values, rows in numbered.group_by(keys, maintain_order=True):

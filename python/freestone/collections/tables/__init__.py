@@ -24,6 +24,7 @@ from freestone.collections.tables.calls import schema_of, to_arrow, to_polars
 from freestone.collections.tables.expressions import as_expr, each_expr, names_of
 from freestone.collections.tables.finishing import finished
 from freestone.collections.tables.lowering import LIMITS, Limits, forget_members, lower
+from freestone.collections.tables.naming import free_name, from_arrow
 from freestone.collections.tables.pivoting import aggregates_of_pivot
 from freestone.collections.tables.plan import Leaf, Node, leaves, op
 from freestone.collections.tables.problems import empty_of
@@ -40,6 +41,8 @@ __all__ = [
     "empty_of",
     "finished",
     "forget_members",
+    "free_name",
+    "from_arrow",
     "leaves",
     "lower",
     "names_of",

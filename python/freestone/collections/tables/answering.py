@@ -10,6 +10,7 @@ from typing import Any
 import polars as pl
 
 from freestone.collections.tables.computing import in_order
+from freestone.collections.tables.naming import from_arrow
 from freestone.collections.tables.sql_guarding import check_query
 from freestone.collections.tables.sql_trees import as_text
 from freestone.errors import QueryError, did_you_mean
@@ -61,9 +62,7 @@ def answer(query: str, tables: Mapping[str, pl.DataFrame], frames: Sequence[Any]
     except duckdb.Error as error:
         raise QueryError(query, reason=_reason(str(error), tables)) from None
     _refuse_intervals(query, table)
-    found = pl.from_arrow(table)
-    assert isinstance(found, pl.DataFrame)
-    return found.lazy()
+    return from_arrow(table).lazy()
 
 
 def _reason(error: str, tables: Mapping[str, pl.DataFrame]) -> str:
@@ -76,6 +75,8 @@ def _reason(error: str, tables: Mapping[str, pl.DataFrame]) -> str:
     if misspelt:
         columns = [column for table in tables.values() for column in table.columns]
         return wrong + did_you_mean(misspelt[1], columns)
+    if "zero-length delimited" in wrong:
+        return f"{wrong}; a column without a name is called column_0, after its place from 0"
     if "Values were not provided" in wrong:
         return f"{wrong}; give them, as in sql(query, [3]), or sql(query, {{'name': 3}})"
     return wrong

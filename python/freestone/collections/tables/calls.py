@@ -17,6 +17,7 @@ from freestone import _native
 from freestone.collections.compacting import compacted
 from freestone.collections.tables.computing import in_order
 from freestone.collections.tables.guarding import check_joins
+from freestone.collections.tables.naming import from_arrow
 from freestone.collections.tables.plan import Node, Op, Slot, build
 from freestone.collections.tables.problems import refuse_names
 from freestone.collections.tables.remembering import is_plain, key_of, remembered
@@ -256,8 +257,7 @@ def to_polars(tables: Sequence[pa.Table], slot: Node, contents: Sequence[str] = 
         names = tables[0].column_names[:1] if tables else []
     frames = []
     for table, content in zip(tables, contents or repeat(""), strict=False):
-        frame = pl.from_arrow(viewed(table.select(names), content), rechunk=False)
-        assert isinstance(frame, pl.DataFrame)
+        frame = from_arrow(viewed(table.select(names), content), rechunk=False)
         differing = {
             name: dtype for name, dtype in slot.schema.items() if frame.schema[name] != dtype
         }

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import polars as pl
 from polars import exceptions
 
+from freestone.collections.tables.naming import from_arrow
 from freestone.errors import ColumnClashError, ColumnTypeError, MissingColumnError, UsageError
 
 if TYPE_CHECKING:
@@ -135,11 +136,9 @@ def empty_of(schema: pa.Schema, collection: str) -> pl.DataFrame:
         For a type that polars has none for.
     """
     try:
-        found = pl.from_arrow(schema.empty_table())
+        return from_arrow(schema.empty_table())
     except (exceptions.PolarsError, pl.exceptions.PanicException) as error:
         raise ColumnTypeError(f"read {collection!r}", reason=_reason(error)) from None
-    assert isinstance(found, pl.DataFrame)
-    return found
 
 
 def _reason(error: BaseException) -> str:

@@ -221,6 +221,9 @@ class Look:
                 f"the names of its columns are no UTF-8 ({error}); say encoding=, such as "
                 "'latin-1'",
             ) from None
+        if names.count("") > 1:
+            # Lines that end in commas, as spreadsheets write them, have several such columns.
+            names = tuple(name or f"col_{number}" for number, name in enumerate(names))
         twice = [name for name, count in Counter(names).items() if count > 1]
         if twice:
             reason = f"two columns are called {twice[0]!r}; give them names of their own"
