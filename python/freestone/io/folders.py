@@ -20,7 +20,7 @@ HERE, EXCHANGE = -100, 2
 
 @contextlib.contextmanager
 def drafted_folder(
-    location: FileLocation, noun: str, may_replace: Callable[[str], bool]
+    location: FileLocation, noun: str, may_replace: Callable[[str], bool] | None
 ) -> Iterator[str]:
     """Give the path of a folder that becomes that of a location unless the block raises.
 
@@ -31,7 +31,8 @@ def drafted_folder(
     noun
         What it will hold, for messages.
     may_replace
-        Tells of a folder that is there, and has something in it, whether it is one of these.
+        Tells of a folder that is there, and has something in it, whether it is one of these; None
+        if none is replaced.
 
     Raises
     ------
@@ -41,7 +42,14 @@ def drafted_folder(
     target = os.path.realpath(str(location.path))
     if os.path.exists(target) and not os.path.isdir(target):
         raise FileError(location.url, f"is a file, and the {noun} is a folder; remove it first")
-    if os.path.exists(target) and os.listdir(target) and not may_replace(target):
+    entries = os.listdir(target) if os.path.exists(target) else []
+    if entries and may_replace is None:
+        raise FileError(
+            location.url,
+            f"is a folder that is there already, with {entries[0]!r} in it; give the {noun} "
+            "another name, or remove it first",
+        )
+    if entries and may_replace is not None and not may_replace(target):
         raise FileError(location.url, f"is a folder that is no {noun}; remove it first")
     folder, name = os.path.split(target)
     part = os.path.join(folder, f".{name}.{uuid.uuid4().hex[:12]}.part")

@@ -74,20 +74,19 @@ def parts_of(table: Any, keys: Sequence[str]) -> Iterator[tuple[tuple[Any, ...],
 def check_values(keys: Sequence[str], found: set[tuple[Any, ...]]) -> None:
     """Raise `UsageError` for values whose names would be read as something else.
 
-    Texts of digits only are read as integers, and integers of 19 digits as texts, for example.
+    Texts of digits only are read as integers, and integers that int64 does not have as texts, for
+    example.
     """
-    import pyarrow as pa
-
     for place, key in enumerate(keys):
         values = [each[place] for each in found if each[place] is not None]
         if not values:
             continue
         kind = type_of_values([str(value) for value in values])
-        if not (
-            _is_text(kind) if isinstance(values[0], str) else kind == pa.scalar(values[0]).type
-        ):
+        if not _is_kept(values[0], kind):
+            alone = {value: type_of_values([str(value)]) for value in values}
+            wrong = min(value for value, one in alone.items() if not _is_kept(value, one))
             raise UsageError(
-                f"the values of column {key!r}, such as {values[0]!r}, would be read as {kind}; "
+                f"the values of column {key!r}, such as {wrong!r}, would be read as {kind}; "
                 "cast it, or partition by another column"
             )
         if NULL_KEY in values:
@@ -100,6 +99,15 @@ def without_drafts(folder: str) -> None:
         for name in names:
             if name.startswith("."):
                 os.unlink(os.path.join(path, name))
+
+
+def _is_kept(value: Any, kind: Any) -> bool:
+    """Tell whether a type, as which the name of a folder is read, is that of its value."""
+    import pyarrow as pa
+
+    if isinstance(value, str):
+        return _is_text(kind)
+    return bool(kind == (pa.int64() if isinstance(value, int) else pa.date32()))
 
 
 def _is_text(kind: Any) -> bool:

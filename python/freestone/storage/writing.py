@@ -142,7 +142,7 @@ def _write_folder(
     with (
         telling(location.url),
         metered(f"write {location.name}", meter, progress),
-        drafted_folder(location, "folder of such files", lambda _: False) as folder,
+        drafted_folder(location, "folder of files", None) as folder,
     ):
         os.mkdir(folder)
         call = functools.partial(_write_parts, folder, suffix, keys, format, options)

@@ -24,7 +24,8 @@ class InFolders(Protocol):
 
 
 F = TypeVar("F", bound=InFolders)
-_INTEGER = re.compile(r"-?\d{1,18}")
+_INTEGER = re.compile(r"-?\d{1,19}", re.ASCII)
+_MIN_INT64, _MAX_INT64 = -(1 << 63), (1 << 63) - 1
 _DATE = re.compile(r"\d{4}-\d{2}-\d{2}")
 
 
@@ -55,11 +56,16 @@ def type_of_values(values: Sequence[str]) -> Any:
     """Return the type that texts have as the values of a key."""
     import pyarrow as pa
 
-    if values and all(map(_INTEGER.fullmatch, values)):
+    if values and all(map(_is_integer, values)):
         return pa.int64()
     if values and all(map(_is_date, values)):
         return pa.date32()
     return pa.string()
+
+
+def _is_integer(value: str) -> bool:
+    is_one = _INTEGER.fullmatch(value) is not None
+    return is_one and _MIN_INT64 <= int(value) <= _MAX_INT64
 
 
 def _is_date(value: str) -> bool:
