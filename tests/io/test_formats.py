@@ -178,6 +178,16 @@ def test_frames_and_matrices_by_arrow(two_workers: fs.Cluster, tmp_path: Path, n
     np.testing.assert_array_equal(found.compute(), x)
 
 
+def test_row_groups_have_the_size_that_is_given(tmp_path: Path) -> None:
+    frame = fs.Frame.from_table({"a": range(10)}, 7)
+    fs.write(frame, tmp_path / "t.parquet", row_group_size=3)
+    found = pa.parquet.ParquetFile(tmp_path / "t.parquet").metadata
+    assert [found.row_group(n).num_rows for n in range(found.num_row_groups)] == [3, 3, 1, 3]
+    for wrong in (0, True, "3"):
+        with pytest.raises(UsageError, match="how many rows a row group has"):
+            fs.write(frame, tmp_path / "u.parquet", row_group_size=wrong)
+
+
 def test_parquet_of_pandas(tmp_path: Path) -> None:
     frame = pd.DataFrame({"a": [1, 2, 3], "b": ["x", None, "z"]})
     frame.to_parquet(tmp_path / "p.parquet", row_group_size=2)

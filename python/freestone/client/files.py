@@ -178,7 +178,7 @@ def file(path: str | os.PathLike[str]) -> File:
     text = os.fspath(path)
     if "://" in text:
         return _remote(text)
-    text = os.path.abspath(text)
+    text = os.path.abspath(os.path.expanduser(text))
     _require_utf8(text)
     stamp = stamp_of(text)
     _require_regular(text)

@@ -181,8 +181,10 @@ class Array(Expressions, Collection):
         block_rows
             Rows per block; those of the store's chunks by default.
         """
+        from freestone.io.stores import expanded
         from freestone.storage.zarr import open_zarr, read_rows
 
+        url = expanded(url)
         store = open_zarr(url)
         rows = store.chunks[0] if block_rows is None else block_rows
         read = functools.partial(read_rows, url)

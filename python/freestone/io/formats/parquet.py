@@ -1,7 +1,8 @@
 """Parquet, by pyarrow: frames, and arrays as columns of one type. Row groups are not cut.
 
 Options of a read: `kind` (``"array"`` for columns that are all numbers). Of a write:
-`compression`.
+`compression`, and `row_group_size` (at most so many rows in a row group; by default a block, or a
+million rows, is one).
 """
 
 from __future__ import annotations
@@ -255,18 +256,32 @@ def marked(schema: Any, shape: Shape) -> Any:
     return schema.with_metadata({MARK: str(shape.dtype).encode()})
 
 
-def open_writer(location: FileLocation, shape: Shape, *, compression: str = "zstd") -> StreamWriter:
-    """Write a row group for each block."""
+def open_writer(
+    location: FileLocation,
+    shape: Shape,
+    *,
+    compression: str = "zstd",
+    row_group_size: int | None = None,
+) -> StreamWriter:
+    """Write a row group for each block, or several."""
+    if row_group_size is not None and (type(row_group_size) is not int or row_group_size < 1):
+        raise UsageError(
+            f"row_group_size={row_group_size!r}: it is how many rows a row group has at most, 1 or "
+            "more"
+        )
     needs("pyarrow.parquet", "arrow", "Parquet")
     needs_columns(location, shape)
-    return ParquetWriter(location=location, shape=shape, compression=compression)
+    return ParquetWriter(
+        location=location, shape=shape, compression=compression, row_group_size=row_group_size
+    )
 
 
 @dataclass(frozen=True, kw_only=True)
 class ParquetWriter(StreamWriter):
-    """A row group for each block."""
+    """A row group for each block, or several of so many rows."""
 
     compression: str
+    row_group_size: int | None = None
 
     def begin(self, path: str, first: Any) -> Any:
         """Open the file."""
@@ -277,7 +292,8 @@ class ParquetWriter(StreamWriter):
     def append(self, file: Any, block: Any) -> None:
         """Write a block."""
         table = table_of(block, self.shape)
-        file.write_table(table.replace_schema_metadata(file.schema.metadata))
+        table = table.replace_schema_metadata(file.schema.metadata)
+        file.write_table(table, self.row_group_size)
 
 
 FORMAT = Format(

@@ -19,7 +19,7 @@ from urllib.parse import unquote
 
 from freestone.errors import FileMissingError, UsageError
 from freestone.io.formats.names import format_of, says_format
-from freestone.io.stores import locate
+from freestone.io.stores import expanded, locate
 from freestone.io.telling import telling
 
 __all__ = ["Found", "find_files", "is_many", "keys_of", "split_tree"]
@@ -56,7 +56,7 @@ def is_many(what: Any) -> bool:
     """Tell whether something is more than one path or URL of one file."""
     if not isinstance(what, str | os.PathLike):
         return True
-    text = os.fspath(what)
+    text = expanded(what)
     if "://" in text and not text.startswith("file://"):
         location = locate(text)
         looks_many = bool(SIGNS.search(_path_of(text))) or text.endswith("/")
@@ -68,6 +68,7 @@ def is_many(what: Any) -> bool:
 
 def split_tree(text: str) -> tuple[str, str | None]:
     """Return a file and what follows a colon behind it: ``f.root:Events`` names a tree."""
+    text = expanded(text)
     found = TREE.fullmatch(text)
     if found is None or os.path.exists(text) or found["tree"].startswith("//"):
         return text, None
@@ -92,7 +93,7 @@ def find_files(what: Any, *, format: str | None = None) -> list[Found]:
         When what is given is no path.
     """
     if isinstance(what, str | os.PathLike):
-        return _one(os.fspath(what), format)
+        return _one(expanded(what), format)
     if not isinstance(what, Iterable):
         raise UsageError(
             f"read() takes a path, a pattern, a folder or a list of them, not {type(what).__name__}"
@@ -103,7 +104,7 @@ def find_files(what: Any, *, format: str | None = None) -> list[Found]:
             raise UsageError(f"a list of files has paths and URLs, not {type(each).__name__}")
     if not given:
         raise FileMissingError("[]", "is a list without files; see what made it")
-    return [found for each in given for found in _one(os.fspath(each), format)]
+    return [found for each in given for found in _one(expanded(each), format)]
 
 
 def _one(text: str, format: str | None) -> list[Found]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from freestone.io.stores.locating import locate
+from freestone.io.stores.locating import expanded, locate
 from freestone.io.stores.location import Draft, FileLocation
 
-__all__ = ["Draft", "FileLocation", "locate"]
+__all__ = ["Draft", "FileLocation", "expanded", "locate"]

@@ -8,7 +8,7 @@ from urllib.parse import unquote
 from freestone import plugins
 from freestone.io.stores.location import FileLocation
 
-__all__ = ["GROUP", "locate"]
+__all__ = ["GROUP", "expanded", "locate"]
 
 GROUP = "freestone.stores"
 """The entry points by which other packages offer stores, by the scheme of their URLs."""
@@ -16,7 +16,7 @@ GROUP = "freestone.stores"
 
 def locate(url: str | os.PathLike[str]) -> FileLocation:
     """Return the file that a path or URL names."""
-    text = os.fspath(url)
+    text = expanded(url)
     scheme, sign, rest = text.partition("://")
     if sign and scheme == "file":
         text = unquote(rest.removeprefix("localhost"))
@@ -32,6 +32,11 @@ def locate(url: str | os.PathLike[str]) -> FileLocation:
     from freestone.io.stores.posix import PosixLocation
 
     return LustreLocation(text) if is_lustre(text) else PosixLocation(text)
+
+
+def expanded(path: str | os.PathLike[str]) -> str:
+    """Return a path or URL as text, with the user's folder for a ``~`` at its beginning."""
+    return os.path.expanduser(os.fspath(path))
 
 
 def _elsewhere(scheme: str, url: str) -> FileLocation:
