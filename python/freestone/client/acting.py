@@ -35,6 +35,8 @@ _LOOK_INTERVAL_S: Final = 0.02
 """How often to look whether a second worker has a state."""
 _REPLICATION_TIMEOUT_S: Final = 10.0
 """How long to wait for that, where no other worker may have room."""
+_LOSS_S: Final = 1.0
+"""Within this the sockets of a process that was killed are closed, one after the other."""
 
 
 @dataclass(frozen=True)
@@ -140,7 +142,9 @@ def serve(kind: type, life: Life, args: tuple[Any, ...], kwargs: dict[str, Any])
         try:
             _live(life, kind, args, kwargs)
         finally:
-            _forget(life)
+            # Of a worker that is lost the actor goes on elsewhere, with what the cluster has of it.
+            if not _is_lost(sys.exception()):
+                _forget(life)
     return life.label
 
 
@@ -159,6 +163,11 @@ def _live(life: Life, kind: type, args: tuple[Any, ...], kwargs: dict[str, Any])
             # It has moved. If this process is lost, it is made anew.
             life.state().delete()
     _Acting(life, made, turn, has_left=starts > 1).run()
+
+
+def _is_lost(error: BaseException | None) -> bool:
+    """Tell whether the worker of this process is lost, which an error may be the first sign of."""
+    return not nested.has_worker(_LOSS_S if isinstance(error, OSError) else 0.0)
 
 
 def _forget(life: Life) -> None:
@@ -322,6 +331,8 @@ class _Acting:
             # What is not in place yet would be lost with this worker, and nobody make it again.
             error = None if block.done() else block.exception()
         except Exception as problem:
+            if _is_lost(problem):
+                raise
             error = not_serializable("result", value, label, problem)
         if error is not None:
             self._fail(call, error, in_encoding=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import select
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -17,7 +18,7 @@ from freestone.hosts.access import Access
 from freestone.hosts.node import hostname
 from freestone.observe.workers import worker_number
 
-__all__ = ["NestedClient", "client"]
+__all__ = ["NestedClient", "client", "has_worker"]
 
 _lock = threading.Lock()
 _client: NestedClient | None = None
@@ -84,6 +85,16 @@ def client() -> NestedClient | None:
         if _client is None or _client.closed:
             _client = _connect()
         return _client
+
+
+def has_worker(patience_s: float) -> bool:
+    """Tell whether the worker of this executor is there, and does not end within a time.
+
+    An executor may outlive its worker for a moment.
+    """
+    poll = select.poll()
+    poll.register(int(os.environ["FREESTONE__EXECUTOR_SOCKET"]), select.POLLRDHUP)
+    return not poll.poll(1000 * patience_s)
 
 
 @contextmanager

@@ -6,6 +6,8 @@ import asyncio
 import gc
 import os
 import pickle
+import socket
+import threading
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -14,6 +16,7 @@ import pytest
 
 import freestone as fs
 from freestone import errors
+from freestone.client import nested
 from freestone.client.actors import Actor
 from tests.runtime.serving import Program
 from tests.waiting import until
@@ -297,3 +300,16 @@ def test_a_large_state_outlives_the_worker_that_has_just_saved_it() -> None:
             [there] = [one for one in cluster.statistics().workers if one.assigned]
             os.kill(there.pid, 9)
         assert actor.add().result() == 13
+
+
+def test_an_executor_knows_of_its_lost_worker(monkeypatch: pytest.MonkeyPatch) -> None:
+    ours, theirs = socket.socketpair()
+    monkeypatch.setenv("FREESTONE__EXECUTOR_SOCKET", str(ours.fileno()))
+    with ours:
+        assert nested.has_worker(0.0)
+        assert nested.has_worker(0.01)
+        theirs.send(b"a call")
+        assert nested.has_worker(0.0)
+        threading.Timer(0.05, theirs.close).start()
+        assert not nested.has_worker(10.0)
+        assert not nested.has_worker(0.0)

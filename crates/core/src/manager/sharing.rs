@@ -254,6 +254,20 @@ impl SharedRequest {
         }
     }
 
+    /// The worker of the task that asks, if it says so.
+    pub fn worker(&self) -> Option<WorkerId> {
+        match self {
+            Self::Lock(LockRequest::Enter { worker, .. }) => *worker,
+            Self::Queue(
+                QueueRequest::Open { by, .. }
+                | QueueRequest::Put { by, .. }
+                | QueueRequest::Take { by, .. },
+            )
+            | Self::Variable(VariableRequest::Get { by, .. }) => by.worker,
+            _ => None,
+        }
+    }
+
     /// The worker that what asks this leaves when it is to be let go.
     pub(super) fn moves_from(&self) -> Option<WorkerId> {
         match self {

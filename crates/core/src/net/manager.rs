@@ -405,6 +405,10 @@ impl Shell {
             self.workers.remove(&connection.token());
             self.held.release(worker);
             connection.deregister(self.poller.registry());
+            // The executors of a worker that was killed may outlive it for a moment.
+            for client in self.clients.sessions.of_tasks_at(worker) {
+                self.end_client(client);
+            }
             self.note(&Entry::Left(worker));
             self.handle(Event::Left(worker));
         }

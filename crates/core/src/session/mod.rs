@@ -72,6 +72,8 @@ struct Session {
     serial: u64,
     /// Blocks that it maps, and at which worker.
     pins: BTreeMap<(Name, WorkerId), u32>,
+    /// The worker of the task whose client this is, if it has said so.
+    worker: Option<WorkerId>,
 }
 
 /// The sessions of a manager, by client.
@@ -136,6 +138,13 @@ impl Sessions {
     /// The clients, by number.
     pub fn clients(&self) -> Vec<ClientId> {
         self.by_client.keys().copied().collect()
+    }
+
+    /// The clients of tasks that run at a worker and share state with others. If the worker is lost,
+    /// its tasks begin again elsewhere, and what is left of them may change nothing any more.
+    pub fn of_tasks_at(&self, worker: WorkerId) -> Vec<ClientId> {
+        let there = self.by_client.iter().filter(|(_, session)| session.worker == Some(worker));
+        there.map(|(client, _)| *client).collect()
     }
 
     /// Whether there is no client.

@@ -219,6 +219,9 @@ impl Session {
     ) -> Result<SharedRequest, Violation> {
         // One that has ended is not known to the manager either.
         const ENDED: u64 = u64::MAX;
+        if let Some(worker) = request.worker() {
+            self.worker = Some(worker);
+        }
         match &mut request {
             SharedRequest::Lock(LockRequest::Enter { hold, ticket, .. }) => {
                 *hold = self.ids.enter(*hold, shared)?;

@@ -300,6 +300,25 @@ fn a_client_that_goes_leaves_its_locks() {
 }
 
 #[test]
+fn clients_of_tasks_are_found_by_the_worker_of_what_they_share() {
+    let mut play = Play::new();
+    let (task, moved, program) = (play.sessions.open(), play.sessions.open(), play.sessions.open());
+    let enter = |hold, worker: Option<u32>| {
+        let (title, holder) = ("a".to_owned(), "me".to_owned());
+        let (worker, ticket) = (worker.map(WorkerId), Ticket(hold));
+        LockRequest::Enter { title, limit: None, hold, holder, worker, ticket }.into()
+    };
+    play.ask(task, enter(1, Some(4))).unwrap();
+    play.ask(moved, enter(1, Some(4))).unwrap();
+    play.ask(moved, enter(2, Some(5))).unwrap();
+    play.ask(program, enter(1, None)).unwrap();
+    assert_eq!(play.sessions.of_tasks_at(WorkerId(4)), [task]);
+    assert_eq!(play.sessions.of_tasks_at(WorkerId(5)), [moved]);
+    play.leave(task);
+    assert!(play.sessions.of_tasks_at(WorkerId(4)).is_empty());
+}
+
+#[test]
 fn what_a_client_had_taken_goes_back_when_it_goes() {
     let mut play = Play::new();
     let (one, two) = (play.sessions.open(), play.sessions.open());
