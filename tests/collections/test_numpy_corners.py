@@ -170,7 +170,38 @@ NUMBERS: list[Case] = [
 ]
 
 
-CASES = [*INDEXES, *TYPES, *DIFFERENT, *IN_PLACE, *NUMBERS]
+TIMES = np.arange(3).astype("M8[D]")
+COMPARED: list[Case] = [
+    ("texts and a number", lambda x: x == 1, TEXTS),
+    ("texts and numbers", lambda x: x != np.arange(2), TEXTS),
+    ("texts and bytes", lambda x: x == TEXTS.astype("S3"), TEXTS),
+    ("bytes and a text", lambda x: x != "ab", TEXTS.astype("S3")),
+    ("how many texts are no number", lambda x: (x != 1).sum(axis=0), TEXTS),
+    ("numbers and a text", lambda x: x == "a", CELLS),
+    ("a transpose and a text", lambda x: x.T == "a", CELLS[0]),
+    ("times and a number", lambda x: x != 1, TIMES),
+    ("texts and others of another shape", lambda x: x == np.arange(7), TEXTS),
+    ("records and records", lambda x: x == x, RECORDS),
+    ("records and a record", lambda x: x != RECORDS[1], RECORDS),
+    ("records and a number", lambda x: x == 1, RECORDS),
+    ("records of other fields", lambda x: x == RECORDS[["a"]], RECORDS),
+    ("a text in numbers", lambda x: "a" in x, CELLS),
+]
+TRUTHS: list[Case] = [
+    (f"{label} to the power {power!r}", lambda x, made=made, power=power: made(x) ** power, MASK)
+    for power in (2, 3, 2.0, np.int8(2))
+    for label, made in {"truths": np.copy, "a truth": np.any}.items()
+]
+NO_MASK = np.zeros(0, bool)
+NONE_CHOSEN: list[Case] = [
+    ("a least of no rows and columns", lambda x: x[NO_MASK].min(axis=0), NONE[:, :0]),
+    ("a greatest of no rows", lambda x: x[NO_MASK].max(axis=0), NONE),
+    ("a greatest of rows without columns", lambda x: x[MASK].max(axis=0), FLAT[:, :0]),
+    ("a greatest of none of them", lambda x: x[MASK & ~MASK].max(axis=0), FLAT[:, :0]),
+]
+
+
+CASES = [*INDEXES, *TYPES, *DIFFERENT, *IN_PLACE, *NUMBERS, *COMPARED, *TRUTHS, *NONE_CHOSEN]
 KINDS = (ValueError, IndexError, TypeError, OverflowError)
 
 
@@ -182,17 +213,15 @@ def found(function: Callable[[Any], Any], x: Any) -> Any:
     """Return values with their types and shapes, or the kind of error."""
     try:
         made = function(x)
+        parts = made if isinstance(made, tuple) else (made,)
+        arrays = [np.asarray(one.compute() if hasattr(one, "compute") else one) for one in parts]
     except KINDS as error:
         return next(kind for kind in KINDS if isinstance(error, kind))
-    parts = made if isinstance(made, tuple) else (made,)
-    arrays = [np.asarray(one.compute() if hasattr(one, "compute") else one) for one in parts]
     return [(one.shape, one.dtype, one.tolist()) for one in arrays]
 
 
 @pytest.mark.parametrize("rows", [2, 100])
-@pytest.mark.parametrize(
-    "case", [*INDEXES, *TYPES, *DIFFERENT, *IN_PLACE, *NUMBERS], ids=lambda case: case[0]
-)
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case[0])
 def test_it_is_as_numpys(two_workers: fs.Cluster, case: Case, rows: int) -> None:
     _, function, data = case
     expected = found(function, data)

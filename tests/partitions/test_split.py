@@ -129,6 +129,16 @@ def test_slices_are_split_like_arrays(two_workers: fs.Cluster) -> None:
     np.testing.assert_array_equal(found, np.arange(150, 733))
 
 
+def test_expressions_are_split_by_their_blocks(two_workers: fs.Cluster) -> None:
+    x = fs.Array.from_function(1000, 100, numbers)
+    for made in (x * 2, x[x % 3 == 0]):
+        parts = fs.split(made)
+        rows = [two_workers.submit(rows_of, part).result() for part in parts]
+        np.testing.assert_array_equal(np.sort(np.concatenate(rows)), np.asarray(made))
+    pairs = [pair for part in fs.split(x, x + 1) for pair in part]
+    assert sum(int((more - one).sum()) for one, more in pairs) == 1000
+
+
 def test_materialize_is_kept_and_used(two_workers: fs.Cluster) -> None:
     x = fs.Array.from_function(1000, 10, numbers)
     parts = fs.split(x)

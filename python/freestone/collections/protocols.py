@@ -17,7 +17,15 @@ from numpy.lib.mixins import NDArrayOperatorsMixin
 
 from freestone.errors.habits import OF_ARRAY, missing_attribute
 
-__all__ = ["ArrayMethods", "Expressions", "offer_expressions"]
+__all__ = ["ArrayMethods", "Expressions", "NoLoopError", "offer_expressions"]
+
+
+class NoLoopError(TypeError):
+    """The error of `numpy.equal` and `not_equal` of types that only operators compare.
+
+    Those are texts and numbers, for example, and records.
+    """
+
 
 _lazily: Callable[[Any], Any] | None = None
 
@@ -116,12 +124,26 @@ class ArrayMethods(NDArrayOperatorsMixin):
     __hash__ = object.__hash__
 
     def __eq__(self, other: Any) -> Any:
-        """Compare every cell; None equals none."""
-        return super().__eq__(other) if other is not None else _all(self, False)
+        """Compare every cell; None equals none, and a text no number."""
+        if other is None:
+            return _all(self, False)
+        try:
+            return super().__eq__(other)
+        except NoLoopError:
+            return self._compared(operator.eq, other)
 
     def __ne__(self, other: Any) -> Any:
-        """Compare every cell; None equals none."""
-        return super().__ne__(other) if other is not None else _all(self, True)
+        """Compare every cell; None equals none, and a text no number."""
+        if other is None:
+            return _all(self, True)
+        try:
+            return super().__ne__(other)
+        except NoLoopError:
+            return self._compared(operator.ne, other)
+
+    def _compared(self, operation: Callable[[Any, Any], Any], other: Any) -> Any:
+        """Compare every cell by an operator of which NumPy has no ufunc for the types."""
+        raise NotImplementedError
 
     def __arrow_c_array__(self, requested_schema: Any = None) -> Any:
         """Compute it for libraries that take Arrow's arrays, such as polars: one dimension."""
@@ -149,7 +171,10 @@ class ArrayMethods(NDArrayOperatorsMixin):
         """Raise to a power; as NumPy's operator does, by another function for some exponents."""
         kind = np.asarray(exponent).dtype.kind if type(exponent) in (int, float) else ""
         is_real = self.dtype.kind in "fc"  # type: ignore[attr-defined]
-        if (kind == "i" and exponent == 2) or (kind and is_real and exponent in _POWERS):
+        # The square of a truth value alone is of another type than those of an array's.
+        is_truth = self.dtype.kind == "b" and not np.ndim(self)  # type: ignore[attr-defined,arg-type]
+        has_square = kind == "i" and exponent == 2 and not is_truth
+        if has_square or (kind and is_real and exponent in _POWERS):
             return _POWERS[exponent](self)
         return np.power(self, exponent)  # type: ignore[call-overload]
 
@@ -299,6 +324,9 @@ class Expressions(ArrayMethods):
     def __array_function__(self, function: Any, types: Any, args: Any, options: Any) -> Any:
         """Compute a function of NumPy's lazily."""
         return expression_of(self).__array_function__(function, types, args, options)
+
+    def _compared(self, operation: Callable[[Any, Any], Any], other: Any) -> Any:
+        return expression_of(self)._compared(operation, other)
 
     def astype(self, dtype: Any, **options: Any) -> Any:
         """Convert every cell; see `numpy.ndarray.astype`."""

@@ -14,6 +14,7 @@ from freestone.client.future import Future
 from freestone.collections.base import Collection, require_same_blocking
 from freestone.collections.pieces import future_of
 from freestone.collections.placing import slots_of
+from freestone.collections.protocols import ArrayMethods
 from freestone.collections.rows import describe_type
 from freestone.errors import EmptyCollectionError
 from freestone.errors.keywords import suggest_keywords
@@ -41,8 +42,9 @@ def split(
     ----------
     *collections
         One, or several of the same blocking, which are split together: then iteration over a
-        partition yields tuples. Also persisted collections of Dask's: by `Cluster.persist`, cut
-        along any axes, or on a cluster of Dask's.
+        partition yields tuples. Expressions, such as ``x[x > 0]``, have their blocks computed.
+        Also persisted collections of Dask's: by `Cluster.persist`, cut along any axes, or on a
+        cluster of Dask's.
     per
         ``"core"``: as many partitions as each worker has executors; ``"worker"``: one for each;
         or how many for each worker.
@@ -65,7 +67,8 @@ def split(
     EmptyCollectionError, DroppedError
         When there is nothing to split.
     TypeError
-        For what is no collection, such as an array that is here; for what is no policy.
+        For what is no collection, such as an array that is here, or has no rows in blocks, such
+        as a sum of all; for what is no policy.
     ValueError
         When a policy is unknown, chooses workers that are not there, or comes with `balance`.
     Exception
@@ -103,6 +106,7 @@ def split(
 
             return split_dask(*collections, per=per, balance=balance, placement=policy)
         collections = tuple(held)
+    collections = tuple(map(_with_blocks, collections))
     first = _checked(collections)
     client = first.client
     if client is not None:
@@ -147,11 +151,16 @@ def _is_dask(collections: Sequence[Any]) -> bool:
 
 def _refusal(collection: Any, wanted: str) -> TypeError:
     what, advice = describe_type(collection), "make a collection of it first"
-    if hasattr(collection, "to_array"):
-        what, advice = "an expression", "compute its blocks first, by its to_array()"
-    elif isinstance(collection, np.ndarray):
+    if isinstance(collection, np.ndarray):
         advice += ", by Array.from_numpy"
     return TypeError(f"split() takes {wanted}, not what is {what}; {advice}")
+
+
+def _with_blocks(collection: Any) -> Any:
+    """Return an expression of arrays with its blocks; anything else as it is."""
+    if not isinstance(collection, ArrayMethods) or isinstance(collection, Collection):
+        return collection
+    return collection.to_array()  # type: ignore[attr-defined]
 
 
 def _located(collection: Collection, client: Client | None) -> tuple[Holders, Ints]:

@@ -18,14 +18,25 @@ SORTABLE = "biufcmMSU"
 
 
 def in_blocks(name: str, arg: Node, kinds: str = SORTABLE) -> Array:
-    """Return an array whose blocks can be looked at one by one."""
+    """Return an array whose blocks can be looked at one by one.
+
+    Parameters
+    ----------
+    name
+        What needs it, for messages: a function of NumPy's, or several words.
+    arg
+        The node of it.
+    kinds
+        Those of types that are taken.
+    """
+    what = name if " " in name else f"np.{name}"
     if arg.rows is None or arg.kind == "turned" or arg.dtype.kind not in kinds:
-        raise refusal(f"np.{name}", f"takes rows in blocks, not {arg.shape} of {arg.dtype} here")
+        raise refusal(what, f"takes rows in blocks, not {arg.shape} of {arg.dtype} here")
     array = as_array(arg)
     # A block of another dtype would be converted with all it is put together with.
     array._require_alike()
     if array.blocks and array._first().sparse:
-        raise refusal(f"np.{name}", "takes no sparse blocks")
+        raise refusal(what, "takes no sparse blocks")
     return array
 
 

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from freestone.collections.protocols import NoLoopError
 from freestone.lang.arrays.nodes import (
     Function,
     Node,
@@ -102,7 +103,7 @@ def _loop(function: np.ufunc, given: Sequence[Any], signature: Any) -> tuple[np.
         if function not in (np.equal, np.not_equal):
             raise
         # NumPy's scalars take its own kind of error for an answer: that all elements differ.
-        raise TypeError(str(error)) from None
+        raise NoLoopError(f"{error}; == and != with the Array on the left take any types") from None
 
 
 def elementwise(function: Function, args: Sequence[Node], name: str) -> Node:

@@ -194,9 +194,9 @@ def _finished(node: Node, part: Any) -> Any:
     shape = [side or 0 for side in node.shape]
     if part is None:
         identity = IDENTITIES.get(node.attrs["name"])
-        if identity is None and 0 not in shape:
+        if identity is None:
             raise ValueError(f"there is no {node.attrs['name']} of no cells")
-        return np.full(shape, identity or 0, node.dtype)[()]
+        return np.full(shape, identity, node.dtype)[()]
     return np.asarray(part).astype(node.dtype).reshape(shape)[()]
 
 

@@ -16,6 +16,7 @@ from freestone.collections import Array
 from freestone.collections.protocols import ArrayMethods
 from freestone.collections.rows import is_sparse
 from freestone.lang.arrays import totals
+from freestone.lang.arrays.cells import elementwise
 from freestone.lang.arrays.cells import ufunc as cells_of
 from freestone.lang.arrays.functions import FUNCTIONS
 from freestone.lang.arrays.indexing import indexed
@@ -284,6 +285,12 @@ class LazyArray(ArrayMethods):
             goal = np.dtype(dtype)
             raise TypeError(f"can't cast {self.dtype} to {goal} by the rule {casting!r}")
         return LazyArray(totals.cast(self._node, dtype))
+
+    def _compared(self, operation: Callable[[Any, Any], Any], other: Any) -> Any:
+        try:
+            return LazyArray(elementwise(operation, [self._node, _node(other)], operation.__name__))
+        except NotLazyError as refused:
+            return _elsewhere(refused, operation, (self, other), {})
 
     def __getitem__(self, key: Any) -> Any:
         """Take a part: rows by a slice, a number or a mask, columns by anything of NumPy's.

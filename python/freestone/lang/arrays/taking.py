@@ -26,7 +26,7 @@ _KINDS = "biufcmMSUV"
 def every(array: Array, rows: range) -> Array:
     """Return some rows at equal distances, in this order."""
     if array.blocks and array._first().sparse:
-        raise refusal(f"a slice with step {rows.step}", "of sparse blocks", IndexNotLazyError)
+        raise refusal(f"a slice with step {rows.step}", "takes no sparse blocks", IndexNotLazyError)
     if not rows:
         return _none_of(array)
     upward = rows if rows.step > 0 else rows[::-1]
