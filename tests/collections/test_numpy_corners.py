@@ -187,10 +187,10 @@ COMPARED: list[Case] = [
     ("records of other fields", lambda x: x == RECORDS[["a"]], RECORDS),
     ("a text in numbers", lambda x: "a" in x, CELLS),
 ]
-TRUTHS: list[Case] = [
+POWERS: list[Case] = [
     (f"{label} to the power {power!r}", lambda x, made=made, power=power: made(x) ** power, MASK)
     for power in (2, 3, 2.0, np.int8(2))
-    for label, made in {"truths": np.copy, "a truth": np.any}.items()
+    for label, made in {"booleans": np.copy, "a boolean": np.any}.items()
 ]
 NO_MASK = np.zeros(0, bool)
 NONE_CHOSEN: list[Case] = [
@@ -201,7 +201,7 @@ NONE_CHOSEN: list[Case] = [
 ]
 
 
-CASES = [*INDEXES, *TYPES, *DIFFERENT, *IN_PLACE, *NUMBERS, *COMPARED, *TRUTHS, *NONE_CHOSEN]
+CASES = [*INDEXES, *TYPES, *DIFFERENT, *IN_PLACE, *NUMBERS, *COMPARED, *POWERS, *NONE_CHOSEN]
 KINDS = (ValueError, IndexError, TypeError, OverflowError)
 
 
