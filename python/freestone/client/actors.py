@@ -198,6 +198,8 @@ def make(
 ) -> Actor[T]:
     """Make an actor; see `Cluster.actor`."""
     _check(kind, name, restarts, checkpoint)
+    # Before the task is submitted: of an actor that is refused not even the constructor may run.
+    version = None if name is None else _free_version(client, name)
     label = kind.__qualname__.rpartition(".")[2]
     life = Life(
         title=f"freestone: actor {uuid.uuid4().hex}",
@@ -223,13 +225,14 @@ def make(
     if name is None:
         weakref.finalize(actor, _stop_if_open, client, life).atexit = False
         return actor
-    # It outlives the program.
-    client.detach([task])
     try:
-        _take_name(client, name, known)
+        if not _variable(client, name)._store(client, known, version):
+            raise NameTakenError(what="actor", name=name)
     except BaseException:
         client.cancel([task])
         raise
+    # It outlives the program. Not before it has the name: a program can't cancel what it detached.
+    client.detach([task])
     return actor
 
 
@@ -245,13 +248,12 @@ def _variable(client: LocalClient, name: str) -> Variable[_Known | None]:
     return Variable(client, f"freestone: the actor that is called {name}", None)
 
 
-def _take_name(client: LocalClient, name: str, known: _Known) -> None:
-    variable = _variable(client, name)
-    other, version = variable._read(client, None)
+def _free_version(client: LocalClient, name: str) -> int:
+    """Return the version of the variable of a name that no actor has now."""
+    other, version = _variable(client, name)._read(client, None)
     if other is not None and not _has_ended(client, other):
         raise NameTakenError(what="actor", name=name)
-    if not variable._store(client, known, version):
-        raise NameTakenError(what="actor", name=name)
+    return version
 
 
 def _has_ended(client: LocalClient, known: _Known) -> bool:

@@ -172,8 +172,9 @@ EXPLANATIONS: dict[str, tuple[str, str]] = {
         "Look for a typing error, or for an optimisation that removed a layer.",
     ),
     "name-taken": (
-        "A running cluster, or a published block, has this name.",
-        "Choose another, or end the one that has it: freestone stop NAME.",
+        "A running cluster, a published block or an actor has this name.",
+        "Choose another, or end the one that has it: freestone stop NAME. An actor that has it is "
+        "cluster.actor(NAME).",
     ),
     "no-spawn": (
         "The program was not started by an MPI that can start processes during the run.",

@@ -16,7 +16,7 @@ import pytest
 
 import freestone as fs
 from freestone import errors
-from freestone.client import nested
+from freestone.client import actors, nested
 from freestone.client.actors import Actor
 from tests.runtime.serving import Program
 from tests.waiting import until
@@ -206,6 +206,38 @@ def test_a_name_finds_it_anywhere(cluster: fs.Cluster, served: fs.Cluster) -> No
     with pytest.raises(errors.ActorMissingError, match="no actor is called 'shared counter'"):
         cluster.actor("shared counter")
     cluster.actor(Counter, name="shared counter").close()
+
+
+class Marked(Counter):
+    def __init__(self, mark: str) -> None:
+        super().__init__()
+        Path(mark).touch()
+
+
+def test_an_actor_whose_name_is_taken_is_not_made(
+    cluster: fs.Cluster, served: fs.Cluster, tmp_path: Path
+) -> None:
+    actor = cluster.actor(Counter, 3, name="taken")
+    assert actor.add().result() == 4
+    with pytest.raises(errors.NameTakenError, match=r"use it, cluster\.actor\('taken'\)"):
+        cluster.actor(Marked, str(tmp_path / "mark"), name="taken")
+    assert served.statistics().assigned == 1
+    assert actor.add().result() == 5
+    actor.close()
+    assert not (tmp_path / "mark").exists()
+
+
+def test_of_two_programs_that_take_a_name_at_once_one_has_its_actor_ended(
+    cluster: fs.Cluster, served: fs.Cluster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    actor = cluster.actor(Counter, 3, name="contended")
+    assert actor.add().result() == 4
+    monkeypatch.setattr(actors, "_free_version", lambda client, name: 0)
+    with pytest.raises(errors.NameTakenError, match="another actor has the name"):
+        cluster.actor(Marked, str(tmp_path / "mark"), name="contended")
+    assert until(lambda: served.statistics().assigned == 1)
+    assert actor.add().result() == 5
+    actor.close()
 
 
 MAKES = """
