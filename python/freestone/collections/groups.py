@@ -7,11 +7,11 @@ import operator
 import secrets
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, NoReturn, TypeVar
 
 import numpy as np
 
-from freestone.collections.hints import missing_of_groups
+from freestone.collections.hints import missing_of_groups, not_iterated
 from freestone.errors import UsageError
 
 if TYPE_CHECKING:
@@ -86,6 +86,17 @@ class Groups(ABC, Generic[F]):
     def sum(self) -> F:
         """Add up each column in each group, as ``LazyGroupBy.sum``."""
         return self._of_each("sum")
+
+    def __iter__(self) -> NoReturn:
+        """Raise `TypeError`: groups are not in one place before they are aggregated."""
+        raise TypeError(not_iterated(self._made_by))
+
+    def __getitem__(self, key: Any) -> NoReturn:
+        """Raise `TypeError`: columns of groups are what `agg` takes."""
+        raise TypeError(
+            f"{self._made_by}() makes groups, which are not indexed, as by [{key!r}]: write "
+            f"agg(pl.col({key!r}).sum()), say"
+        )
 
     if not TYPE_CHECKING:  # else a checker would find no mistake in names
 

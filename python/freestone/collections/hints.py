@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from reprlib import repr as shown
 from typing import Any
 
@@ -16,6 +16,7 @@ __all__ = [
     "missing",
     "missing_of_groups",
     "not_an_index",
+    "not_iterated",
     "refuse_mask",
 ]
 
@@ -135,9 +136,22 @@ def not_an_index(key: Any) -> str:
     )
 
 
-def refuse_mask(predicate: Any) -> None:
-    """Raise `TypeError` for masks that polars does not take; it says no more than what they are."""
+def refuse_mask(predicate: Any, columns: Collection[str] = ()) -> None:
+    """Raise `TypeError` for what polars does not take to filter by; it says no more than that.
+
+    A text is taken for one of the columns.
+    """
     kind = type(predicate)
+    if isinstance(predicate, str) and predicate not in columns:
+        raise TypeError(
+            f"filter({predicate!r}): a text is the name of a column; write an expression, as in "
+            'x.filter(pl.col("a") > 1), or SQL, as in fs.sql("select * from x where a > 1", x=x)'
+        )
+    if callable(predicate) and not hasattr(predicate, "meta"):
+        raise TypeError(
+            "filter() takes expressions of columns, pl.col('a') > 0, and no functions; "
+            "x.map_blocks(lambda table: ...) calls one with the rows of each block"
+        )
     if hasattr(predicate, "compute") or kind.__module__.startswith("pandas"):
         made = "mask.compute()" if hasattr(predicate, "compute") else "mask.to_numpy()"
         raise TypeError(
@@ -156,6 +170,15 @@ def missing(name: str, known: Iterable[str] = ()) -> str:
     return (
         f"a Frame has no {name!r}{close or ';'} x.select({name!r}) takes a column, x.to_polars() "
         "all of it"
+    )
+
+
+def not_iterated(made_by: str) -> str:
+    """Return what is said of a loop over groups of rows."""
+    return (
+        f"what {made_by}() makes is not iterated over, since rows of a group are in several "
+        f"blocks: agg(pl.col('b').sum()) makes a row of each group, and all() lists of its values; "
+        f"x.to_polars().{made_by}(...) is iterated over, here"
     )
 
 

@@ -59,13 +59,19 @@ class Relational(Joins, Summaries):
         **constraints
             Values of columns.
         """
-        for predicate in (*predicates, *constraints.values()):
-            refuse_mask(predicate)
+        self._refuse_masks(predicates, constraints)
         return self._then("filter", *predicates, **constraints)
 
     def remove(self, *predicates: Any, **constraints: Any) -> Self:
         """Leave out the rows for which all predicates are true, as ``LazyFrame.remove``."""
+        self._refuse_masks(predicates, constraints)
         return self._then("remove", *predicates, **constraints)
+
+    def _refuse_masks(self, predicates: Sequence[Any], constraints: Mapping[str, Any]) -> None:
+        for predicate in predicates:
+            refuse_mask(predicate, self.columns if isinstance(predicate, str) else ())
+        for value in constraints.values():
+            refuse_mask(value, (value,) if isinstance(value, str) else ())
 
     def select(self, *exprs: Any, **named: Any) -> Self:
         """Make other columns of each row, or aggregates of all rows, as ``LazyFrame.select``."""

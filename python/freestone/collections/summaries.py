@@ -37,9 +37,8 @@ class Summaries:
         empty = self._as_node().empty
         known = [name for name in empty.columns if _is_for(empty, name, method, args)]
         types = getattr(empty.lazy(), method)(*args).collect_schema()
-        made = (
-            self.select(getattr(pl.col(known), method)(*args)) if known else self.select(pl.len())
-        )
+        each = [getattr(pl.col(name), method)(*args) for name in known]
+        made = self.select(each) if known else self.select(pl.len())
         nulls = {name: pl.lit(None, types[name]) for name in empty.columns if name not in known}
         shown = [nulls[name].alias(name) if name in nulls else name for name in empty.columns]
         return made.select(shown) if nulls else made
@@ -136,13 +135,13 @@ def _is_for(empty: pl.DataFrame, name: str, method: str, args: Sequence[Any]) ->
     """Tell whether a column's type has an aggregate."""
     import polars as pl
 
+    if method == "quantile" and empty.schema[name] == pl.Date:
+        # There are quantiles of dates, but not of none.
+        return True
     try:
         empty.select(getattr(pl.col(name), method)(*args))
     except pl.exceptions.InvalidOperationError:
         return False
-    except pl.exceptions.PanicException:
-        # There are quantiles of dates, but not of none.
-        return True
     return True
 
 

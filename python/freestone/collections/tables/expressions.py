@@ -6,7 +6,7 @@ import io
 import json
 import re
 import warnings
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import polars as pl
@@ -14,9 +14,11 @@ import polars as pl
 from freestone.collections.tables.remembering import key_of, remembered
 
 __all__ = ["as_expr", "each_expr", "from_tree", "is_row_wise", "names_of", "roots", "tree_of"]
+__all__ += ["with_quantiles_of_days"]
 
 _NO_OPTIMIZATION = pl.QueryOptFlags.none()
 _SLICES = pl.QueryOptFlags.none(slice_pushdown=True)
+_DAY_US = 86_400_000_000
 _OF_VALUES = re.compile(r"\.(?:bin|list|str)\.slice\(")
 """Slices of the value of each row, which are none of the rows."""
 
@@ -66,6 +68,51 @@ def from_tree(tree: Any) -> pl.Expr:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         return pl.Expr.deserialize(io.StringIO(json.dumps(tree)), format="json")
+
+
+def with_quantiles_of_days(empty: pl.DataFrame, exprs: Sequence[pl.Expr]) -> list[pl.Expr]:
+    """Return expressions whose quantiles of dates are made of the numbers of the days.
+
+    Of no dates polars panics; of numbers there is none.
+    """
+    found: list[pl.Expr] = []
+    for expr in exprs:
+        tree = tree_of(expr) if "quantile(" in str(expr) else None
+        if tree is None:
+            found.append(expr)
+        else:
+            trees = [_quantiles_of_days(empty, each) for each in _of_each_column(empty, tree)]
+            found += map(from_tree, trees)
+    return found
+
+
+def _of_each_column(empty: pl.DataFrame, tree: Any) -> list[Any]:
+    """Return a quantile of several columns as one of each."""
+    match tree:
+        case {"Function": {"input": [{"Selector": _} as child, fraction], **more}}:
+            columns = [{"Column": name} for name in names_of(empty, from_tree(child))]
+            return [{"Function": {**more, "input": [each, fraction]}} for each in columns]
+    return [tree]
+
+
+def _quantiles_of_days(empty: pl.DataFrame, tree: Any) -> Any:
+    if isinstance(tree, list):
+        return [_quantiles_of_days(empty, value) for value in tree]
+    if not isinstance(tree, dict):
+        return tree
+    tree = {key: _quantiles_of_days(empty, value) for key, value in tree.items()}
+    match tree:
+        case {"Function": {"input": [child, _], "function": {"Quantile": {"method": method}}}}:
+            kinds = empty.lazy().select(from_tree(child)).collect_schema().dtypes()
+            if kinds != [pl.Date]:
+                return tree
+            days = from_tree(child).to_physical().quantile(0.0, method.lower())
+            number = tree_of(days)
+            number["Function"]["input"][1] = tree["Function"]["input"][1]
+            # Polars, too, cuts off what is less than a microsecond.
+            moment = (from_tree(number) * _DAY_US).cast(pl.Int64).cast(pl.Datetime("us"))
+            return tree_of(moment)
+    return tree
 
 
 def roots(exprs: Iterable[pl.Expr]) -> set[str] | None:

@@ -12,6 +12,7 @@ import polars as pl
 from freestone.collections.tables.answering import answer
 from freestone.collections.tables.computing import in_order
 from freestone.collections.tables.drawing import draw
+from freestone.collections.tables.expressions import each_expr, with_quantiles_of_days
 from freestone.collections.tables.problems import explained, without_rows
 from freestone.collections.tables.remembering import key_of, remembered
 
@@ -94,6 +95,9 @@ def op(method: str, inputs: Sequence[Node], /, *args: Any, **options: Any) -> Op
     MissingColumnError, ColumnTypeError, ColumnClashError
         When it can't be done to such columns.
     """
+    if method in ("select", "with_columns") and pl.Date in inputs[0].schema.values():
+        exprs = list(each_expr(args, options))
+        args, options = tuple(with_quantiles_of_days(inputs[0].empty, exprs)), {}
 
     def made() -> pl.DataFrame:
         frames = [node.empty.lazy() for node in inputs]
