@@ -228,7 +228,7 @@ def test_blanks_in_front_of_numbers_need_no_second_pass(
     [
         (b"1,2\n3\n", "row 2 has 1 cells, and 2 are wanted"),
         (b"1,2\n3,4,5\n", "row 2 has 3 cells, and 2 are wanted"),
-        (b"1,2\n\n3,4\n", "row 2 has 1 cells, and 2 are wanted"),
+        (b"1,2\n \n3,4\n", "row 2 has 1 cells, and 2 are wanted"),
         (b"1,2\n3,4x\n", "row 2, column 2: '4x' is not a number"),
         (b"1,2\n3,\n", "row 2, column 2: '' is not a number"),
         (b"1,2\n3,NA\n", "row 2, column 2: 'NA' is not a number"),

@@ -72,7 +72,7 @@ SEPARATED = [
     ("a;b\n1;2\n", ";"),
     ("a\tb\n1\t2\n", "\t"),
     ("a|b\n1|2\n", "|"),
-    ("a;b\n1,5;2\n", ";"),
+    ("a;b\n1,555;2\n", ";"),
 ]
 
 
@@ -91,9 +91,11 @@ def test_other_separators(path: Path, text: str, separator: str) -> None:
 def test_numbers_with_other_separators(path: Path) -> None:
     for text, separator in [("1;2\n3;4\n", ";"), ("1 2\n3 4\n", " "), ("1\t2\n3\t4\n", "tab")]:
         assert read(path, text) == read(path, text, separator=separator) == [[1, 2], [3, 4]]
-    # Decimal commas are texts above texts.
+    rows = {"col_0": [1.5, 3.5], "col_1": [2.5, 4.5]}
+    assert read(path, "1,5;2,5\n3,5;4,5\n") == rows
+    # Commas that may stand between thousands are texts above texts.
     with pytest.raises(FormatError, match="pass header=True"):
-        read(path, "1,5;2,5\n3,5;4,5\n")
+        read(path, "1,555;2,555\n3,555;4,555\n")
     assert read(path, " 1  2\n11 12\n", header=False) == {"col_0": [" 1  2", "11 12"]}
     # Texts may have any characters, if the reader is told so.
     assert read(path, "a;b\nc;d\n", separator=",", header=True) == {"a;b": ["c;d"]}

@@ -254,6 +254,29 @@ fn blanks_in_front_of_numbers_are_part_of_them() {
 }
 
 #[test]
+fn lines_of_no_bytes_are_counted() {
+    for (text, wanted) in [
+        ("1\n2\n", 0),
+        ("1\n\n2\n", 1),
+        ("\n\n1\n\n\n\n", 5),
+        ("1\r\n\r\n2\r\n\r\n\r\n", 3),
+        ("1\n\r\n\n2\n", 2),
+        ("\r\n1", 1),
+        ("\n", 1),
+    ] {
+        assert_eq!(index_of(text.as_bytes()).unwrap().blanks, wanted, "{text:?}");
+    }
+    let chunk = freestone_io::csv::CHUNK as usize;
+    for end in ["\n\n", "\n\r\n"] {
+        // The line end lies before, on and behind the border of two chunks.
+        for before in chunk - 4..chunk + 2 {
+            let text = ["1".repeat(before).as_str(), end, "2\n"].concat();
+            assert_eq!(index_of(text.as_bytes()).unwrap().blanks, 1, "{before} {end:?}");
+        }
+    }
+}
+
+#[test]
 fn blanks_where_chunks_meet_are_seen() {
     let chunk = freestone_io::csv::CHUNK as usize;
     // What stands in the last byte of the first chunk, and behind it.

@@ -1,13 +1,13 @@
 //! Where rows begin.
 
-use super::scan::{OTHER, QUOTED, Side, Summary};
+use super::scan::{OTHER, QUOTED, Side, Summary, blanks_between};
 use super::{CHUNK, MARK, QUOTE};
 use crate::{IoError, Result, Source};
 
 /// Bytes that are read at once to find a line end.
 const STEP: usize = 64 << 10;
 
-const MAGIC: &[u8; 16] = b"freestone rows 1";
+const MAGIC: &[u8; 16] = b"freestone rows 2";
 
 /// Where rows begin in a file: the line ends before each chunk of it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -18,6 +18,8 @@ pub struct Index {
     pub lines: u64,
     /// Kinds of bytes: see [`super::scan`].
     pub kinds: u8,
+    /// Lines of no bytes, also those in quotes.
+    pub blanks: u64,
     /// Bytes before the first line: a mark of UTF-8 or nothing.
     start: u64,
     /// Line ends before each chunk, and in the highest bit whether it begins inside of quotes.
@@ -40,7 +42,10 @@ impl Index {
         source.fill_at(&mut last, nbytes.saturating_sub(1))?;
         let (mut ends, mut is_inside, mut kinds, mut last_side) = (0, false, 0, Side::Edge);
         let mut chunks = Vec::with_capacity(summaries.len());
+        let (mut blanks, mut before) = (0, [0, b'\n']);
         for summary in summaries {
+            blanks += summary.blanks + blanks_between(before, summary.border.0);
+            before = summary.border.1;
             chunks.push(ends | if is_inside { INSIDE } else { 0 });
             ends += if is_inside { summary.inside } else { summary.outside };
             is_inside ^= summary.turns;
@@ -57,7 +62,7 @@ impl Index {
             return Err(IoError::format(nbytes, "the file ends inside of quotes; close them"));
         }
         let lines = ends + u64::from(nbytes > start && last != *b"\n");
-        Ok(Self { nbytes, lines, kinds, start, chunks })
+        Ok(Self { nbytes, lines, kinds, blanks, start, chunks })
     }
 
     /// Whether some byte is a quote.
@@ -128,7 +133,7 @@ impl Index {
     /// The index as bytes, for a file beside the one that it is of.
     pub fn encode(&self) -> Vec<u8> {
         let mut out = MAGIC.to_vec();
-        let numbers = [self.nbytes, self.lines, u64::from(self.kinds), self.start];
+        let numbers = [self.nbytes, self.lines, u64::from(self.kinds), self.start, self.blanks];
         for number in numbers.iter().chain(&self.chunks) {
             out.extend_from_slice(&number.to_le_bytes());
         }
@@ -138,19 +143,19 @@ impl Index {
     /// Reads what [`Index::encode`] wrote; None if it is anything else.
     pub fn decode(bytes: &[u8]) -> Option<Self> {
         let body = bytes.strip_prefix(MAGIC)?;
-        if !body.len().is_multiple_of(8) || body.len() < 32 {
+        if !body.len().is_multiple_of(8) || body.len() < 40 {
             return None;
         }
         let (words, _) = body.as_chunks::<8>();
         let numbers: Vec<u64> = words.iter().map(|word| u64::from_le_bytes(*word)).collect();
-        let chunks = numbers[4..].to_vec();
-        let (nbytes, lines, start) = (numbers[0], numbers[1], numbers[3]);
+        let chunks = numbers[5..].to_vec();
+        let (nbytes, lines, start, blanks) = (numbers[0], numbers[1], numbers[3], numbers[4]);
         let kinds = u8::try_from(numbers[2]).ok()?;
         let rises = chunks.is_sorted_by_key(|entry| entry & !INSIDE);
         let fits = chunks.len() as u64 == nbytes.div_ceil(CHUNK)
             && chunks.first().map_or(lines == 0, |first| *first == 0)
             && chunks.last().is_none_or(|last| last & !INSIDE <= lines)
             && start <= nbytes;
-        (rises && fits).then_some(Self { nbytes, lines, kinds, start, chunks })
+        (rises && fits).then_some(Self { nbytes, lines, kinds, blanks, start, chunks })
     }
 }

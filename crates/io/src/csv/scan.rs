@@ -62,16 +62,28 @@ pub struct Summary {
     pub kinds: u8,
     /// What the first byte is, and the last.
     pub ends: (Side, Side),
+    /// Lines of no bytes, in quotes or not, whose line end and the one before are both in it.
+    pub blanks: u64,
+    /// The first two bytes, and the last two.
+    pub border: ([u8; 2], [u8; 2]),
 }
 
 impl Summary {
     /// Sums up some bytes.
     pub fn of(bytes: &[u8], delimiter: u8) -> Self {
-        let (lines, kinds) = look(bytes, delimiter);
+        let Look { lines, kinds, has_blanks } = look(bytes, delimiter);
         let side = |byte: Option<&u8>| byte.map_or(Side::Edge, |byte| Side::of(*byte, delimiter));
         let ends = (side(bytes.first()), side(bytes.last()));
+        let border = (
+            [byte_at(bytes, 0), byte_at(bytes, 1)],
+            [
+                byte_at(bytes, bytes.len().wrapping_sub(2)),
+                byte_at(bytes, bytes.len().wrapping_sub(1)),
+            ],
+        );
+        let blanks = if has_blanks { blank_lines(bytes) } else { 0 };
         if kinds & QUOTED == 0 {
-            return Self { outside: lines, inside: 0, turns: false, kinds, ends };
+            return Self { outside: lines, inside: 0, turns: false, kinds, ends, blanks, border };
         }
         let mut found = [0_u64; 2];
         let mut side = 0;
@@ -82,16 +94,56 @@ impl Summary {
                 found[side] += 1;
             }
         }
-        Self { outside: found[0], inside: found[1], turns: side == 1, kinds, ends }
+        let turns = side == 1;
+        Self { outside: found[0], inside: found[1], turns, kinds, ends, blanks, border }
     }
 }
 
+/// The byte at a place, 0 where there is none.
+fn byte_at(bytes: &[u8], at: usize) -> u8 {
+    bytes.get(at).copied().unwrap_or(0)
+}
+
+/// Lines of no bytes between two line ends.
+fn blank_lines(bytes: &[u8]) -> u64 {
+    let ends = [&b"\n\n"[..], b"\n\r\n"].map(memchr::memmem::Finder::new);
+    let mut count = 0;
+    for end in &ends {
+        let mut at = 0;
+        // The line end of one may be that before the next.
+        while let Some(step) = end.find(&bytes[at..]) {
+            count += 1;
+            at += step + 1;
+        }
+    }
+    count
+}
+
+/// Lines of no bytes that end behind a border between two chunks, and begin before it.
+pub fn blanks_between(last: [u8; 2], first: [u8; 2]) -> u64 {
+    let is_blank = matches!(
+        (last, first),
+        ([_, b'\n'], [b'\n', _] | [b'\r', b'\n']) | ([b'\n', b'\r'], [b'\n', _])
+    );
+    u64::from(is_blank)
+}
+
+/// What a pass over some bytes finds.
+#[derive(Clone, Copy)]
+struct Look {
+    /// Line ends.
+    lines: u64,
+    kinds: u8,
+    /// Whether a line end follows on another one, or half of it.
+    has_blanks: bool,
+}
+
 /// Line ends, and kinds of bytes: by vectors of 32 bytes where the processor has them.
-fn look(bytes: &[u8], delimiter: u8) -> (u64, u8) {
+fn look(bytes: &[u8], delimiter: u8) -> Look {
     #[cfg(target_arch = "x86_64")]
     {
         #[target_feature(enable = "avx2")]
-        fn wide(bytes: &[u8], delimiter: u8) -> (u64, u8) {
+        fn wide(bytes: &[u8], delimiter: u8) -> Look {
             look_plainly(bytes, delimiter)
         }
         if std::arch::is_x86_feature_detected!("avx2") {
@@ -105,10 +157,23 @@ fn look(bytes: &[u8], delimiter: u8) -> (u64, u8) {
 // This, and what it calls, is compiled for each kind of processor.
 #[allow(clippy::inline_always)]
 #[inline(always)]
-fn look_plainly(bytes: &[u8], delimiter: u8) -> (u64, u8) {
+fn look_plainly(bytes: &[u8], delimiter: u8) -> Look {
     let (lines, kinds) = count(bytes, delimiter);
     let is_wrong = kinds & (BLANK | OTHER) == BLANK && !is_padded(bytes, delimiter);
-    (lines, (kinds | if is_wrong { OTHER } else { 0 }) & !BLANK)
+    let kinds = (kinds | if is_wrong { OTHER } else { 0 }) & !BLANK;
+    Look { lines, kinds, has_blanks: has_blanks(bytes) }
+}
+
+/// Whether a line end follows on another one, or half of it.
+#[allow(clippy::needless_bitwise_bool)] // a lazy operator is a branch
+#[allow(clippy::inline_always)] // see `look_plainly`
+#[inline(always)]
+fn has_blanks(bytes: &[u8]) -> bool {
+    let pairs = bytes.iter().zip(bytes.iter().skip(1));
+    let found = pairs.fold(0, |found, (&byte, &next)| {
+        found | u8::from((byte == b'\n') & ((next == b'\n') | (next == b'\r')))
+    });
+    found != 0
 }
 
 /// Whether each blank stands in front of a number or of another one.

@@ -62,6 +62,11 @@ impl CsvIndex {
         self.index.kinds
     }
 
+    #[getter]
+    fn blanks(&self) -> u64 {
+        self.index.blanks
+    }
+
     fn offset_of(&self, py: Python<'_>, source: &Bound<'_, PyAny>, line: u64) -> PyResult<u64> {
         let input = Input::open(source)?;
         py.detach(|| self.index.offset_of(&input, line)).map_err(raised)

@@ -1,14 +1,17 @@
-"""Comma-separated values: matrices, sparse matrices as triples, and frames.
+r"""Comma-separated values: matrices, sparse matrices as triples, and frames.
 
-Options of a read: `separator` (a character, or ``"tab"``; also called `delimiter`; by default a tab
-in ``.tsv``, else what the first lines surely have, else a comma); `header`
+Options of a read: `separator` (a character, ``"tab"``, or ``r"\s+"`` for any number of blanks;
+also called `delimiter`; by default a tab in ``.tsv``, else what the first lines surely have, else a
+comma); `header`
 (whether the first line names the columns; by default what `.meta` says, or what the cells show, and
 a file whose cells do not show it is refused); `skip` (lines in front of that one, of any form);
 `missing` (texts that stand for missing values beside the empty cell, such as ``["NA", "-"]``);
 `types` (of columns, as ``{"id": "str", "n": "int16", "day": "date32"}``); `dates` (columns of dates
 and times: a list of those in ISO 8601, ``{"day": "%d.%m.%Y"}`` with forms of `datetime.strptime`,
 or True for all in ISO 8601; else they are texts); `encoding` (of the text, such as ``"latin-1"``;
-by default UTF-8); `dtype` (of an array); `kind`
+by default UTF-8); `comment` (how lines begin that are left out, such as ``"#"``); `decimal`
+(``","`` for numbers such as ``3,14``; by default what the cells surely have, else ``"."``);
+`thousands` (what stands in numbers between thousands); `dtype` (of an array); `kind`
 (``"array"`` or ``"frame"``); `sparse` (lines are row, column and value, or row and column: True or
 ``"csr"``, or ``"coo"`` for a matrix of those entries) with `shape`; `index` (whether to keep where
 rows begin in a file beside this one, ``NAME.index``).
@@ -21,12 +24,15 @@ of the shortest text that reads back as the same bits); `width` (characters of e
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from freestone.errors import UsageError
 from freestone.io.dataset import Dataset
 from freestone.io.decoded import EncodedLocation
 from freestone.io.formats.csv_look import Look, byte_of
+from freestone.io.formats.csv_marks import marks_of
+from freestone.io.formats.csv_tidying import TidyLocation, check_comment
 from freestone.io.formats.csv_types import wanted_of
 from freestone.io.formats.csv_writing import CsvWriter
 from freestone.io.formats.entries import form_of
@@ -38,6 +44,8 @@ from freestone.io.writer import Shape, Writer, needs_columns
 __all__ = ["FORMAT", "open_dataset", "open_writer"]
 
 WIDEST, MAX_DECIMALS = 4096, 300
+PADDED = r"\s+"
+"""What separates cells that any number of blanks are between, as pandas writes it."""
 _UTF_8 = ("utf-8", "utf8", "utf-8-sig")
 
 
@@ -58,29 +66,43 @@ def open_dataset(
     types: Mapping[str, Any] | None = None,
     dates: bool | Sequence[str] | Mapping[str, str | None] | None = None,
     encoding: str = "utf-8",
+    comment: str | None = None,
+    decimal: str | None = None,
+    thousands: str | None = None,
 ) -> Dataset:
     """Find out what a CSV file holds, in one pass over it or from its `.meta` and index."""
     _require_flag("header", header)
     if encoding not in _UTF_8:
         location = EncodedLocation(location.url, location, encoding)
     meta = read_meta(location)
-    wanted = wanted_of(missing, types, dates)
     if type(skip) is not int or skip < 0:
         raise UsageError(f"skip={skip!r}: it is how many lines stand in front, 0 or more")
+    separator = _separator(separator, delimiter) or _by_name(location)
+    marks = marks_of(decimal, thousands, separator)
+    wanted = wanted_of(missing, types, dates, marks)
     if wanted:
         if kind == "array" or dtype is not None or sparse:
             raise UsageError(
-                "missing=, types= and dates= are for frames; leave them out, or read one"
+                "missing=, types=, dates=, decimal= and thousands= are for frames; leave them out, "
+                "or read one"
             )
         kind, sparse = "frame", False
     if dtype is not None:
         if kind == "frame":
             raise UsageError(f'dtype={dtype!r} is of an array, and kind="frame" asks for a frame')
         kind = "array"
-    separator = _separator(separator, delimiter) or _by_name(location)
+    if separator == PADDED or check_comment(comment):
+        location = TidyLocation(
+            location.url, location, check_comment(comment), skip, is_padded=separator == PADDED
+        )
+    separator = " " if separator == PADDED else separator
     # What a .meta describes needs no guess.
-    look = Look(location, "," if separator is None and meta else separator, index, whole, skip)
+    separator = "," if separator is None and meta else separator
+    look = Look(location, separator, index, whole, skip)
+    if look.blanks:
+        look = _without_blanks(look, location, separator, whole)
     look.wanted = wanted
+    look.may_guess = decimal is None and thousands is None and kind != "array"
     if sparse is None:
         sparse = _has_triples(meta, look)
     if sparse is not False:
@@ -88,6 +110,21 @@ def open_dataset(
     if meta is None:
         return look.inferred(header, dtype, kind)
     return look.by_meta(meta, header, dtype, kind)
+
+
+def _without_blanks(look: Look, location: FileLocation, separator: str | None, whole: bool) -> Look:
+    """Look at a file again, without the lines among its rows that have no character."""
+    if isinstance(location, TidyLocation):
+        tidy = replace(location, has_blanks=False)
+    else:
+        tidy = TidyLocation(location.url, location, above=look.above, has_blanks=False)
+    found = Look(tidy, separator, False, whole, look.above)
+    left_out = look.index.lines - found.index.lines
+    if not left_out:
+        # They are in quotes.
+        return look
+    found.found["blank_lines"] = left_out
+    return found
 
 
 def open_writer(

@@ -104,10 +104,12 @@ def other_separator(text: bytes) -> str | None:
     one_width = len({len(row) for row in rows}) == 1 and len(rows[0]) > 1
     # Where several blanks pad a number, they are no separator.
     one_width = one_width and all(line.count(b" ") + 1 == len(rows[0]) for line in lines)
+    # Words above numbers are their names.
+    numbers = rows[1:] or rows
     if (
         b"," not in text
         and one_width
-        and all(_NUMBER.fullmatch(one) for row in rows for one in row)
+        and all(_NUMBER.fullmatch(one) for row in numbers for one in row)
     ):
         return " "
     return None

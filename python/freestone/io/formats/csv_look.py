@@ -6,6 +6,7 @@ import contextlib
 import os
 from collections import Counter
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 from freestone import _native
@@ -25,6 +26,7 @@ from freestone.io.formats.csv_guess import (
     is_numbered,
     other_separator,
 )
+from freestone.io.formats.csv_marks import Marks, are_decimal_commas
 from freestone.io.formats.csv_rows import Columns, Numbers, Triples
 from freestone.io.formats.csv_types import Cast, Sight, Wanted, date_type_of, wanted_of
 from freestone.io.formats.meta import CODES, Meta
@@ -40,6 +42,9 @@ PART_NBYTES = 8 << 20
 # Marks of texts with two bytes for a character.
 WIDE = (b"\xff\xfe", b"\xfe\xff")
 SAMPLE_LINES, SAMPLE_NBYTES = 20, 1 << 16
+# So many lines without a character are looked for at the end.
+MAX_ENDS = 100
+_COMMENTS = ("#", "%", "!")
 
 
 class Look:
@@ -53,6 +58,7 @@ class Look:
         self.threads = len(os.sched_getaffinity(0))
         self.location = fetched(location, self.stamp) if whole else location
         self.wanted = wanted_of(None, None, None)
+        self.may_guess = False
         self.found: dict[str, Any] = {}
         # To count lines in memory takes less than to ask a store for the index.
         is_here = self.location is not location
@@ -69,6 +75,7 @@ class Look:
             self._find_separator(keeps)
         self.first = self._line(above) if self.lines > above else []
         self.width = len(self.first)
+        self.blanks = self._blanks() if self.index.blanks else 0
 
     # -- the index beside the file ------------------------------------------------------------
 
@@ -140,6 +147,25 @@ class Look:
         cells = _native.io.csv_cells(row if row.endswith(b"\n") else row + b"\n", self.delimiter)
         return cells[0]
 
+    def _blanks(self) -> int:
+        """Return how many lines that have no character are among the rows; drop those at the end.
+
+        Of a single column they are missing values.
+        """
+        lines = self._sampled()
+        if max(map(len, lines), default=0) < 2:
+            return 0
+        above = self._bytes(0, self.index.offset_of(self.source, self.above)).splitlines()
+        blanks = int(self.index.blanks) - above.count(b"")
+        while blanks and self.lines > self.above + 1 and self.index.lines - self.lines < MAX_ENDS:
+            start = self.index.offset_of(self.source, self.lines - 1)
+            stop = self.index.offset_of(self.source, self.lines)
+            if stop - start > 2 or self._bytes(start, stop).strip(b"\r\n"):
+                break
+            self.lines -= 1
+            blanks -= 1
+        return blanks
+
     def _sample(self) -> bytes:
         """Return the first lines, the first one alone if they are long."""
         start = self.index.offset_of(self.source, self.above)
@@ -184,7 +210,37 @@ class Look:
         )
 
     def _seen(self, start: int, stop: int) -> list[Sight]:
-        """Look at the cells of some lines, column by column; at their texts if that is needed."""
+        """Look at the cells of some lines, column by column."""
+        try:
+            return self._sights(start, stop)
+        except FormatError as error:
+            advice = self._advice(error)
+            if not advice:
+                raise
+            reason = f"{error.reason}{advice}"
+            raise FormatError(error.file, reason, row=error.row, column=error.column) from None
+
+    def _advice(self, error: FormatError) -> str:
+        """Say what could be the matter with a line that has more or fewer cells than the first."""
+        if error.row is None or " cells, and " not in error.reason:
+            return ""
+        line = self._line(error.row - 1)
+        advice = _advice_on_comments(self.first[0][0]) or _advice_on_comments(line[0][0])
+        if advice:
+            return advice
+        if len(line) == 1 and not line[0][0].strip():
+            return "; it has blanks alone; remove it"
+        if self.width == 1:
+            return (
+                f"; skip={error.row - 1} leaves out what stands above the header, and separator= "
+                "says what is between cells"
+            )
+        if len(line) == self.width + 1 and line[-1] == (b"", False):
+            return "; it ends in a separator, and the first line does not: add one there"
+        return ""
+
+    def _sights(self, start: int, stop: int) -> list[Sight]:
+        """Look at the cells, at their texts if that is needed."""
         sights = [Sight() for _ in range(self.width)]
         if not self.wanted.needs_sight:
             for sight, kinds in zip(sights, self._infer(start, stop), strict=True):
@@ -322,6 +378,8 @@ class Look:
             plain = "f8" if self.index.kinds & FLOAT else "i8"
             return self._array(False, _code(dtype) if dtype is not None else plain)
         below = self._seen(self.above + 1, self.lines)
+        if self._guess_marks(below):
+            below = self._seen(self.above + 1, self.lines)
         top = self._seen(self.above, self.above + 1)
         if header is None:
             header = heading(_kinds(top), _kinds(below), self._sampled())
@@ -339,10 +397,23 @@ class Look:
             code not in ("str", "b1") and not found & EMPTY
             for code, found in zip(codes, kinds, strict=True)
         )
-        if kind == "array" or (kind is None and numeric and not header):
+        is_plain = numeric and not header and not self.wanted
+        if kind == "array" or (kind is None and is_plain):
             code = _code(dtype) if dtype is not None else _common_code(kinds)
             return self._array(header, code)
         return self._frame(header, self._names(header), codes, sights)
+
+    def _guess_marks(self, below: list[Sight]) -> bool:
+        """Take commas for decimal points where they surely are; tell whether they are."""
+        if not self.may_guess or self.delimiter == COMMA or any(s.kinds & REAL for s in below):
+            return False
+        lines = [line for line in self._sampled()[1:] if len(line) == self.width]
+        columns = ([line[column][0] for line in lines] for column in range(self.width))
+        if not any(map(are_decimal_commas, columns)):
+            return False
+        self.wanted = replace(self.wanted, marks=Marks(","))
+        self.found["decimal"] = ","
+        return True
 
     def _has_numbers(self) -> bool:
         """Tell whether the first line is of numbers: dates have the same characters."""
@@ -355,7 +426,11 @@ class Look:
             f"nothing shows whether its first line, {shown}, names the columns; pass header=True "
             "if it does, header=False if it is a row, or describe the file by a .meta"
         )
-        return FormatError(self.location.url, reason)
+        advice = _advice_on_comments(self.first[0][0])
+        lines = [line[0][0].split() for line in self._sampled() if len(line) == 1]
+        if not advice and self.width == 1 and len(lines[0]) > 1 and len({*map(len, lines)}) == 1:
+            advice = '; separator=r"\\s+" takes any number of blanks for what is between cells'
+        return FormatError(self.location.url, reason + advice)
 
     def by_meta(self, meta: Meta, header: bool | None, dtype: Any, kind: str | None) -> Dataset:
         """Say what the file holds from its `.meta`, which it has to agree with."""
@@ -457,6 +532,14 @@ def _code(dtype: Any) -> str:
     return code
 
 
+def _advice_on_comments(cell: bytes) -> str:
+    """Say how lines are left out that begin as a cell does, if that looks like a comment."""
+    sign = cell.strip()[:1].decode(errors="replace")
+    if sign not in _COMMENTS:
+        return ""
+    return f"; comment={sign!r} leaves lines out that begin with {sign!r}"
+
+
 def _kinds(sights: Sequence[Sight]) -> list[int]:
     return [sight.kinds for sight in sights]
 
@@ -464,16 +547,19 @@ def _kinds(sights: Sequence[Sight]) -> list[int]:
 def _cast(wanted: Wanted, name: str, code: str, sight: Sight) -> Cast | None:
     """Say what is made of the texts of a column; None if the native module reads it at once."""
     missing = wanted.missing if sight.has_missing else ()
+    marks = wanted.marks
     if name in wanted.types:
         given, kind = wanted.types[name]
-        return Cast(missing, given, kind) if kind is not None or missing else None
+        marks = marks if kind is None or "decimal" in str(kind) else Marks()
+        is_needed = kind is not None or missing or marks
+        return Cast(missing, given, kind, None, marks) if is_needed else None
     if isinstance(wanted.dates, dict) and name in wanted.dates:
         form = wanted.dates[name]
         kind = sight.date_type(strict=False) if form is None else date_type_of(form)
         return Cast(missing, None, kind or date_type_of("%M"), form)
     if wanted.dates is True and (kind := sight.date_type(strict=True)) is not None:
         return Cast(missing, None, kind)
-    return Cast(missing, code) if missing else None
+    return Cast(missing, code, marks=marks) if missing or sight.has_marks else None
 
 
 def _type_of(kinds: int) -> str:

@@ -18,6 +18,7 @@ import numpy as np
 from freestone import _native
 from freestone.errors import FormatError, UsageError, did_you_mean
 from freestone.io.formats.csv_guess import EMPTY
+from freestone.io.formats.csv_marks import PLAIN, Marks
 from freestone.io.formats.csv_rows import arrow_array, arrow_type
 from freestone.io.formats.csv_writing import table_columns
 from freestone.io.formats.meta import CODES
@@ -48,15 +49,18 @@ class Wanted:
     dates : dict of str to (str or None), or bool
         Columns of dates and times, each with the form of its text, None for ISO 8601; True for all
         columns that have nothing else.
+    marks : Marks
+        What stands in numbers for the decimal point, and between thousands.
     """
 
     missing: tuple[str, ...]
     types: dict[str, tuple[str | None, Any]]
     dates: dict[str, str | None] | bool
+    marks: Marks = PLAIN
 
     def __bool__(self) -> bool:
         """Tell whether anything is said."""
-        return bool(self.missing or self.types or self.dates)
+        return bool(self.missing or self.types or self.dates or self.marks)
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -66,7 +70,7 @@ class Wanted:
     @property
     def needs_sight(self) -> bool:
         """Whether all texts have to be looked at, to know of what types columns are."""
-        return bool(self.missing or self.dates)
+        return bool(self.missing or self.dates or self.marks)
 
     def check(self, url: str, columns: Sequence[str]) -> None:
         """Raise `UsageError` for a name that is no column's."""
@@ -83,7 +87,7 @@ class Wanted:
         return self.dates.get(name) if isinstance(self.dates, dict) else None
 
 
-def wanted_of(missing: Any, types: Any, dates: Any) -> Wanted:
+def wanted_of(missing: Any, types: Any, dates: Any, marks: Marks | None = None) -> Wanted:
     """Check the options `missing`, `types` and `dates`.
 
     Raises
@@ -101,7 +105,7 @@ def wanted_of(missing: Any, types: Any, dates: Any) -> Wanted:
     both = [name for name in kinds if isinstance(days, dict) and name in days]
     if both:
         raise UsageError(f"types= and dates= both speak of column {both[0]!r}; leave out one")
-    return Wanted(tuple(str(one) for one in texts), kinds, days)
+    return Wanted(tuple(str(one) for one in texts), kinds, days, marks or PLAIN)
 
 
 def _dates(dates: Any) -> dict[str, str | None] | bool:
@@ -160,6 +164,7 @@ class Sight:
     def __init__(self) -> None:
         self.kinds = 0
         self.has_missing = False
+        self.has_marks = False
         self.times = 0
 
     def __or__(self, other: Sight) -> Sight:
@@ -167,6 +172,7 @@ class Sight:
         both = Sight()
         both.kinds = self.kinds | other.kinds
         both.has_missing = self.has_missing or other.has_missing
+        both.has_marks = self.has_marks or other.has_marks
         both.times = self.times | other.times
         return both
 
@@ -174,11 +180,13 @@ class Sight:
         """Look at some texts."""
         left = _without(texts, wanted.missing)
         self.has_missing |= left.null_count > texts.null_count
+        text = _column_text(wanted.marks.plain(left))
         self.kinds |= _native.io.csv_infer(
-            *_column_text(left), columns=1, delimiter=COMMA, start=0, stop=len(left), threads=1
+            *text, columns=1, delimiter=COMMA, start=0, stop=len(left), threads=1
         )[0]
         if left.null_count:
             self.kinds |= EMPTY
+        self.has_marks |= wanted.marks.are_in(left)
         if wanted.dates:
             self.times |= _times_in(left)
 
@@ -232,12 +240,15 @@ class Cast:
         Else the type that Arrow makes of them.
     form : str or None
         The form of dates, as that of `datetime.strptime`; None for ISO 8601.
+    marks : Marks
+        What stands in numbers for the decimal point, and between thousands.
     """
 
     missing: tuple[str, ...]
     code: str | None = None
     type: Any = None
     form: str | None = None
+    marks: Marks = PLAIN
 
     def apply(self, texts: Any, url: str, row: int, column: int) -> Any:
         """Return the values of some texts, the first of which is in `row` and `column`, from 0.
@@ -250,10 +261,11 @@ class Cast:
         texts = _without(texts, self.missing)
         if self.code == "str":
             return texts
+        read = self.marks.plain(texts)
         try:
-            return self._values(texts)
+            return self._values(read)
         except _WrongTextError as error:
-            at = texts.index(error.args[0]).as_py() if error.args else error.row
+            at = read.index(error.args[0]).as_py() if error.args else error.row
             place = {"row": row + at + 1, "column": column + 1}
             what = f'row {place["row"]}, column {place["column"]}: "{texts[at]}" is not '
             reason = f"{what}{self._noun()}; change types= or dates=, or add it to missing="
