@@ -202,8 +202,38 @@ def test_writing_to_a_matrix_changes_neither_its_copies_nor_the_input(way: Setti
     expected[1, 2], expected[2:4] = 99, 0
     np.testing.assert_array_equal(x.compute(way), expected)
     np.testing.assert_array_equal(before.compute(way), np.arange(1.0, 13.0).reshape(4, 3))
-    with pytest.raises(ScriptError, match="holds f64, not si64"):
-        x[0, 0] = 1
+    x[0, 0] = 7
+    x[3, :] = np.arange(3.0)
+    x[1:, 1] = np.arange(3.0)
+    expected[0, 0], expected[3], expected[1:, 1] = 7, np.arange(3), np.arange(3)
+    np.testing.assert_array_equal(x.compute(way), expected)
+    with pytest.raises(ScriptError, match="holds f64, not str"):
+        x[0, 0] = "a"
+
+
+@pytest.mark.parametrize("shape", [(4, 4), (3, 4), (1, 4), (4, 1)])
+def test_arrays_of_one_dimension_are_rows_beside_matrices(
+    shape: tuple[int, int], way: Settings
+) -> None:
+    cells, flat = np.arange(1.0, 17.0)[: np.prod(shape)].reshape(shape), np.array([3.0, 1, 2, 5])
+    x = CONTEXT.from_numpy(cells)
+    # One column is what such an array itself becomes.
+    other = flat[:, None] if shape[1] == 1 else flat
+    functions = [np.add, np.subtract, np.multiply, np.divide, np.power, np.maximum, np.less]
+    for function in functions:
+        for one, two in ((x, flat), (flat, x)):
+            expected = function(cells, other) if one is x else function(other, cells)
+            np.testing.assert_array_equal(function(one, two).compute(way), expected)
+    np.testing.assert_array_equal(x.max(flat).compute(way), np.maximum(cells, other))
+    np.testing.assert_array_equal((flat - x).compute(way), other - cells)
+    found = np.where(x > 4, x, flat).compute(way)
+    np.testing.assert_array_equal(found, np.where(cells > 4, cells, other))
+    if shape == (4, 4):
+        np.testing.assert_array_equal((x @ flat).compute(way), cells @ flat[:, None])
+        np.testing.assert_array_equal((flat @ x).compute(way), flat[None, :] @ cells)
+    if shape == (3, 4):
+        with pytest.raises(ScriptError, match="sub of a 3x4 and a 1x3 matrix"):
+            x - flat[:3]
 
 
 def test_names_of_parameters_are_those_of_daphnelib(way: Settings) -> None:

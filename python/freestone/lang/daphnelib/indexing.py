@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from freestone.lang.daphnelib.lazy import as_row
 from freestone.lang.front.builtins.elementwise import COMPARISONS
 from freestone.lang.front.builtins.reorganisation import indexed_type, inserted, position
 from freestone.lang.front.graph.emitter import Emitter
@@ -45,10 +46,11 @@ def indexed(emitter: Emitter, value: Value, key: Any, lift: Lift) -> Value:
     return emitter.emit("index", [value, *values], type, kinds=kinds)
 
 
-def written(emitter: Emitter, value: Value, key: Any, part: Value, lift: Lift) -> Value:
-    """Make a matrix with other cells at some rows and columns."""
+def written(emitter: Emitter, value: Value, key: Any, part: Any, lift: Lift) -> Value:
+    """Make a matrix with other cells, which may be Python's, at some rows and columns."""
     kinds, values, counts = _sides(emitter, value.type, key, lift)
-    return inserted(emitter, "the matrix", value, part, kinds, values, counts)
+    cells = lift(as_row(part, counts[1]))
+    return inserted(emitter, "the matrix", value, cells, kinds, values, counts)
 
 
 def _sides(

@@ -34,6 +34,8 @@ from freestone.lang.settings import Settings
 __all__ = [
     "Lazy",
     "MissingError",
+    "as_row",
+    "beside",
     "called",
     "framed",
     "lifted",
@@ -209,16 +211,55 @@ def wrapped(value: Value) -> Any:
     return KINDS[value.type.data](value)
 
 
+COMMUTATIVE = frozenset({"add", "mul", "min", "max", "eq", "neq", "and", "or"})
+OF_CELLS = frozenset({"min", "max", "mod", "pow", "log"})
+"""Methods that are operations of cells when they are given two values."""
+
+
 def operated(name: str, *args: Any) -> Any:
-    """Append an operation of cells."""
-    values = [arg._value if isinstance(arg, Lazy) else lifted(arg)._value for arg in args]
-    compute = elementwise.unary if len(values) == 1 else elementwise.binary
-    return wrapped(compute(graph.emitter(), name, *values))
+    """Append an operation of cells; an array of one dimension is taken as NumPy takes it."""
+    if name in COMMUTATIVE and _is_flat(args[0]):
+        args = args[::-1]
+    if len(args) == 1:
+        return wrapped(elementwise.unary(graph.emitter(), name, value_of(args[0])))
+    left, right = args
+    one = left._value if isinstance(left, Lazy) else beside(left, right)._value
+    other = right._value if isinstance(right, Lazy) else beside(right, left, is_left=False)._value
+    return wrapped(elementwise.binary(graph.emitter(), name, one, other))
+
+
+def _is_flat(value: Any) -> bool:
+    return isinstance(value, np.ndarray) and value.ndim == 1
+
+
+def as_row(value: Any, columns: int | None) -> Any:
+    """Return an array of one dimension as the row that it is for NumPy, if there are columns.
+
+    Where there is one column it stays one, which is what `lifted` makes of such an array.
+    """
+    return value[None, :] if _is_flat(value) and columns != 1 else value
+
+
+def beside(value: Any, other: Any, *, is_left: bool = True) -> Any:
+    """Make a lazy value of what stands beside another.
+
+    Operations repeat rows on their right only, so that one on the left is repeated here.
+    """
+    if not _is_flat(value) or not isinstance(other, Lazy) or other._value.type.data != "matrix":
+        return lifted(value)
+    rows, columns = other._value.type.rows, other._value.type.columns
+    row = as_row(value, columns)
+    if is_left and row.ndim == 2 and rows is not None and len(value) == columns:
+        row = np.repeat(row, rows, axis=0)
+    return lifted(row)
 
 
 def called(name: str, args: Iterable[Any], keywords: dict[str, Any]) -> Any:
     """Append a call of a built-in function; lists of arguments are given one by one."""
-    values = [value_of(arg) for arg in _flat(args) if arg is not None]
+    given = [arg for arg in _flat(args) if arg is not None]
+    if name in OF_CELLS and len(given) == 2 and any(map(_is_flat, given)):
+        return operated(name, *given)
+    values = [value_of(arg) for arg in given]
     named = _named(name, keywords) if keywords else {}
     made = [wrapped(value) for value in lower(graph.emitter(), name, values, named)]
     return made if len(made) > 1 else made[0]

@@ -13,6 +13,8 @@ from freestone.lang.daphnelib.indexing import indexed, written
 from freestone.lang.daphnelib.lazy import (
     FUSED,
     Lazy,
+    as_row,
+    beside,
     called,
     lifted,
     operated,
@@ -22,7 +24,7 @@ from freestone.lang.daphnelib.lazy import (
 from freestone.lang.front.builtins import algebra, elementwise
 from freestone.lang.front.graph.graph import Value
 from freestone.lang.front.types.dtypes import cell_of
-from freestone.lang.front.types.types import CELLS
+from freestone.lang.front.types.types import CELLS, is_float
 from freestone.lang.front.ufuncs import COMPARISONS, EXTREMES, NUMBERS, REALS
 
 __all__ = ["VIEWS", "Action", "Frame", "List", "Matrix", "Scalar"]
@@ -58,7 +60,8 @@ class Operand(Lazy):
         """Compute a function of NumPy's lazily."""
         name = ufunc.__name__
         if method == "__call__" and name == "matmul" and not keywords:
-            return lifted(args[0]) @ args[1]
+            left, right = args
+            return left @ right if isinstance(left, Operand) else right.__rmatmul__(left)
         if method != "__call__" or keywords or name not in UFUNCS:
             way = name if method == "__call__" else f"{name}.{method}"
             given = ", ".join(f"{word}=" for word in keywords)
@@ -193,11 +196,13 @@ class Matrix(Table, Operand, data="matrix"):
         return wrapped(algebra.product(graph.emitter(), self._value, lifted(other)._value))
 
     def __rmatmul__(self, other: Any) -> Any:
-        return lifted(other) @ self
+        return lifted(as_row(other, None)) @ self
 
     def __setitem__(self, key: Any, part: Any) -> None:
         """Write cells; values that were made of this matrix before keep the old ones."""
-        self._value = written(graph.emitter(), self._value, key, value_of(part), value_of)
+        if isinstance(part, int) and is_float(self._value.type.cell):
+            part = float(part)
+        self._value = written(graph.emitter(), self._value, key, part, value_of)
 
     def asType(self, dtype: Any = None, vtype: Any = None) -> Any:  # noqa: N802 - DaphneLib's name
         """Convert the cells, to ``f32`` for example.
@@ -216,7 +221,7 @@ class Matrix(Table, Operand, data="matrix"):
 
     def ifElse(self, thenVal: Any, elseVal: Any) -> Any:  # noqa: N802, N803 - DaphneLib's names
         """Take cells of one where this is not 0, and of the other where it is."""
-        values = [self._value, lifted(thenVal)._value, lifted(elseVal)._value]
+        values = [self._value, *(beside(part, self)._value for part in (thenVal, elseVal))]
         return wrapped(elementwise.choose(graph.emitter(), *values))
 
     def __dlpack__(self, **options: Any) -> Any:
