@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import functools
 import gc
+import random
 import sys
 import threading
 import weakref
@@ -51,6 +52,31 @@ def test_all_kinds_of_callables_are_sent(
     function: Callable[..., Any], argument: Any, result: Any
 ) -> None:
     assert load(encode(function).definition)(argument) == result
+
+
+@pytest.mark.parametrize("method", [np.random.rand, random.random])
+def test_methods_of_the_processs_own_generators_are_each_processs_own(
+    method: Callable[[], float],
+) -> None:
+    draws = in_main("def f(): return draw()")
+    draws["draw"] = method
+    before = [encode(function).name for function in (method, draws["f"])]
+    for function in (method, functools.partial(method), draws["f"]):
+        loaded = load(encode(function).definition)
+        ours = loaded()
+        state = np.random.get_state(), random.getstate()
+        theirs = loaded()
+        np.random.set_state(state[0])
+        random.setstate(state[1])
+        assert method() == theirs != ours
+    # What was drawn here does not change what it is called.
+    assert [encode(function).name for function in (method, draws["f"])] == before
+
+
+def test_a_generator_that_a_function_brings_has_its_state() -> None:
+    generator = np.random.default_rng(7)
+    loaded = load(encode(generator.random).definition)
+    assert loaded() == generator.random()
 
 
 def test_a_cached_function_of_a_script_is_sent() -> None:

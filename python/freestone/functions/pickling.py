@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import io
 import pickle
+import sys
 from collections.abc import Callable
 from types import CodeType, FunctionType
 from typing import Any
@@ -12,6 +13,7 @@ from typing import Any
 import cloudpickle
 
 from freestone.functions.by_value import is_by_value, number, reduce_class
+from freestone.functions.generators import place_of_generator
 from freestone.functions.modules import is_importable
 from freestone.functions.scan import scan
 
@@ -25,7 +27,8 @@ cloudpickle.cloudpickle._PICKLE_BY_VALUE_MODULES.add("__mp_main__")
 class Pickler(cloudpickle.Pickler):  # type: ignore[misc]
     """Cloudpickle that also sends functions with an ``lru_cache`` and cached properties.
 
-    Classes that go by value keep their state where they are defined, and their slots.
+    Classes that go by value keep their state where they are defined, and their slots. The
+    generators of random numbers that are a process's own go by their names.
     """
 
     def reducer_override(self, value: Any) -> Any:
@@ -37,6 +40,8 @@ class Pickler(cloudpickle.Pickler):  # type: ignore[misc]
             return _cached, (value.__wrapped__, value.cache_parameters())
         if kind is functools.cached_property:
             return _cached_property, (value.func, value.attrname)
+        if (place := place_of_generator(value)) is not None:
+            return getattr, (sys.modules[place[0]], place[1])
         if kind is FunctionType:
             _note_names_of_class_bodies(value.__code__)
         if isinstance(value, type):

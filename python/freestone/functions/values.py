@@ -12,6 +12,7 @@ from collections.abc import Callable
 from types import CellType, CodeType, EllipsisType, MappingProxyType, NotImplementedType
 from typing import TYPE_CHECKING, Any
 
+from freestone.functions.generators import place_of_generator
 from freestone.functions.modules import is_user
 from freestone.functions.scan import code_digest
 
@@ -34,6 +35,8 @@ def write_value(walk: Walk, value: Any) -> None:
     writer = _WRITERS.get(kind)
     if writer is not None:
         writer(walk, value)
+    elif (place := place_of_generator(value)) is not None:
+        walk.reference(*place)
     elif isinstance(value, enum.Enum):
         walk.write("member", str(value.name))
         walk.value(value.value)
