@@ -167,7 +167,7 @@ def test_any_number_of_blanks_between_cells(path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("text", "reason"),
     [
         ("# by hand\na,b\n1,2\n", "comment='#' leaves lines out"),
         ("a,b\n1,2\n# c\n3,4\n", "comment='#' leaves lines out"),
@@ -178,8 +178,8 @@ def test_any_number_of_blanks_between_cells(path: Path) -> None:
         ("a   b\n1   2\n33  4\n", r'separator=r"\\s\+" takes any number of blanks'),
     ],
 )
-def test_errors_say_what_the_matter_may_be(path: Path, text: str, said: str) -> None:
-    with pytest.raises(FormatError, match=said):
+def test_errors_say_what_the_matter_may_be(path: Path, text: str, reason: str) -> None:
+    with pytest.raises(FormatError, match=reason):
         read(path, text)
 
 

@@ -21,9 +21,9 @@ CALLS: list[tuple[Callable[[], Any], str]] = [
 ]
 
 
-@pytest.mark.parametrize(("call", "said"), CALLS)
-def test_errors_say_what_to_write(call: Callable[[], Any], said: str) -> None:
-    with pytest.raises(TypeError, match=said):
+@pytest.mark.parametrize(("call", "reason"), CALLS)
+def test_errors_say_what_to_write(call: Callable[[], Any], reason: str) -> None:
+    with pytest.raises(TypeError, match=reason):
         call()
 
 
