@@ -361,13 +361,21 @@ class _Acting:
 
     def _save(self) -> None:
         """Begin to save the state: until that is over, a restart begins with the one before."""
-        state = self._client.put((self._turn, functions.dumps(self._object)))
+        state = self._client.put((self._turn, self._pickled()))
         self._looked_s = time.monotonic()
         self._saving = _Checkpoint(state, len(self._done), self._looked_s)
         if not state._is_inline():
             # What a variable has gets a second replica.
             self._life.next_state().set(state)
         self._complete_save()
+
+    def _pickled(self) -> bytes:
+        """Return the object as its checkpoint has it."""
+        try:
+            return functions.dumps(self._object)
+        except Exception as error:
+            label, kind = self._life.label, type(self._object).__qualname__.rpartition(".")[2]
+            raise not_serializable("checkpoint", self._object, label, error, kind) from None
 
     def _complete_save(self) -> None:
         """Have restarts begin with the next state, once it outlives the loss of a worker."""

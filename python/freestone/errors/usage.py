@@ -187,13 +187,13 @@ class NotSerializableError(UsageError, TypeError):
     Attributes
     ----------
     what : str
-        ``argument``, ``result``, ``function`` or ``event``.
+        ``argument``, ``result``, ``function``, ``event``, or ``checkpoint`` of an actor.
     where : str
         The value's path inside, such as ``args[0]['lock']`` or ``closure variable 'lock'``.
     kind : str
         The value's type.
     label : str
-        The function, or the event.
+        The function, the event or the actor.
     """
 
     slug = "not-serializable"
@@ -212,13 +212,16 @@ class NotSerializableError(UsageError, TypeError):
             "argument": "pass what it is made from and make it inside the function",
             "result": "return plain data, or what it can be made from again",
             "function": "make it inside the function, or pass it as an argument",
+            "checkpoint": "leave it out in a method __getstate__ of the class and make it again in "
+            "__setstate__, or make the actor without checkpoint=",
         }.get(what, "send what it is made from")
         if (what, kind) == ("result", "generator"):
             advice = "cluster.stream gives what it yields, while it runs; or return a list"
         # What freestone's own types say is what to do.
         then = "" if reason and kind.startswith("freestone.") else f"; {advice}"
+        act = "saved" if what == "checkpoint" else "sent"
         super().__init__(
-            f"the {what}{of} can't be sent: {where} is of type {kind}{because}{then}",
+            f"the {what}{of} can't be {act}: {where} is of type {kind}{because}{then}",
             what=what,
             where=where,
             kind=kind,

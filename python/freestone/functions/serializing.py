@@ -16,19 +16,24 @@ __all__ = ["not_serializable"]
 _DEEPEST = 20
 
 
-def not_serializable(what: str, value: Any, label: str, error: BaseException) -> BaseException:
+def not_serializable(
+    what: str, value: Any, label: str, error: BaseException, root: str | None = None
+) -> BaseException:
     """Make the error for a value that can't be pickled, with the path of the part that can't.
 
     Parameters
     ----------
     what
-        ``"argument"`` (`value` is the pair of positional and keyword arguments) or ``"result"``.
+        ``"argument"`` (`value` is the pair of positional and keyword arguments), ``"result"`` or
+        ``"checkpoint"``.
     value
         What was to be pickled.
     label
         The function's name.
     error
         What pickling it raised.
+    root
+        What the path begins with; None for `what`.
 
     Notes
     -----
@@ -36,7 +41,7 @@ def not_serializable(what: str, value: Any, label: str, error: BaseException) ->
     """
     if isinstance(error, FreestoneError) or not isinstance(error, Exception):
         return error
-    where, part = _culprit(value, what, 0)
+    where, part = _culprit(value, root or what, 0)
     return NotSerializableError(
         what=what,
         where=where.removeprefix("argument."),

@@ -296,6 +296,23 @@ def test_an_actor_goes_on_from_its_checkpoint(cluster: fs.Cluster, tmp_path: Pat
     assert actor.history().result() == list(range(12))
 
 
+class Locked(Counter):
+    def __init__(self) -> None:
+        super().__init__()
+        self.parts = {"lock": threading.Lock()}
+
+
+def test_a_checkpoint_that_cannot_be_saved_says_what_is_in_its_way(cluster: fs.Cluster) -> None:
+    actor = cluster.actor(Locked, restarts=1, checkpoint=2)
+    assert [actor.add().result() for _ in range(2)] == [1, 2]
+    with pytest.raises(
+        errors.NotSerializableError,
+        match=r"the checkpoint of 'Locked' can't be saved: Locked.parts\['lock'\] is of type "
+        r"_thread.lock: .*; leave it out in a method __getstate__ .* without checkpoint=",
+    ):
+        actor.add().result()
+
+
 def test_an_actor_leaves_a_worker_that_retires() -> None:
     with fs.Cluster(workers=2, executors=1, memory="64MiB", disk="64MiB") as cluster:
         actor = cluster.actor(Counter, 5)
