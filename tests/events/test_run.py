@@ -361,6 +361,27 @@ def test_a_rank_that_dies_ends_the_run() -> None:
         ev.run(dies, ranks=3, args=(False,))
 
 
+def dies_alone(rank: ev.Rank) -> None:
+    """Die as the last rank; only the first one goes on."""
+    if rank.id == 0:
+        rank.submit(lambda _: None, on=[(ev.ANY, ev.RANK_LOST)])
+    rank.fire(ev.ALL, "ready")
+    rank.wait([(ev.ALL, "ready")])
+    if rank.id == 2:
+        os.kill(os.getpid(), signal.SIGKILL)
+    if rank.id == 1:
+        rank.wait([(2, "never")])
+
+
+def test_the_error_of_a_lost_rank_names_those_that_did_not_ask_for_it(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("FREESTONE_EVENTS_GRACE_S", "0.5")
+    with pytest.raises(RankLostError, match="stderr; rank 1 had neither a task nor a wait") as lost:
+        ev.run(dies_alone, ranks=3)
+    assert lost.value.rank == 2
+
+
 def computes(rank: ev.Rank) -> None:
     """Die as the last rank; the others compute, and make no call."""
     if rank.id == rank.size - 1:

@@ -11,7 +11,7 @@ from typing import Any
 
 from freestone import _native
 from freestone.errors import ConfigurationError
-from freestone.errors.events import EventsLeftWarning, RunStuckError
+from freestone.errors.events import EventsLeftWarning, RankLostError, RunStuckError
 from freestone.errors.keywords import suggest_keywords
 from freestone.events import joined, tracing, world
 from freestone.events.outcome import Outcome, carry_out, write_trace
@@ -109,7 +109,8 @@ def run(
     RunStuckError
         If all ranks are idle and tasks wait for events that nobody will fire; with what waits.
     RankLostError
-        If a rank died and no task had asked for `RANK_LOST`.
+        If a rank died, and not each of the others had a task or a wait for
+        ``(ev.ANY, ev.RANK_LOST)``; it names those that had none.
     EventTimeoutError
         If under ``mpiexec`` some ranks of `comm` did not call this, for
         ``FREESTONE_EVENTS_MEET_TIMEOUT_S`` seconds (300).
@@ -235,4 +236,26 @@ def _first(outcomes: list[Outcome], errors: list[BaseException]) -> BaseExceptio
         report = "\n".join(error.report for error in stuck)
         message = str(stuck[0]).split("\n", 1)[0]
         return RunStuckError(f"{message}\n{report}", report=report)
-    return (own or errors)[0]
+    first = (own or errors)[0]
+    return _with_lacking(first, outcomes) if isinstance(first, RankLostError) else first
+
+
+def _with_lacking(error: RankLostError, outcomes: list[Outcome]) -> RankLostError:
+    """Return the error with the ranks that it ended, if there are some, and what they lacked."""
+    lacking = [
+        str(rank)
+        for rank, outcome in enumerate(outcomes)
+        if isinstance(outcome.error, RankLostError) and not outcome.own and rank != error.rank
+    ]
+    if not lacking:
+        return error
+    who = f"rank {lacking[0]}" if len(lacking) == 1 else f"ranks {', '.join(lacking)}"
+    named = RankLostError(
+        f"{error}; {who} had neither a task nor a wait for (ev.ANY, ev.RANK_LOST), which each of "
+        "the other ranks needs to go on",
+        rank=error.rank,
+    )
+    named.__cause__ = error.__cause__
+    for note in getattr(error, "__notes__", ()):
+        named.add_note(note)
+    return named
