@@ -78,4 +78,4 @@ def check_comment(comment: Any) -> str:
     is_text = isinstance(comment, str) and comment.strip() == comment
     if not is_text or not comment or any(sign in comment for sign in '"\r\n'):
         raise UsageError(f"comment={comment!r}: it is how lines begin that are left out, as in '#'")
-    return comment
+    return str(comment)
