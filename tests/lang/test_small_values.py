@@ -289,6 +289,29 @@ def test_results_share_no_memory_with_inputs() -> None:
     assert array[0, 0] != 1e9
 
 
+@pytest.mark.parametrize("layout", ["C", "F"])
+def test_views_can_only_be_read_and_copies_be_written(layout: Any) -> None:
+    array = np.asarray(drawn("f8"), order=layout)
+    x = CONTEXT.from_numpy(array)
+    values = [x.t(), x.reverse(), x.reshape(5, 7), x[1:3], x[-2:], x.order(0, True, False)]
+    values += [CONTEXT.from_numpy(array[:5]).diagVector()]
+    for value in values:
+        first, found = value.compute(), value.compute()
+        np.testing.assert_array_equal(first, found)
+        assert found.flags.writeable != np.may_share_memory(found, array)
+    assert array.flags.writeable
+
+
+def test_rows_are_sorted_as_in_a_plan(monkeypatch: pytest.MonkeyPatch) -> None:
+    cells = np.array([[2.0, 1.0], [np.nan, 2.0], [2.0, 3.0], [-0.0, 4.0], [0.0, 5.0]])
+    x = CONTEXT.from_numpy(cells)
+    for column, ascending in ((0, True), (0, False), (-2, True), (1.5, False)):
+        value = x.order(column, ascending, False)
+        np.testing.assert_array_equal(value.compute(), planned(value, monkeypatch))
+    with pytest.raises(ScriptRunError, match="column 2 is outside of 0 to 1"):
+        x.order(2, True, False).compute()
+
+
 def test_what_fails_says_so() -> None:
     whole = CONTEXT.from_numpy(drawn("i8"))
     with pytest.raises(ScriptRunError, match="divided by zero"):

@@ -16,6 +16,7 @@ from freestone.lang.front.graph.graph import Op
 from freestone.lang.front.types.types import DTYPES, Type, is_float
 from freestone.lang.run.kernels.elementwise import BINARY, UNARY, in_one_pass
 from freestone.lang.run.kernels.memory import FROM
+from freestone.lang.run.kernels.shapes import sorted_places
 
 __all__ = ["function_of", "is_quiet"]
 
@@ -35,7 +36,7 @@ REDUCTIONS: dict[str, np.ufunc] = {"sum": np.add, "min": np.minimum, "max": np.m
 QUIET = frozenset({"minus", "abs", "round", "isNan"})
 IN_ONE_PASS = frozenset({*COMPARISONS, "min", "max"})
 MOVES = frozenset({"transpose", "reverse", "reshape", "index", "diag_vector", "cbind", "rbind"})
-MOVES |= {"fill", "index_row", "index_col"}
+MOVES |= {"fill", "index_row", "index_col", "order"}
 """Operations that compute nothing."""
 AXES = {"agg_all": None, "agg_row": 1, "agg_col": 0}
 
@@ -181,9 +182,21 @@ def _index(op: Op, result: Type, arg: Type, *sides: Type) -> Function | None:
 
 
 def _diagonal(op: Op, result: Type, arg: Type) -> Function | None:
-    if arg.rows is None or arg.rows != arg.columns:
+    shape = _shape(result)
+    if shape is None or arg.rows != arg.columns:
         return None
-    return lambda value: value.diagonal().reshape(-1, 1).copy()
+    return lambda value: value.diagonal().copy().reshape(shape)
+
+
+def _order(op: Op, result: Type, arg: Type, *rest: Type) -> Function | None:
+    if len(rest) != 2 or op.attrs["indexes"] or arg.cell == "str":
+        return None
+
+    def ordered(value: Array, column: Any, ascending: Any) -> Array:
+        # Whole rows, one after the other: an index of an array's is slower.
+        return value.take(sorted_places(value[:, int(column)], bool(ascending)), 0)
+
+    return ordered
 
 
 def _joined(op: Op, result: Type, left: Type, right: Type) -> Function | None:
@@ -225,6 +238,7 @@ _FINDERS: dict[str, Callable[..., Function | None]] = {
     "reshape": _reshape,
     "index": _index,
     "diag_vector": _diagonal,
+    "order": _order,
     "cbind": _joined,
     "rbind": _joined,
     "fill": _filled,

@@ -69,6 +69,8 @@ class Step(NamedTuple):
         How much it reads and writes, more for what takes longer.
     is_apart : bool
         Whether its result never shares memory with an operand.
+    is_view : bool
+        Whether its result is a view of its own of its first operand, if that has no gaps.
     is_quiet : bool
         Whether NumPy has nothing to warn of.
     """
@@ -77,6 +79,7 @@ class Step(NamedTuple):
     is_kernel: bool
     nbytes: int
     is_apart: bool
+    is_view: bool
     is_quiet: bool
 
 
@@ -107,17 +110,24 @@ def computed(out: Value, settings: Settings) -> tuple[Any, list[Any]] | None:
         if ready is None:
             return _several(out, op, settings)
         op.ready = ready
-    step, operands, given = ready
-    run, is_kernel, nbytes, _, is_quiet = step
-    if not _is_small(nbytes):
+    step, operands, given, is_view = ready
+    run, is_kernel, nbytes, _, _, is_quiet = step
+    if nbytes > calibration.MIN_ALONE_NBYTES and not _is_small(nbytes):
         return None
     try:
+        if is_view:
+            found = run(*operands)
+            found.setflags(write=False)
+            return found, given
         if is_kernel:
             found = quietly(run, Run(settings), op, *operands)
         else:
             found = run(*operands) if is_quiet else quietly(run, *operands)
     except Exception:
         found = _again(op, operands, settings)
+        if is_view:
+            # Of the kernel, which counts negative positions.
+            given = operands[:1]
     return found, given
 
 
@@ -138,12 +148,15 @@ class Ready(NamedTuple):
     operands : list
         What it is given.
     given : list
-        What Python gave, if the result may share memory with it.
+        What Python gave, if the result may share memory with it and can be written yet.
+    is_view : bool
+        Whether the result is a view of what Python gave, which nobody may write through.
     """
 
     step: Step
     operands: list[Any]
     given: list[Any]
+    is_view: bool
 
 
 def _ready(op: Op) -> Ready | None:
@@ -164,7 +177,9 @@ def _ready(op: Op) -> Ready | None:
     step = step_of(op, types)
     if step is None:
         return None
-    return Ready(step, operands, [] if step.is_apart else given)
+    # The shape of cells with gaps may be that of a copy.
+    is_view = step.is_view and operands[0].flags.c_contiguous
+    return Ready(step, operands, [] if step.is_apart or is_view else given, is_view)
 
 
 class Several(NamedTuple):
@@ -313,9 +328,9 @@ def _made(op: Op, types: list[Type]) -> Step | None:
         nbytes = 1 + nbytes // ALONE_SHARE
     function = direct.function_of(op)
     if function is not None:
-        is_apart = op.kind not in _VIEWS
-        return Step(function, False, nbytes, is_apart, direct.is_quiet(op, types))
-    return Step(kernel_of(op.kind), True, nbytes, False, op.kind in _VIEWS)
+        is_view = op.kind in _VIEWS and op.kind != "diag_vector"
+        return Step(function, False, nbytes, not is_view, is_view, direct.is_quiet(op, types))
+    return Step(kernel_of(op.kind), True, nbytes, False, False, op.kind in _VIEWS)
 
 
 def _size(type: Type) -> int | None:

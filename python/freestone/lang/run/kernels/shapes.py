@@ -94,14 +94,15 @@ def order(run: Any, op: Op, value: Any, *rest: Any) -> Any:
     for column, ascending in reversed(list(zip(rest[:half], rest[half:], strict=True))):
         at = position(column, value.shape[1], "column")
         cells = value.columns[at] if isinstance(value, Frame) else value[:, at]
-        found = _sorted(cells[places], bool(ascending))
+        found = sorted_places(cells[places], bool(ascending))
         places = found if isinstance(places, slice) else places[found]
     if op.attrs["indexes"]:
         return places.astype("u8").reshape(-1, 1)
     return value.taken(places) if isinstance(value, Frame) else value[places]
 
 
-def _sorted(cells: Array, ascending: bool) -> Array:
+def sorted_places(cells: Array, ascending: bool) -> Array:
+    """Return where cells are in their order; equal ones keep theirs."""
     if ascending:
         return np.argsort(cells, kind="stable")
     # The last of the reversed order is the first of equal ones.
