@@ -14,6 +14,12 @@ use crate::numa;
 /// which would stand still meanwhile.
 const SPIN: Duration = Duration::from_micros(100);
 
+/// A worker that is waited for longer than this after all parts were taken has lost its processor, as a rule.
+const LOST: Duration = Duration::from_micros(500);
+
+/// How long no worker moves to another processor after one has lost its own.
+const STAY: Duration = Duration::from_millis(50);
+
 /// What every worker does: it is given its number.
 type Job = dyn Fn(usize) + Sync;
 
@@ -30,8 +36,17 @@ struct State {
     busy: usize,
     /// Whether one of them has joined on the processor of who gave the job.
     crowded: bool,
+    /// Until when other processors are taken to have enough to do.
+    full_until: Option<Instant>,
     panicked: bool,
     threads: usize,
+}
+
+impl State {
+    /// Whether a worker on the processor of who gave the job should move to another one.
+    fn has_others_free(&self) -> bool {
+        self.full_until.is_none_or(|end| Instant::now() >= end)
+    }
 }
 
 struct Shared {
@@ -102,6 +117,7 @@ impl Pool {
             processor: -1,
             busy: 0,
             crowded: false,
+            full_until: None,
             panicked: false,
             threads: 0,
         };
@@ -165,13 +181,17 @@ impl Pool {
         if let Some(before) = before {
             numa::pin(&before);
         }
+        let begin = Instant::now();
         let spin = {
             let mut state = locked(&self.shared.state);
             state.job = None;
             // Who is waited for needs this processor.
             if state.crowded { Duration::ZERO } else { SPIN }
         };
-        let state = self.shared.when(&self.shared.done, spin, |state| state.busy == 0);
+        let mut state = self.shared.when(&self.shared.done, spin, |state| state.busy == 0);
+        if begin.elapsed() > LOST {
+            state.full_until = Some(Instant::now() + STAY);
+        }
         let panicked = state.panicked;
         drop(state);
         if let Err(payload) = own {
@@ -204,9 +224,12 @@ fn work(shared: &Shared, number: usize, mut seen: u64) {
         let (job, place) = {
             let mut state = shared.when(&shared.wake, spin, |state| state.round != seen);
             if state.processor == numa::processor() {
-                // Woken where who gave the job runs: it goes on, and this thread if there is time.
+                // Woken where who gave the job runs: it goes on, and this thread elsewhere.
+                let moves = state.has_others_free();
                 drop(state);
-                thread::yield_now();
+                if !(moves && numa::leave()) {
+                    thread::yield_now();
+                }
                 state = locked(&shared.state);
             }
             seen = state.round;
@@ -275,6 +298,24 @@ mod tests {
         }
         assert_eq!(*locked(&ran), [0, 0, 0]);
         assert!(locked(&pool.shared.state).job.is_none());
+    }
+
+    #[test]
+    fn no_worker_moves_after_one_was_waited_for() {
+        let pool = Pool::new();
+        pool.run(1, None, &|_| ());
+        assert!(locked(&pool.shared.state).has_others_free());
+        let begun = Barrier::new(2);
+        pool.run(2, None, &|number| {
+            begun.wait();
+            if number == 1 {
+                while locked(&pool.shared.state).job.is_some() {
+                    thread::yield_now();
+                }
+                thread::sleep(2 * LOST);
+            }
+        });
+        assert!(locked(&pool.shared.state).full_until.is_some());
     }
 
     #[test]

@@ -95,6 +95,23 @@ pub fn processor() -> i32 {
     unsafe { libc::sched_getcpu() }
 }
 
+/// Moves the calling thread to another of the processors that it may run on, where it may be moved
+/// from again; tells whether there is one.
+///
+/// The system puts a thread that is woken on the processor of who wakes it when all others have
+/// something to do, even if that is only a thread that yields.
+pub fn leave() -> bool {
+    let (here, all) = (processor(), allowed());
+    let others: Vec<usize> =
+        all.iter().copied().filter(|id| usize::try_from(here) != Ok(*id)).collect();
+    if others.is_empty() {
+        return false;
+    }
+    pin(&others);
+    pin(&all);
+    true
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -106,6 +123,19 @@ mod tests {
         let ids = |all: bool| fake.places(all).iter().map(|one| one.id).collect::<Vec<_>>();
         assert_eq!(ids(true), [0, 2, 1, 3]);
         assert_eq!(ids(false), [0, 1, 3]);
+    }
+
+    #[test]
+    fn a_thread_leaves_its_processor_and_may_come_back() {
+        let run = || {
+            let all = allowed();
+            assert_eq!(leave(), all.len() > 1);
+            assert_eq!(allowed(), all);
+            pin(&all[..1]);
+            assert!(!leave(), "there is no other one");
+            assert_eq!(allowed(), all[..1]);
+        };
+        std::thread::spawn(run).join().expect("it moves");
     }
 
     #[test]
