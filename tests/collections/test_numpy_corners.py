@@ -59,6 +59,10 @@ def squared(x: Any) -> Any:
     return x
 
 
+def blocks(x: Any) -> fs.Array:
+    return fs.Array.from_numpy(x, 2)
+
+
 Case = tuple[str, Callable[[Any], Any], np.ndarray[Any, Any]]
 INDEXES: list[Case] = [
     ("a number and a list apart", lambda x: x[1, :, [0, 1]], CELLS),
@@ -187,6 +191,37 @@ COMPARED: list[Case] = [
     ("records of other fields", lambda x: x == RECORDS[["a"]], RECORDS),
     ("a text in numbers", lambda x: "a" in x, CELLS),
 ]
+ODD = np.arange(4) % 2 == 1
+MASK_OF_THREE = np.array([True, False, True])
+BY_DASK: list[Case] = [
+    ("a product of three dimensions", lambda x: x.dot(x[0].T), REALS),
+    ("a product by a number", lambda x: x.dot(2), REALS),
+    ("axes from the end", lambda x: np.tensordot(x, x, axes=([-1], [-1])), REALS),
+    ("axes from both ends", lambda x: np.tensordot(x, x, ((-1, 1), (2, -2))), REALS),
+    ("rows deleted by a mask", lambda x: np.delete(x, x[:, 0, 0] > 30, axis=0), CELLS),
+    ("elements deleted by a mask", lambda x: np.delete(x, x % 3 == 0), CELLS[:, 0, 0]),
+    ("elements before those of a mask", lambda x: np.insert(x, x % 3 == 0, 9), CELLS[:, 0, 0]),
+    ("a choice of one row", lambda x: np.select([x[0] > 1], [x], x), FLAT),
+    ("an axis repeated", lambda x: np.pad(x, 9, "wrap"), FLAT),
+    ("a covariance of three dimensions", np.cov, CELLS),
+    ("a covariance of one row", lambda x: np.cov(x, rowvar=False), REALS[:1, 0]),
+    ("vectors of which one is empty", lambda x: np.vstack([x, np.empty(0)]), FLAT[:, 0]),
+    ("blocks of which one is empty", lambda x: np.block([x, np.empty(0)]), FLAT[:, 0]),
+    ("axes that are left out", lambda x: np.einsum("i...->i", x), CELLS),
+    ("infinities of complex numbers", np.isposinf, REALS + 0j),
+    ("where a number is in an order", lambda x: np.searchsorted(x, x.mean()), REALS[:, 0, 0]),
+    ("vectors of all", lambda x: np.concatenate([x, x[0]], axis=None), CELLS),
+    ("columns by a mask in blocks", lambda x: np.compress(blocks(ODD), x, axis=2), CELLS),
+    ("a condition of another length", lambda x: np.extract(x[:2] > 0, x[:1]), CELLS[:, 0, 0]),
+    ("positions of a number", lambda x: np.argwhere(x[1]), CELLS[:, 0, 0]),
+    ("infinities less their mean", lambda x: np.nanstd(1 / x, dtype="f4"), FLAT),
+    ("columns by booleans in blocks", lambda x: x[1:, blocks(MASK_OF_THREE)], CELLS),
+    ("columns by numbers in blocks", lambda x: x[..., blocks(np.arange(3))], CELLS),
+    ("both by booleans in blocks", lambda x: x[x[:, 0] > 1, x[0] < 8], FLAT[:3]),
+    ("an element of those that a mask chose", lambda x: np.int64(x[x > 7].item(1)), FLAT[:, 0]),
+    ("a cast that is not allowed", lambda x: np.add(x, np.int8(1), casting="no"), REALS),
+    ("a cast that is", lambda x: np.add(x, 0.5, casting="unsafe", dtype="i4"), REALS),
+]
 POWERS: list[Case] = [
     (f"{label} to the power {power!r}", lambda x, made=made, power=power: made(x) ** power, MASK)
     for power in (2, 3, 2.0, np.int8(2))
@@ -201,7 +236,8 @@ NONE_CHOSEN: list[Case] = [
 ]
 
 
-CASES = [*INDEXES, *TYPES, *DIFFERENT, *IN_PLACE, *NUMBERS, *COMPARED, *POWERS, *NONE_CHOSEN]
+CASES = [*INDEXES, *TYPES, *DIFFERENT, *IN_PLACE, *NUMBERS, *COMPARED, *BY_DASK]
+CASES += [*POWERS, *NONE_CHOSEN]
 KINDS = (ValueError, IndexError, TypeError, OverflowError)
 
 

@@ -215,8 +215,8 @@ class ArrayMethods(NDArrayOperatorsMixin):
         return np.all(self, axis=axis, **options)  # type: ignore[call-overload]
 
     def dot(self, other: Any) -> Any:
-        """Return the matrix product."""
-        return np.matmul(self, other)  # type: ignore[call-overload]
+        """Return the matrix product; see `numpy.dot`."""
+        return np.dot(self, other)  # type: ignore[call-overload]
 
     def round(self, decimals: int = 0) -> Any:
         """Round every cell; see `numpy.round`."""
@@ -273,6 +273,8 @@ class ArrayMethods(NDArrayOperatorsMixin):
         """
         if index and isinstance(index[0], tuple):
             (index,) = index
+        if None in np.shape(self):  # type: ignore[call-overload]
+            return np.asarray(self).item(*index)
         shape: tuple[int, ...] = np.shape(self)  # type: ignore[call-overload]
         if len(index) == 1 and len(shape) > 1:
             number, size = operator.index(index[0]), math.prod(shape)

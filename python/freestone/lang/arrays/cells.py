@@ -77,22 +77,26 @@ def ufunc(function: np.ufunc, args: Sequence[Node], options: dict[str, Any]) -> 
         raise refusal(f"np.{name}", f"takes no {', '.join(sorted(options) or ['where'])} here")
     given = [_type_of(arg) for arg in args]
     wanted = options.get("dtype")
-    signature = None if wanted is None else (*[None] * len(args), np.dtype(wanted))
-    loop = _loop(function, given, signature)
+    if wanted is not None:
+        options["dtype"] = np.dtype(wanted)
+    loop = _loop(function, given, options)
     if any(kind is int for kind in given):
         # NumPy's error for numbers that the type does not hold comes at once, not with a block.
         with np.errstate(all="ignore"):
             function(*[_sample(arg, 0) for arg in args])
-    call = function if wanted is None else functools.partial(function, dtype=np.dtype(wanted))
+    call = functools.partial(function, **options) if options else function
     return _made(call, args, loop[-1], {"ufunc": name, "loop": loop})
 
 
-def _loop(function: np.ufunc, given: Sequence[Any], signature: Any) -> tuple[np.dtype[Any], ...]:
+def _loop(
+    function: np.ufunc, given: Sequence[Any], options: dict[str, Any]
+) -> tuple[np.dtype[Any], ...]:
     types = (*given, None)
+    named: dict[str, Any] = {word: what for word, what in options.items() if word == "casting"}
+    if "dtype" in options:
+        named["signature"] = (*[None] * len(given), options["dtype"])
     try:
-        if signature is None:
-            return function.resolve_dtypes(types)
-        return function.resolve_dtypes(types, signature=signature)
+        return function.resolve_dtypes(types, **named)
     except TypeError as error:
         kinds = {kind.kind for kind in given if isinstance(kind, np.dtype)}
         if kinds & {"M", "m"} and kinds & {"U", "S", "T"}:

@@ -13,10 +13,13 @@ __all__ = ["Call"]
 _DIFFERENT = frozenset(
     {
         *("nanpercentile", "nanquantile", "percentile", "quantile"),
-        *("cholesky", "gradient", "inv", "lstsq"),
+        *("cholesky", "gradient", "inv", "lstsq", "nanstd", "nanvar", "solve"),
     }
 )
-"""Dask's percentiles are approximate, and its others give something else than NumPy's."""
+"""Dask's percentiles are approximate, and its others give something else than NumPy's.
+
+Infinities, less their mean, are not always NaN in its variances, and its solver refuses them.
+"""
 
 _STACKS = ("vstack", "hstack", "dstack")
 """Functions that join along the first, second and third axis."""
@@ -24,7 +27,7 @@ _STACKS = ("vstack", "hstack", "dstack")
 _OF_NUMBERS = frozenset(
     {
         *("argmax", "argmin", "diag", "histogram", "mean", "nanargmax", "nanargmin", "nansum"),
-        *("prod", "std", "sum", "tensordot", "var"),
+        *("prod", "std", "sum", "tensordot", "trace", "var", "vdot"),
     }
 )
 """Dask takes these of numbers alone: of times and texts it fails, or gives something else."""
@@ -80,11 +83,12 @@ def _sums_otherwise(call: Call) -> bool:
 
 
 def _takes_diagonals(call: Call) -> bool:
-    # Dask takes the diagonal of each block.
+    # Dask takes the diagonal of each block, and leaves axes out of which only "..." speaks.
     first = call.args[0] if call.args else ""
     terms = first.split("->")[0].split(",") if isinstance(first, str) else call.args[1::2]
     axes = [[one for one in term if one not in (" ", ".", Ellipsis)] for term in terms]
-    return any(len(set(one)) < len(one) for one in axes)
+    has_others = isinstance(first, str) and "." in first and "." not in first.split("->")[-1]
+    return has_others or any(len(set(one)) < len(one) for one in axes)
 
 
 def _has_numbers_and_lists(call: Call) -> bool:
@@ -111,9 +115,9 @@ def _finds_first_in_other_order(call: Call) -> bool:
 
 
 def _is_mirrored(call: Call) -> bool:
-    # Dask mirrors an axis once, however long the pad is.
+    # Dask mirrors or repeats an axis once, however long the pad is.
     mode = call.args[2] if len(call.args) > 2 else call.options.get("mode")
-    return mode in ("reflect", "symmetric")
+    return mode in ("reflect", "symmetric", "wrap")
 
 
 def _has_no_order(call: Call) -> bool:
@@ -143,12 +147,34 @@ def _joins_others_than_numpy(call: Call) -> bool:
     shapes = [np.shape(one) for one in arrays] if isinstance(arrays, list | tuple) else []
     if not any(0 in shape for shape in shapes):
         return False
+    if call.name == "vstack":
+        shapes = [shape if len(shape) > 1 else (1, *shape) for shape in shapes]
     axis = given[0] if given else call.options.get("axis", 0)
     if call.name in _STACKS:
         axis = _STACKS.index(call.name)
     if type(axis) is not int or not all(0 <= axis < len(shape) for shape in shapes):
         return True
     return len({(*shape[:axis], *shape[axis + 1 :]) for shape in shapes}) > 1
+
+
+def _is_of_no_matrix(call: Call) -> bool:
+    # Dask takes more dimensions than two, and turns what has one row; NumPy does neither.
+    return any(one.ndim > 2 or min(one.shape, default=0) < 2 for one in call.arrays)
+
+
+def _has_empty(call: Call) -> bool:
+    # Dask leaves out arrays without elements, also those that don't go with the others.
+    return any(0 in one.shape for one in call.arrays)
+
+
+def _is_in_other_blocks(call: Call) -> bool:
+    # Dask pairs blocks by their number, whatever their rows are.
+    return len({one.chunks for one in call.arrays}) > 1
+
+
+def _is_by_mask(call: Call) -> bool:
+    # Booleans in blocks are positions 0 and 1 to Dask.
+    return len(call.args) < 2 or np.dtype(getattr(call.args[1], "dtype", int)).kind == "b"
 
 
 _RULES: dict[str, Callable[[Call], bool]] = {
@@ -159,15 +185,23 @@ _RULES: dict[str, Callable[[Call], bool]] = {
     "cumprod": _sums_otherwise,
     "cumsum": _sums_otherwise,
     **dict.fromkeys(("argmax", "argmin", "nanargmax", "nanargmin"), _finds_first_in_other_order),
+    # Of a number Dask's fails.
+    **dict.fromkeys(
+        ("argwhere", "searchsorted"), lambda call: any(not a.ndim for a in call.arrays)
+    ),
+    "block": _has_empty,
+    **dict.fromkeys(("corrcoef", "cov"), _is_of_no_matrix),
+    **dict.fromkeys(("delete", "insert"), _is_by_mask),
+    "diff": _has_empty,
     **dict.fromkeys(("dot", "matmul"), _has_other_inner_sides),
     "einsum": _takes_diagonals,
-    # Infinities of half precision, less their mean, are not NaN to Dask.
-    **dict.fromkeys(
-        ("nanstd", "nanvar"), lambda call: any(one.dtype == "f2" for one in call.arrays)
-    ),
+    "extract": lambda call: _has_empty(call) or _is_in_other_blocks(call),
+    # NumPy's error for complex numbers.
+    **dict.fromkeys(("isneginf", "isposinf"), lambda call: call.has("c")),
     # Of whole numbers NumPy's norms are real.
     "norm": lambda call: call.has("biu"),
     "pad": _is_mirrored,
+    "select": _is_in_other_blocks,
     # Without an axis Dask takes rows, and NumPy elements.
     "take": lambda call: len(call.args) < 3 and "axis" not in call.options,
     "unique": _has_no_order,

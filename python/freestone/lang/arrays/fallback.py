@@ -98,6 +98,8 @@ def computed_elsewhere(
     if not Call(name, placed, named, arrays).differs():
         if name in ("cumsum", "cumprod"):
             placed, named = _of_cumulative(function, placed, named)
+        if name == "tensordot":
+            placed, named = _of_tensordot(placed, named)
         made = _by_dask(function, placed, named)
     _warn_once(name, by_dask=made is not None)
     if made is None:
@@ -120,6 +122,18 @@ def _of_cumulative(
         return [array], {"axis": axis}
     # Dask only says that sums are of this type.
     return [array.astype(dtype)], {"axis": axis, "dtype": dtype}
+
+
+def _of_tensordot(args: Any, options: Any) -> tuple[list[Any], dict[str, Any]]:
+    """Return arguments with axes from the front; Dask adds blocks up along others."""
+    given = inspect.signature(np.tensordot).bind(*args, **options).arguments
+    sides, axes = (given["a"], given["b"]), given.get("axes", 2)
+    if np.ndim(axes):
+        axes = tuple(
+            np.lib.array_utils.normalize_axis_tuple(each, np.ndim(side))
+            for each, side in zip(axes, sides, strict=True)
+        )
+    return [*sides], {"axes": axes}
 
 
 def _as_numpys_type(name: str, given: Sequence[Any], made: Any) -> Any:
@@ -214,9 +228,15 @@ def _by_dask(function: Callable[..., Any], args: Any, options: Any) -> tuple[Any
         # Dask would fetch the arrays into this program.
         warnings.filterwarnings("error", "The `.*` function is not implemented", FutureWarning)
         try:
-            return (function(*args, **options),)
+            made = function(*args, **options)
         except Exception:
             return None
+    return (made,) if all(map(_is_of_rows, _flat(made))) else None
+
+
+def _is_of_rows(made: Any) -> bool:
+    """Tell whether rows can be cut of what Dask made: at most their number is unknown."""
+    return not any(side != side for side in getattr(made, "shape", ())[1:])
 
 
 def _warn_once(name: str, *, by_dask: bool) -> None:

@@ -446,12 +446,12 @@ def _hstack(arrays: Sequence[Any]) -> Node:
 @lazily("concatenate")
 def _concatenate(arrays: Sequence[Any], axis: Any = 0) -> Node:
     nodes = [_node(array) for array in arrays]
+    if axis is None:
+        raise refusal("np.concatenate", "joins rows or columns, and makes no vector of matrices")
     ndims = {node.ndim for node in nodes}
     if len(ndims) > 1 or ndims == {0}:
         raise ValueError(f"np.concatenate of arrays of {sorted(ndims)} dimensions")
     (ndim,) = ndims
-    if axis is None:
-        raise refusal("np.concatenate", "joins rows or columns, and makes no vector of matrices")
     if np.lib.array_utils.normalize_axis_index(axis, ndim) == 0:
         return one_below_the_other(nodes)
     if ndim > 2:

@@ -47,6 +47,8 @@ def indexed(node: Node, key: Key) -> Node:
         return filtered(node, key[0])
     key = _without_ellipsis(key, node.ndim)
     rows, columns = (key[0], key[1:]) if key else (slice(None), ())
+    # Positions along other axes are few, and every block needs all of them.
+    columns = tuple(np.asarray(computed(one)) if isinstance(one, Node) else one for one in columns)
     for one in key:
         _check_kind(one)
     # None in front of the rows adds an axis, and takes none.
