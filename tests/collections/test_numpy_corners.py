@@ -219,6 +219,10 @@ BY_DASK: list[Case] = [
     ("columns by numbers in blocks", lambda x: x[..., blocks(np.arange(3))], CELLS),
     ("both by booleans in blocks", lambda x: x[x[:, 0] > 1, x[0] < 8], FLAT[:3]),
     ("an element of those that a mask chose", lambda x: np.int64(x[x > 7].item(1)), FLAT[:, 0]),
+    ("a triangle of a wide matrix", lambda x: np.abs(np.linalg.qr(x)[1]).round(9), REALS[:3, 0]),
+    ("matrices of all singular values", lambda x: np.linalg.svd(x)[0].shape, FLAT),
+    ("the reduced ones", lambda x: np.linalg.svd(x, full_matrices=False)[0].shape, FLAT),
+    ("singular values", lambda x: np.linalg.svd(x, compute_uv=False).round(9), REALS[:, 0]),
     ("a cast that is not allowed", lambda x: np.add(x, np.int8(1), casting="no"), REALS),
     ("a cast that is", lambda x: np.add(x, 0.5, casting="unsafe", dtype="i4"), REALS),
 ]

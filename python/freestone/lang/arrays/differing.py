@@ -13,12 +13,13 @@ __all__ = ["Call"]
 _DIFFERENT = frozenset(
     {
         *("nanpercentile", "nanquantile", "percentile", "quantile"),
-        *("cholesky", "gradient", "inv", "lstsq", "nanstd", "nanvar", "solve"),
+        *("cholesky", "gradient", "inv", "lstsq", "nanstd", "nanvar", "qr", "solve"),
     }
 )
 """Dask's percentiles are approximate, and its others give something else than NumPy's.
 
-Infinities, less their mean, are not always NaN in its variances, and its solver refuses them.
+Infinities, less their mean, are not always NaN in its variances, and its solver refuses them. Its
+QR of wide matrices in several blocks never ends.
 """
 
 _STACKS = ("vstack", "hstack", "dstack")
@@ -177,6 +178,14 @@ def _is_by_mask(call: Call) -> bool:
     return len(call.args) < 2 or np.dtype(getattr(call.args[1], "dtype", int)).kind == "b"
 
 
+def _is_of_full_matrices(call: Call) -> bool:
+    # Dask has the reduced ones alone.
+    given = call.args[1:2] or (call.options.get("full_matrices", True),)
+    others = len(call.args) > 2 or set(call.options) - {"full_matrices"}
+    rows, columns = (call.arrays[0].shape[-2:]) if call.arrays[0].ndim > 1 else (0, 1)
+    return bool(others) or (bool(given[0]) and rows != columns)
+
+
 _RULES: dict[str, Callable[[Call], bool]] = {
     "an index": _is_other_index,
     **dict.fromkeys(("append", "concatenate", *_STACKS), _joins_others_than_numpy),
@@ -201,6 +210,7 @@ _RULES: dict[str, Callable[[Call], bool]] = {
     # Of whole numbers NumPy's norms are real.
     "norm": lambda call: call.has("biu"),
     "pad": _is_mirrored,
+    "svd": _is_of_full_matrices,
     "select": _is_in_other_blocks,
     # Without an axis Dask takes rows, and NumPy elements.
     "take": lambda call: len(call.args) < 3 and "axis" not in call.options,

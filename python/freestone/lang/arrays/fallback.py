@@ -100,6 +100,9 @@ def computed_elsewhere(
             placed, named = _of_cumulative(function, placed, named)
         if name == "tensordot":
             placed, named = _of_tensordot(placed, named)
+        if name == "svd":
+            # Dask has no such option: its matrices are the reduced ones.
+            placed, named = placed[:1], {}
         made = _by_dask(function, placed, named)
     _warn_once(name, by_dask=made is not None)
     if made is None:
