@@ -78,6 +78,8 @@ def test_what_is_unknown_is_refused_with_a_guess(where: str) -> None:
         ("workers", True, "whole number"),
         ("memory", "lots", "amount of bytes"),
         ("memory", -1, "amount of bytes"),
+        ("memory", 10, "10 bytes hold no block; write '10GiB' or '10MiB'"),
+        ("disk", 512, "of at least 1 KiB"),
         ("spin_us", "fast", "a number"),
         ("start_timeout_s", float("nan"), "a number"),
         ("progress", "perhaps", "true or false"),

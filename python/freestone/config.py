@@ -38,6 +38,7 @@ BY_OPTION = f"{PREFIX}_SET"
 _PROFILE_S = 0.02
 _MIN_PROFILE_S = 0.001
 _MAX_INLINE_NBYTES = 16 << 20
+_MIN_TIER_NBYTES = 1 << 10
 _MAX_COUNT = 2**31 - 1
 _MAX_NBYTES = 2**63 - 1
 _TRUE, _FALSE = ("1", "true", "yes", "on"), ("0", "false", "no", "off")
@@ -117,6 +118,16 @@ def _amount(given: _Given) -> int:
         if (nbytes := parse_nbytes(given.value)) <= _MAX_NBYTES:
             return nbytes
     raise ValueError("an amount of bytes, such as '2GiB'")
+
+
+def _tier(given: _Given) -> int:
+    nbytes = _amount(given)
+    if 0 < nbytes < _MIN_TIER_NBYTES:
+        raise ValueError(
+            f"an amount of bytes, such as '2GiB', of at least {format_nbytes(_MIN_TIER_NBYTES)}: "
+            f"{nbytes} bytes hold no block; write '{nbytes}GiB' or '{nbytes}MiB' for those"
+        )
+    return nbytes
 
 
 def _small(given: _Given) -> int:
@@ -233,8 +244,8 @@ class Config:
 
     workers: int | None = _setting(None, _count(1), "", "workers on this machine")
     executors: int | None = _setting(None, _count(0), "", "executors of each worker")
-    memory: int | None = _setting(None, _amount, "bytes", "memory tier of each worker")
-    disk: int | None = _setting(None, _amount, "bytes", "disk tier of each worker")
+    memory: int | None = _setting(None, _tier, "bytes", "memory tier of each worker")
+    disk: int | None = _setting(None, _tier, "bytes", "disk tier of each worker")
     gpus: int | None = _setting(None, _count(0), "", "graphics processors of each worker")
     resources: str = _setting("", _resources, "", "custom resources of each worker: a=1,b=2")
     listen: str | None = _setting(None, _place, "", "where workers of other machines join")

@@ -70,6 +70,11 @@ def test_a_fused_task_runs_inside_out(cluster: fs.Cluster) -> None:
     assert cluster.get(graph, "c") == 21
 
 
+def test_what_is_no_graph_is_refused(cluster: fs.Cluster) -> None:
+    with pytest.raises(TypeError, match=r"a graph is a dict .* and not \[1, 2\] \(list\)"):
+        cluster.get([1, 2], "a")
+
+
 def test_a_key_that_is_missing_is_named(cluster: fs.Cluster) -> None:
     with pytest.raises(MissingKeyError, match=r"no key 'nothing'.*it is asked for"):
         cluster.get({"x": 1}, ["nothing"])

@@ -107,7 +107,9 @@ def test_the_status_of_an_exit_may_be_anything(cluster: fs.Cluster) -> None:
     assert caught.value.status == "(1, 2)"
 
 
-@pytest.mark.parametrize("kind", [KeyboardInterrupt, GeneratorExit, asyncio.CancelledError])
+@pytest.mark.parametrize(
+    "kind", [KeyboardInterrupt, GeneratorExit, asyncio.CancelledError, StopIteration]
+)
 def test_what_would_end_the_program_is_an_error_of_the_task(
     cluster: fs.Cluster, kind: type[BaseException]
 ) -> None:
@@ -115,6 +117,7 @@ def test_what_would_end_the_program_is_an_error_of_the_task(
         cluster.submit(interrupt, kind).result()
     assert caught.value.kind.endswith(kind.__name__)
     assert "raised here, that would end or cancel" in str(caught.value)
+    assert isinstance(caught.value.__cause__, kind)
 
 
 def test_exit_may_be_tried_again(cluster: fs.Cluster, tmp_path: Path) -> None:

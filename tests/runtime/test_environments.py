@@ -163,6 +163,10 @@ def test_calls_are_cancelled_by_their_tag(cluster: fs.Cluster, tmp_path: Path) -
     wanted = cluster.submit(wait, str(go), 99)
     cluster.cancel(tag="unwanted")
     cluster.cancel(tag="nobody has this one")
+    with pytest.warns(UserWarning, match="had the tag 'unwantd'; did you mean 'unwanted'?"):
+        cluster.cancel(tag="unwantd")
+    with pytest.raises(TypeError, match=r"tag=3 \(int\): give a text"):
+        cluster.cancel(tag=3)  # type: ignore[arg-type]
     go.touch()
     assert wanted.result(60) == 99
     for future in unwanted:

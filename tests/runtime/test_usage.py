@@ -280,6 +280,8 @@ def test_only_futures_are_waited_for_and_explained(cluster: fs.Cluster) -> None:
     for ask in (cluster.wait, lambda given: list(cluster.as_completed(given))):
         with pytest.raises(TypeError, match=r"1 \(int\) is no future to wait for"):
             ask([one, 1])
+    with pytest.raises(TypeError, match=r"1 \(int\) is no future to cancel; give a list"):
+        cluster.cancel([1])  # type: ignore[list-item]
     with pytest.raises(TypeError, match=r"takes a future, not 4 \(int\)"):
         cluster.explain(4)
 

@@ -6,6 +6,7 @@ See docs/decisions/002-values-of-the-program-go-to-the-cache-of-a-home-worker.md
 from __future__ import annotations
 
 import os
+import warnings
 import weakref
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
@@ -26,7 +27,7 @@ from freestone.client.options import (
     check_types,
     native_options,
 )
-from freestone.client.waiting import A, Callbacks
+from freestone.client.waiting import A, Callbacks, checked
 from freestone.config import Config
 from freestone.errors import (
     ClosedError,
@@ -34,6 +35,7 @@ from freestone.errors import (
     InputUnknownError,
     NameTakenError,
     NotPublishedError,
+    did_you_mean,
 )
 from freestone.functions.serializing import not_serializable
 from freestone.hosts.node import hostname
@@ -274,10 +276,13 @@ class LocalClient:
 
     def cancel(self, futures: Iterable[Future] | Future) -> None:
         """Cancel tasks, also those that run, and all that depends on them."""
-        self.manager.cancel([futures] if isinstance(futures, Future) else list(futures))
+        self.manager.cancel(checked(futures, "cancel"))
 
     def tagged(self, tag: str) -> list[Future]:
         """Return the futures of calls with a tag, as far as the program still refers to them."""
+        check_types({"tag": tag})
+        if tag not in self._tags and (hint := did_you_mean(tag, self._tags)):
+            warnings.warn(f"no call has had the tag {tag!r}{hint}", stacklevel=4)
         return list(self._tags.get(tag, ()))
 
     def cancel_everywhere(self, tag: str) -> int:
@@ -288,7 +293,7 @@ class LocalClient:
         int
             How many had not ended. What a program has submitted without the tag goes on for it.
         """
-        own = [future for future in self.tagged(tag) if not future.done()]
+        own = [future for future in self._tags.get(tag, ()) if not future.done()]
         self.cancel(own)
         return len(own) + _native.manager.cancel_tagged(self.manager, tag)
 

@@ -23,6 +23,7 @@ __all__ = [
     "DoneAndNotDone",
     "as_completed",
     "cancelling",
+    "checked",
     "gather",
     "result_of",
     "wait",
@@ -52,7 +53,7 @@ class AsCompleted(Generic[T]):
     """
 
     def __init__(self, futures: Iterable[Future[T]], timeout_s: float | None) -> None:
-        waiting = dict(enumerate(dict.fromkeys(_checked(futures))))
+        waiting = dict(enumerate(dict.fromkeys(checked(futures))))
         self._here = _completed(waiting, timeout_s)
         self._in_loop = _completed_in_loop(waiting, timeout_s)
 
@@ -175,7 +176,7 @@ def wait(
             f"return_when={return_when!r}: give {ALL_COMPLETED!r}, {FIRST_COMPLETED!r} "
             f"or {FIRST_EXCEPTION!r}"
         )
-    futures = set(_checked(futures))
+    futures = set(checked(futures))
     done: set[Future[T]] = set()
     try:
         for future in as_completed(futures, timeout_s):
@@ -221,18 +222,24 @@ def result_of(calls: list[Any]) -> Any:
         return last.result()
 
 
-def _checked(futures: Iterable[Future[T]]) -> Iterable[Future[T]]:
-    """Return futures; one by itself is a list of one."""
+def checked(futures: Iterable[Future[T]], action: str = "wait for") -> list[Future[T]]:
+    """Return futures, to do something with; one by itself is a list of one.
+
+    Raises
+    ------
+    TypeError
+        If one is none, with what was to be done.
+    """
     if isinstance(futures, Future):
         return [futures]
-    futures = list(futures)
-    for future in futures:
+    given = list(futures)
+    for future in given:
         if not isinstance(future, Future):
             raise TypeError(
-                f"{future!r:.80} ({type(future).__name__}) is no future to wait for; give a list "
-                "of what cluster.submit() and cluster.map() return"
+                f"{future!r:.80} ({type(future).__name__}) is no future to {action}; give a "
+                "list of what cluster.submit() and cluster.map() return"
             )
-    return futures
+    return given
 
 
 @suggesting(OF_WAITING)

@@ -47,7 +47,9 @@ class Cluster(Session):
     executors
         Processes per worker that run calls; by default the machine's cores are shared out.
     memory, disk
-        What each worker may hold in memory and on disk: bytes, or a text such as ``"2GiB"``.
+        How many bytes of blocks each worker's cache may hold in memory and on disk: a number, or a
+        text such as ``"2GiB"``. What calls may take besides, ``resources={"memory": "1GiB"}`` of
+        `submit`, is of all the memory that the machine has, whatever these are.
     host
         An engine that starts workers elsewhere; see `on`, `on_dask`, `on_mpi`, `on_ray`,
         `on_slurm`.

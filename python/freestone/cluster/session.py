@@ -462,7 +462,8 @@ class Session(SharedState, Streaming, Observed, Everywhere):
         futures
             A future, or some; or a stream, whose generator ends.
         tag
-            Besides, all calls that were submitted with this tag and are still referred to.
+            Besides, all calls that were submitted with this tag and are still referred to. Of one
+            that no call has had, but another one like it, it warns.
         """
         if isinstance(futures, Stream):
             futures.cancel()

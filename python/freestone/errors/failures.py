@@ -140,7 +140,8 @@ def _raised(failure: dict[str, Any]) -> BaseException:
     elif _is_control(error):
         kind, text = failure["type"], failure["message"]
         why = "raised here, that would end or cancel what waits for the result; raise an Exception"
-        error = TaskRaisedError(label=label, kind=kind, text=text, why=why, worker=worker)
+        raised = TaskRaisedError(label=label, kind=kind, text=text, why=why, worker=worker)
+        raised.__cause__, error = error, raised
     if hint := _hint(error):
         error.add_note(f"what to do: {hint}")
     return attach_remote(error, failure["traceback"], label, worker, failure["attempts"])
@@ -163,10 +164,15 @@ def _hint(error: BaseException) -> str:
 
 
 def _is_control(error: BaseException) -> bool:
-    """Return whether it is what a task may raise, but must not be raised where its result is."""
+    """Return whether it is what a task may raise, but must not be raised where its result is.
+
+    In a generator StopIteration would end the loop over it, which PEP 479 refuses for the same
+    reason.
+    """
     import asyncio
 
-    return isinstance(error, KeyboardInterrupt | GeneratorExit | asyncio.CancelledError)
+    controls = KeyboardInterrupt | GeneratorExit | asyncio.CancelledError
+    return isinstance(error, controls | StopIteration | StopAsyncIteration)
 
 
 def _unpickled(data: bytes) -> tuple[BaseException | None, str]:

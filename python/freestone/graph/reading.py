@@ -171,6 +171,12 @@ def specs_of(graph: Any) -> dict[Any, Any]:
     """Give a graph's keys and their `GraphNode`, in a dict that may be changed."""
     spec = task_spec()
 
+    if not isinstance(graph, Mapping) and not hasattr(graph, "__dask_graph__"):
+        raise TypeError(
+            f"a graph is a dict of keys to tasks, as in {{'x': 1, 'y': (pow, 'x', 2)}}, and not "
+            f"{graph!r:.80} ({type(graph).__name__}); for the values of futures, "
+            "cluster.gather(futures)"
+        )
     if hasattr(graph, "__dask_graph__"):
         graph = graph.__dask_graph__()
     specs = dict(graph)
