@@ -4,6 +4,9 @@ Options of a read: `dataset`, the path of a dataset or a group in the file, wher
 datasets. A group whose datasets have one dimension and one length is a frame of these columns.
 Texts of any length become an array that is as wide as the longest, for which all of them are read.
 Chunks are not cut along the first axis.
+
+Options of a write: `dataset`, the path of the dataset of an array, or of the group of a frame,
+which has one for each column; and `compression`, ``"gzip"`` or ``"lzf"``.
 """
 
 from __future__ import annotations
@@ -16,12 +19,14 @@ import numpy as np
 from freestone.errors import UsageError
 from freestone.io.dataset import Dataset
 from freestone.io.formats.format import Format
+from freestone.io.formats.hdf5_writing import MARK, Hdf5Writer
 from freestone.io.formats.tables import SHOWN, file_of, foreign, needs, not_chosen
 from freestone.io.formats.vlen import texts_of, widest_text
 from freestone.io.raw import dtype_reported
 from freestone.io.stores import FileLocation
+from freestone.io.writer import Shape, StreamWriter, needs_columns
 
-__all__ = ["FORMAT", "open_dataset"]
+__all__ = ["FORMAT", "open_dataset", "open_writer"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -160,6 +165,9 @@ def _chosen(location: FileLocation, file: Any, dataset: str | None) -> str:
     h5py = needs("h5py", "hdf5", "HDF5")
     if dataset is not None and dataset in file:
         return dataset
+    frames = [name for name, one in file.items() if MARK in one.attrs]
+    if dataset is None and len(file) == len(frames) == 1:
+        return str(frames[0])
     names: list[str] = []
     file.visititems(lambda name, one: names.append(name) if isinstance(one, h5py.Dataset) else None)
     if dataset is None and len(names) == 1:
@@ -167,4 +175,32 @@ def _chosen(location: FileLocation, file: Any, dataset: str | None) -> str:
     raise UsageError(not_chosen(location.url, "dataset", names, "dataset", dataset))
 
 
-FORMAT = Format(name="hdf5", suffixes=(".h5", ".hdf5"), open_dataset=open_dataset)
+def open_writer(
+    location: FileLocation,
+    shape: Shape,
+    *,
+    dataset: str | None = None,
+    compression: str | None = None,
+) -> StreamWriter:
+    """Write a dataset of an array, or a group of datasets of a frame."""
+    needs("h5py", "hdf5", "HDF5")
+    needs_columns(location, shape)
+    if shape.sparse:
+        raise UsageError(
+            f"{location.url}: this format has no sparse arrays; write it as dbdf, mtx or csv"
+        )
+    name = ("frame" if shape.kind == "frame" else "data") if dataset is None else dataset
+    if not str(name).strip("/."):
+        raise UsageError(f"dataset={dataset!r}: it is a path in the file, such as 'run/images'")
+    if compression not in (None, "gzip", "lzf"):
+        raise UsageError(f"compression={compression!r}: it is 'gzip', 'lzf' or None")
+    return Hdf5Writer(location=location, shape=shape, dataset=name, compression=compression)
+
+
+FORMAT = Format(
+    name="hdf5",
+    suffixes=(".h5", ".hdf5"),
+    open_dataset=open_dataset,
+    open_writer=open_writer,
+    any_dimensions=True,
+)

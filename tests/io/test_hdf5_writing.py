@@ -1,0 +1,82 @@
+"""HDF5 that is written."""
+
+from __future__ import annotations
+
+import datetime
+import os
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+import pytest
+
+import freestone as fs
+from freestone.errors import UsageError
+
+h5py = pytest.importorskip("h5py")
+
+ARRAYS = [
+    np.arange(24.0).reshape(6, 4),
+    np.arange(24, dtype="i2").reshape(6, 2, 2),
+    np.arange(6) % 2 == 0,
+    np.arange(6, dtype="c8"),
+    np.array(["a", "é" * 5, "", "b", "c", "d"]),
+    np.zeros((0, 3)),
+]
+TABLE = pl.DataFrame(
+    {
+        "z": [1, 2, 3, 4],
+        "a": [1.5, float("nan"), 3.0, 4.0],
+        "text": ["x", "é", "", "yy"],
+        "is": [True, False, True, True],
+        "kind": pl.Series(["u", "v", "u", "u"], dtype=pl.Categorical),
+    }
+)
+
+
+@pytest.mark.parametrize("x", ARRAYS, ids=lambda x: f"{x.dtype}{x.shape}")
+@pytest.mark.parametrize("compression", [None, "gzip"])
+def test_arrays_come_back(tmp_path: Path, x: Any, compression: str | None) -> None:
+    path = tmp_path / "x.h5"
+    halves = [x[: len(x) // 2], x[len(x) // 2 :]] if len(x) else [x]
+    fs.write(fs.Array.from_blocks(halves), path, compression=compression)
+    found = fs.read(path).compute()
+    np.testing.assert_array_equal(found, x)
+    assert found.dtype.kind == x.dtype.kind
+    with h5py.File(path) as file:
+        assert list(file) == ["data"]
+        assert file["data"].compression == (compression if len(x) else None)
+
+
+def test_frames_are_groups_of_datasets(two_workers: fs.Cluster, tmp_path: Path) -> None:
+    path = tmp_path / "t.h5"
+    fs.write(fs.Frame.from_polars(TABLE, 3), path, dataset="run/one")
+    with h5py.File(path) as file:
+        assert list(file["run/one"]) == TABLE.columns
+    found = fs.read(path, dataset="run/one").to_polars()
+    assert found.equals(TABLE.with_columns(pl.col("kind").cast(str)))
+    fs.write(TABLE.select("z"), path)
+    assert fs.read(path).to_polars().equals(TABLE.select("z"))
+    fs.write(TABLE, path)
+    assert fs.read(path, columns=["a"], where=[("z", ">", 2)]).to_polars()["a"].to_list() == [3, 4]
+
+
+@pytest.mark.parametrize(
+    ("value", "options", "reason"),
+    [
+        (TABLE.with_columns(a=pl.lit(None, pl.Float64)), {}, "column 'a' has missing values"),
+        (pl.DataFrame({"d": [datetime.date(2024, 1, 1)]}), {}, "column 'd' is of date32"),
+        (TABLE.rename({"a": "m/s"}), {}, "can be called 'm/s'"),
+        (np.array(["2024-01-01"], "M8[D]"), {}, "the array is of datetime64"),
+        (np.ones(3), {"dataset": "/"}, "a path in the file"),
+        (np.ones(3), {"compression": "zip"}, "'gzip', 'lzf' or None"),
+        (np.ones(3), {"group": "x"}, "there are: dataset, compression"),
+    ],
+)
+def test_what_it_has_no_form_for_is_refused(
+    tmp_path: Path, value: Any, options: dict[str, Any], reason: str
+) -> None:
+    with pytest.raises(UsageError, match=reason):
+        fs.write(value, tmp_path / "x.h5", **options)
+    assert os.listdir(tmp_path) == []
