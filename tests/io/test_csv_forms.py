@@ -101,6 +101,9 @@ def test_decimal_commas_are_found_where_they_surely_are(path: Path) -> None:
     assert found.compute().to_pydict() == {"a": [3.14, -2500.0, 7.0], "b": ["x", "y", "z"]}
     assert found.found == {"separator": ";", "decimal": ",", "header": True}
     assert columns(path, "3,14;2\n2,5;3\n") == {"col_0": [3.14, 2.5], "col_1": [2, 3]}
+    found = read(path, "a;b\n1.234,5;x\n7,25;y\n")
+    assert found.compute().to_pydict() == {"a": [1234.5, 7.25], "b": ["x", "y"]}
+    assert found.found == {"separator": ";", "decimal": ",", "thousands": ".", "header": True}
     day = {"a": [1.5], "d": [pd.Timestamp(2024, 2, 29).date()]}
     assert columns(path, "a;d\n1,5;29.02.2024\n", dates={"d": "%d.%m.%Y"}) == day
 
@@ -172,6 +175,7 @@ def test_any_number_of_blanks_between_cells(path: Path) -> None:
         ("# by hand\na,b\n1,2\n", "comment='#' leaves lines out"),
         ("a,b\n1,2\n# c\n3,4\n", "comment='#' leaves lines out"),
         ("# a b\n1 2\n", "comment='#' leaves lines out"),
+        ("sep=;\na;b\n1;x\n", "skip=1 leaves it out"),
         ("My title\na,b\n1,2\n", "skip=1 leaves out what stands above the header"),
         ("a,b\n1,2,\n3,4,\n", "it ends in a separator, and the first line does not"),
         ("a,b\n1,2\n  \n3,4\n", "it has blanks alone"),

@@ -180,7 +180,7 @@ def test_frames_and_matrices_by_arrow(two_workers: fs.Cluster, tmp_path: Path, n
 
 def test_row_groups_have_the_size_that_is_given(tmp_path: Path) -> None:
     frame = fs.Frame.from_table({"a": range(10)}, 7)
-    fs.write(frame, tmp_path / "t.parquet", row_group_size=3)
+    fs.write(frame, tmp_path / "t.parquet", row_group_size=np.int64(3))
     found = pa.parquet.ParquetFile(tmp_path / "t.parquet").metadata
     assert [found.row_group(n).num_rows for n in range(found.num_row_groups)] == [3, 3, 1, 3]
     for wrong in (0, True, "3"):

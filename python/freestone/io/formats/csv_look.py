@@ -26,7 +26,7 @@ from freestone.io.formats.csv_guess import (
     is_numbered,
     other_separator,
 )
-from freestone.io.formats.csv_marks import Marks, are_decimal_commas
+from freestone.io.formats.csv_marks import Marks, guessed_marks
 from freestone.io.formats.csv_rows import Columns, Numbers, Triples
 from freestone.io.formats.csv_types import Cast, Sight, Wanted, date_type_of, wanted_of
 from freestone.io.formats.meta import CODES, Meta
@@ -409,11 +409,10 @@ class Look:
             return False
         lines = [line for line in self._sampled()[1:] if len(line) == self.width]
         columns = ([line[column][0] for line in lines] for column in range(self.width))
-        if not any(map(are_decimal_commas, columns)):
-            return False
-        self.wanted = replace(self.wanted, marks=Marks(","))
-        self.found["decimal"] = ","
-        return True
+        marks = guessed_marks(columns)
+        self.wanted = replace(self.wanted, marks=marks)
+        self.found |= {name: mark for name, mark in vars(marks).items() if marks and mark}
+        return bool(marks)
 
     def _has_numbers(self) -> bool:
         """Tell whether the first line is of numbers: dates have the same characters."""
@@ -427,6 +426,8 @@ class Look:
             "if it does, header=False if it is a row, or describe the file by a .meta"
         )
         advice = _advice_on_comments(self.first[0][0])
+        if self.first[0][0].startswith(b"sep="):
+            advice = "; skip=1 leaves it out, as which a spreadsheet has written the separator"
         lines = [line[0][0].split() for line in self._sampled() if len(line) == 1]
         if not advice and self.width == 1 and len(lines[0]) > 1 and len({*map(len, lines)}) == 1:
             advice = '; separator=r"\\s+" takes any number of blanks for what is between cells'

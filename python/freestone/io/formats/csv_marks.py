@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from freestone.errors import UsageError
 from freestone.io.formats.tables import needs
 
-__all__ = ["PLAIN", "Marks", "are_decimal_commas", "marks_of"]
+__all__ = ["PLAIN", "Marks", "guessed_marks", "marks_of"]
 
-_COMMA = re.compile(rb"\s*[-+]?\d*,\d+([eE][-+]?\d+)?\s*")
+_COMMA = re.compile(rb"\s*[-+]?(\d*|\d{1,3}(\.\d{3})+),\d+([eE][-+]?\d+)?\s*")
 # A comma in front of three digits may stand between thousands.
 _EITHER = re.compile(rb"\s*[-+]?[1-9]\d{0,2},\d{3}\s*")
 
@@ -85,8 +85,18 @@ def marks_of(decimal: Any, thousands: Any, separator: str | None) -> Marks:
     return found
 
 
-def are_decimal_commas(cells: Iterable[bytes]) -> bool:
-    """Tell whether the cells of a column are numbers whose comma is surely a decimal point."""
+def guessed_marks(columns: Iterable[Sequence[bytes]]) -> Marks:
+    """Return decimal commas if the cells of a column are numbers with such, surely.
+
+    Points in front of them are then between thousands.
+    """
+    found = [cell for column in columns if _are_decimal_commas(column) for cell in column]
+    if not found:
+        return PLAIN
+    return Marks(",", "." if any(b"." in cell for cell in found) else "")
+
+
+def _are_decimal_commas(cells: Sequence[bytes]) -> bool:
     texts = [cell for cell in cells if cell.strip()]
     commas = [text for text in texts if b"," in text]
     are_numbers = all(_COMMA.fullmatch(text) or text.strip().isdigit() for text in texts)

@@ -264,7 +264,8 @@ def open_writer(
     row_group_size: int | None = None,
 ) -> StreamWriter:
     """Write a row group for each block, or several."""
-    if row_group_size is not None and (type(row_group_size) is not int or row_group_size < 1):
+    is_whole = isinstance(row_group_size, int | np.integer) and type(row_group_size) is not bool
+    if row_group_size is not None and not (is_whole and row_group_size >= 1):
         raise UsageError(
             f"row_group_size={row_group_size!r}: it is how many rows a row group has at most, 1 or "
             "more"
