@@ -173,9 +173,21 @@ def _is_in_other_blocks(call: Call) -> bool:
     return len({one.chunks for one in call.arrays}) > 1
 
 
-def _is_by_mask(call: Call) -> bool:
-    # Booleans in blocks are positions 0 and 1 to Dask.
-    return len(call.args) < 2 or np.dtype(getattr(call.args[1], "dtype", int)).kind == "b"
+def _takes_blocks_beside(call: Call) -> bool:
+    # Booleans in blocks are positions 0 and 1 to Dask, and values in blocks too many.
+    return len(call.arrays) > 1
+
+
+def _adds_up_other_sides(call: Call) -> bool:
+    # Dask repeats a side of length 1, and NumPy has an error for it.
+    axes = call.args[2] if len(call.args) > 2 else call.options.get("axes", 2)
+    if len(call.args) < 2 or not np.ndim(axes):
+        return False
+    left, right = (
+        [np.shape(one)[at] for at in np.ravel(along)]
+        for one, along in zip(call.args[:2], axes, strict=True)
+    )
+    return left != right
 
 
 def _is_of_full_matrices(call: Call) -> bool:
@@ -200,7 +212,7 @@ _RULES: dict[str, Callable[[Call], bool]] = {
     ),
     "block": _has_empty,
     **dict.fromkeys(("corrcoef", "cov"), _is_of_no_matrix),
-    **dict.fromkeys(("delete", "insert"), _is_by_mask),
+    **dict.fromkeys(("delete", "insert"), _takes_blocks_beside),
     "diff": _has_empty,
     **dict.fromkeys(("dot", "matmul"), _has_other_inner_sides),
     "einsum": _takes_diagonals,
@@ -208,10 +220,11 @@ _RULES: dict[str, Callable[[Call], bool]] = {
     # NumPy's error for complex numbers.
     **dict.fromkeys(("isneginf", "isposinf"), lambda call: call.has("c")),
     # Of whole numbers NumPy's norms are real.
-    "norm": lambda call: call.has("biu"),
+    "norm": lambda call: call.has("biumM"),
     "pad": _is_mirrored,
-    "svd": _is_of_full_matrices,
     "select": _is_in_other_blocks,
+    "svd": _is_of_full_matrices,
+    "tensordot": _adds_up_other_sides,
     # Without an axis Dask takes rows, and NumPy elements.
     "take": lambda call: len(call.args) < 3 and "axis" not in call.options,
     "unique": _has_no_order,

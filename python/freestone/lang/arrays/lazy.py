@@ -306,6 +306,9 @@ class LazyArray(ArrayMethods):
         try:
             part = indexed(self._node, tuple(_nodes(one) for one in keys))
         except NotLazyError as refused:
+            if isinstance(key, tuple):
+                # Dask takes one array in blocks among its indexes.
+                key = tuple(np.asarray(k) if isinstance(k, LazyArray | Array) else k for k in key)
             return _elsewhere(refused, operator.getitem, (self, key), {})
         return part.attrs["data"] if part.kind == "source" else LazyArray(part)
 
