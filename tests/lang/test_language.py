@@ -248,6 +248,15 @@ def test_arguments_are_literals() -> None:
         printed(text, "x=1", 's="a"')
 
 
+def test_an_argument_that_the_script_does_not_read_is_refused() -> None:
+    text = "if (false) { print($size); } print($x);"
+    assert printed(text, "x=1", "size=2") == "1\n"
+    with pytest.raises(ScriptSyntaxError, match=r"no argument \$siz, only \$size, \$x; did you"):
+        printed(text, "x=1", "size=2", "siz=2")
+    # One of many that are called alike.
+    assert printed("print(1);", "x=1") == "1\n"
+
+
 @pytest.mark.parametrize(
     ("text", "kind", "problem"),
     [

@@ -6,9 +6,12 @@ import math
 import time
 from collections.abc import Callable, Iterable
 from dataclasses import replace
+from itertools import pairwise
 from pathlib import Path
 from typing import Any, NoReturn
 
+from freestone.errors.base import did_you_mean
+from freestone.errors.lang import ScriptSyntaxError
 from freestone.lang.front.build.functions import Defined, Functions
 from freestone.lang.front.build.overloads import clash
 from freestone.lang.front.build.returns import arranged
@@ -18,8 +21,9 @@ from freestone.lang.front.builtins import elementwise
 from freestone.lang.front.builtins.reorganisation import inserted
 from freestone.lang.front.graph.graph import Block, Op, Program, Value
 from freestone.lang.front.parse import tree
+from freestone.lang.front.parse.lexer import tokens
 from freestone.lang.front.parse.parser import parse
-from freestone.lang.front.parse.source import Location, Source, read_source
+from freestone.lang.front.parse.source import Location, Source, failure, read_source
 from freestone.lang.front.parse.tree import Statement
 from freestone.lang.front.types.scalars import Scalar
 from freestone.lang.front.types.types import Type, scalar
@@ -44,6 +48,7 @@ class Builder(Functions):
         self._search = search
         self._open: list[Path] = []
         self._imports: list[set[Path]] = []
+        self._read: dict[str, None] = {}
 
     def build(self, source: Source, path: Path | None = None) -> Program:
         """Build a script."""
@@ -53,12 +58,25 @@ class Builder(Functions):
         self._open.pop()
         self._imports.pop()
         if not self._open:
+            self._check_arguments()
             self.drop_uncalled()
         return self.program
+
+    def _check_arguments(self) -> None:
+        """Refuse an argument that a script with arguments does not read: it is misspelt.
+
+        A script that reads none may be given any, as one of many that are called alike.
+        """
+        for name in self.arguments:
+            if self._read and name not in self._read:
+                known, hint = ", $".join(self._read), did_you_mean(name, self._read)
+                problem = f"the script reads no argument ${name}, only ${known}{hint}"
+                raise failure(ScriptSyntaxError, problem)
 
     def _script(self, source: Source) -> None:
         begin = time.perf_counter()
         statements = parse(source)
+        self._read |= dict.fromkeys(_arguments_in(source))
         self.program.parse_seconds += time.perf_counter() - begin
         defines = [each for each in statements if isinstance(each, tree.Define)]
         made = [self._define(define) for define in defines]
@@ -395,6 +413,13 @@ class Builder(Functions):
         functions = {n: f for n, f in self.functions.items() if "." not in n}
         self.scope, self.functions, self.place = kept
         return variables, functions
+
+
+def _arguments_in(source: Source) -> Iterable[str]:
+    """Yield the names of the arguments that a script reads anywhere, in any of its lines."""
+    for token, following in pairwise(tokens(source)):
+        if token.text == "$" and token.kind == "sign":
+            yield following.text
 
 
 def _assigned(node: Any) -> Iterable[str]:
