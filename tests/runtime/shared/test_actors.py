@@ -208,6 +208,24 @@ def test_a_name_finds_it_anywhere(cluster: fs.Cluster, served: fs.Cluster) -> No
     cluster.actor(Counter, name="shared counter").close()
 
 
+def test_who_may_not_end_an_actor_at_once_hears_it(cluster: fs.Cluster, served: fs.Cluster) -> None:
+    def ends(actor: Actor[Counter]) -> None:
+        actor.add().result()
+        actor.close(now=True)
+
+    actor = cluster.actor(Counter)
+    with pytest.raises(errors.UsageError, match="can't end the actor 'Counter' from here"):
+        cluster.submit(ends, actor, pure=False).result()
+    actor.close(now=True)
+    assert until(lambda: served.statistics().assigned == 0)
+    named = cluster.actor(Counter, name="busy")
+    if cluster is not served:
+        with pytest.raises(errors.UsageError, match="only the one that opened it may"):
+            named.close(now=True)
+    served.actor("busy").close(now=True)
+    assert until(lambda: served.statistics().assigned == 0)
+
+
 class Marked(Counter):
     def __init__(self, mark: str) -> None:
         super().__init__()
