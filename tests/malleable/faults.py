@@ -79,7 +79,7 @@ def main() -> None:
         while WHICH == "hanging" and world.is_joining:
             LATE.touch()
             signal.pause()
-        if WHICH in ("again", "first", "second", "once", "saver"):
+        if WHICH in ("again", "first", "second", "once", "saver", "broken-off"):
             give_up_soon(world)
         if WHICH == "unsendable":
             world.once(lambda: main.__code__)
@@ -108,6 +108,11 @@ def main() -> None:
             assert np.array_equal(c.local, load_constant(c.start, c.stop))
             if WHICH.startswith("lost") and len(world.resizes) == 2:
                 break
+            if (WHICH, step, rank) == ("broken-off", 6, 0):
+                break
+        if (WHICH, world.rank) == ("broken-off", 0):
+            # It waits for the other rank, which is in the loop.
+            world.comm.allreduce(1)
         assert np.all(x.local == step + 1)
     if world.rank == 0:
         print(world.size, [record.error for record in world.resizes])

@@ -272,6 +272,12 @@ def test_an_error_of_one_rank_is_one_of_all(tmp_path: Path) -> None:
     assert outcome.err.count("checkpoint-skipped: rank 0 ") == 1
 
 
+def test_a_rank_that_leaves_the_loop_and_waits_elsewhere_is_named(tmp_path: Path) -> None:
+    outcome = run("faults.py", "broken-off", str(tmp_path))
+    assert outcome.status != 0
+    assert outcome.err.count("rank 0 has left the loop in step 6, and rank 1 is at step 7") == 1
+
+
 @pytest.mark.parametrize("which", ["stale", "stale-rows"])
 def test_keeping_what_a_resize_replaces_is_reported(which: str, tmp_path: Path) -> None:
     outcome = run("faults.py", which, str(tmp_path))

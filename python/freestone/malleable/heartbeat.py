@@ -9,6 +9,7 @@ See docs/decisions/020-steps-synchronise-by-a-delayed-all-reduce.md
 
 from __future__ import annotations
 
+import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -21,9 +22,16 @@ from freestone.malleable.waiting import wait_for_steps, wait_until
 
 __all__ = ["Heartbeat", "Word", "where_ranks_are"]
 
+_TAG_BREAK = 83
+_SKIPPED = (
+    "a rank has skipped the head of a step; let every rank run through the same steps, and leave "
+    "the loop at the same one"
+)
 _WHAT = "the head of a step on all ranks"
 # How long to wait for the ranks that an error is to name, and how many of a kind are named.
 _NAMING_S, _MAX_NAMED = 10.0, 8
+# How long to wait at the end for what ranks have told that have left a loop in the same step.
+_TAKING_S = 0.5
 
 
 @dataclass(frozen=True)
@@ -71,11 +79,7 @@ class Word:
         """
         high, low, request, not_ready, failed, left, stayed = largest
         if high != -low or left != -stayed:
-            problem = (
-                "a rank has skipped the head of a step; let every rank run through the same "
-                "steps, and leave the loop at the same one"
-            )
-            raise CheckpointSkippedError(problem, steps=(-low, high))
+            raise CheckpointSkippedError(_SKIPPED, steps=(-low, high))
         return cls(high, request >> 8, request & 0xFF, not not_ready, bool(failed), bool(left))
 
 
@@ -93,6 +97,7 @@ class Heartbeat:
         self._timeout_s = timeout_s
         self._request: Any = None
         self._all = np.empty(7, np.int64)
+        self._breaks = _Breaks(comm)
         self.has_ended = False
 
     @property
@@ -106,6 +111,10 @@ class Heartbeat:
 
         self._mine = np.array(word.numbers(), np.int64)
         self._request = self._comm.Iallreduce(self._mine, self._all, MPI.MAX)
+
+    def break_off(self, step: int) -> None:
+        """Tell the others that this rank leaves a loop in the middle of a step."""
+        self._breaks.tell(step)
 
     def meet(self, word: Word) -> Word:
         """Tell the others, and wait for all of them."""
@@ -140,17 +149,20 @@ class Heartbeat:
         Raises
         ------
         CheckpointSkippedError
-            If they do not agree.
+            If they do not agree, or one that has left the loop does not come in time.
         MalleableError
             If a rank has come to another call in vain, on all that wait here.
         """
         lookout = Lookout(self._comm, self._timeout_s)
         if not self._request.Test():
+            due = time.monotonic() + self._timeout_s
 
             def is_done() -> bool:
                 if self._request.Test():
                     return True
                 lookout.look()
+                if time.monotonic() > due:
+                    self._breaks.require_none(int(self._mine[0]))
                 return False
 
             wait_for_steps(is_done, self._timeout_s, _WHAT)
@@ -164,6 +176,7 @@ class Heartbeat:
             problem = f"{self._where_ranks_are()}{skipped}"
             raise CheckpointSkippedError(problem, steps=skipped.steps) from None
         self.has_ended = found.has_left
+        self._breaks.take(_TAKING_S if found.has_left else 0.0)
         return found
 
     def _where_ranks_are(self) -> str:
@@ -179,6 +192,65 @@ class Heartbeat:
         except ResizeTimeoutError:
             return ""
         return where_ranks_are([(int(step), bool(left)) for step, left in found]) + ": "
+
+
+class _Breaks:
+    """Who has left a loop in the middle of a step, which each rank tells the others.
+
+    One that goes on to a call of the program's, in which it waits for those that are still in the
+    loop, says nothing else. Ranks that all leave take what they are told, as MPI may warn of
+    messages that nobody takes.
+    """
+
+    def __init__(self, comm: Any) -> None:
+        self._comm = comm
+        self._mine: set[int] = set()
+        self._others: dict[int, int] = {}
+        self._sent: list[Any] = []
+        self._missing = 0
+
+    def tell(self, step: int) -> None:
+        self._mine.add(step)
+        self._missing += self._comm.size - 1
+        word = np.array([step], np.int64)
+        others = (rank for rank in range(self._comm.size) if rank != self._comm.rank)
+        self._sent += [(word, self._comm.Isend(word, rank, _TAG_BREAK)) for rank in others]
+
+    def take(self, timeout_s: float = 0.0) -> None:
+        """Take what ranks tell that have left as well, and wait so long for it."""
+        end = time.monotonic() + timeout_s
+        while self._missing > 0:
+            if not self._take_one() and time.monotonic() >= end:
+                return
+        self._sent.clear()
+
+    def _take_one(self) -> bool:
+        from mpi4py import MPI
+
+        status, word = MPI.Status(), np.empty(1, np.int64)
+        if not self._comm.Iprobe(source=MPI.ANY_SOURCE, tag=_TAG_BREAK, status=status):
+            return False
+        rank = status.Get_source()
+        self._comm.Recv(word, rank, _TAG_BREAK)
+        self._others[rank] = int(word[0])
+        self._missing -= 1
+        return True
+
+    def require_none(self, step: int) -> None:
+        """Raise if another rank has left in a step that this one, which is at `step`, went through.
+
+        Raises
+        ------
+        CheckpointSkippedError
+            It names the rank.
+        """
+        while self._take_one():
+            pass
+        for rank, left in sorted(self._others.items()):
+            if left < step and left not in self._mine:
+                where = f"rank {rank} has left the loop in step {left}"
+                problem = f"{where}, and rank {self._comm.rank} is at step {step}: {_SKIPPED}"
+                raise CheckpointSkippedError(problem, steps=(left, step))
 
 
 def where_ranks_are(words: Sequence[tuple[int, bool]]) -> str:

@@ -371,6 +371,7 @@ class World(Checkpoints):
         self._is_in_loop = False
         self._saver.forget()
         if self._progress.loop == loop and not self._has_to_leave:
+            self._beat.break_off(self._progress.done)
             self._progress.break_off()
 
     def _require_loop(self, loop: int) -> None:
