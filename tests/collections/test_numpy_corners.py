@@ -287,6 +287,9 @@ def test_arrays_here_take_what_is_in_blocks(dtype: str) -> None:
         also += more
     assert here.dtype == dtype
     np.testing.assert_array_equal(here, also)
+    large = np.zeros((2, *CELLS.shape))
+    np.add(fs.Array.from_numpy(CELLS[:1], 1), 1, out=large)
+    np.testing.assert_array_equal(large, np.broadcast_to(CELLS[:1] + 1, large.shape))
     with pytest.raises(ValueError, match="non-broadcastable output"):
         here[0] += fs.Array.from_numpy(REALS, 3)
 

@@ -333,13 +333,19 @@ def _elsewhere(
     return computed_elsewhere(refused, function, args, options)
 
 
+def _fits(shape: tuple[int | None, ...], goal: tuple[int, ...]) -> bool:
+    """Tell whether what has a shape is repeated to another one without changing that."""
+    pairs = zip(reversed(shape), reversed(goal), strict=False)
+    return len(shape) <= len(goal) and all(side in (1, wanted) for side, wanted in pairs)
+
+
 def _of_ufunc(ufunc: np.ufunc, method: str, args: Sequence[Any], options: dict[str, Any]) -> Any:
     name = ufunc.__name__
     (out,) = options.pop("out", None) or (None,)
     if type(out) is np.ndarray and method == "__call__":
         # Also `y += x` of an array of NumPy's, which keeps its type.
         made = _of_ufunc(ufunc, method, args, options)
-        if made.shape != out.shape:
+        if not _fits(made.shape, out.shape):
             raise ValueError(f"non-broadcastable output operand with shape {out.shape}: {made}")
         np.copyto(out, made.compute(), casting=options.get("casting", "same_kind"))
         return out
