@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -391,11 +392,35 @@ def test_lazy_comparisons_choose_rows_and_columns() -> None:
         x[x[:, 0] > 3.0] = 0.0
 
 
+def test_signs_join_lazy_comparisons(way: Settings) -> None:
+    cells = np.array([[5.0, 1.0, 7.0], [2.0, 3.0, 4.0], [np.nan, 6.0, 0.0]])
+    x = CONTEXT.from_numpy(cells)
+    for function in (
+        lambda a, _: (a > 1) & (a < 5),
+        lambda a, isnan: ~((a > 1) | isnan),
+        lambda a, _: (cells > 2) & (a < 5),
+        lambda a, isnan: isnan | (cells > 2),
+        lambda a, _: np.array([True, False, True]) & (a > 1),
+    ):
+        found = function(x, x.isNan()).compute(way)
+        np.testing.assert_array_equal(found, function(cells, np.isnan(cells)))
+    first = x[:, 0]
+    chosen = x[(first > 1) & ~(first > 4)].compute(way)
+    np.testing.assert_array_equal(chosen, cells[[1]])
+    with pytest.raises(TypeError, match=r"& takes comparisons, .* np.logical_and\(x, y\)"):
+        operator.and_(x, x > 1)
+    with pytest.raises(TypeError, match=r"~x takes comparisons"):
+        operator.invert(x)
+
+
 @pytest.mark.parametrize(
     ("call", "what"),
     [
         (lambda x: np.clip(x, 0, 1), "numpy.clip does not take lazy matrices"),
-        (lambda x: np.concatenate([x, x]), "numpy.concatenate does not take"),
+        (lambda x: np.concatenate([x, x]), r"numpy.concatenate does not .*write x.rbind\(y\)"),
+        (lambda x: np.clip(x, 0, 1), r"write x.max\(0.0\).min\(1.0\)"),
+        (lambda x: x // 2, r"numpy.floor_divide does not take .*write \(x / y\).floor"),
+        (lambda x: np.median(x), "numpy.median does not take .*use an operation"),
         (lambda x: np.sum(x, keepdims=True), "numpy.sum with keepdims= does not take"),
         (lambda x: np.exp(x, out=np.ones(3)), "numpy.exp with out= does not take"),
         (lambda x: np.add.reduce(x), "numpy.add.reduce does not take"),

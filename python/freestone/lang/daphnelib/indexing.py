@@ -14,7 +14,7 @@ from freestone.lang.front.graph.emitter import Emitter
 from freestone.lang.front.graph.graph import Value
 from freestone.lang.front.types.types import Type, matrix
 
-__all__ = ["indexed", "written"]
+__all__ = ["indexed", "is_comparison", "written"]
 
 Lift = Callable[[Any], Value]
 Side = tuple[str, list[Value], int | None]
@@ -77,7 +77,7 @@ def _chosen(
     if isinstance(side, slice | list | np.ndarray | int | str):
         return value, side
     bits = lift(side)
-    if not _is_comparison(bits):
+    if not is_comparison(bits):
         return value, side
     type = value.type
     emitter.equal(bits.type.columns, 1, "a mask is one column; columns")
@@ -91,14 +91,14 @@ def _chosen(
     return emitter.emit(kind, [value, bits], made), slice(None)
 
 
-def _is_comparison(value: Value) -> bool:
+def is_comparison(value: Value) -> bool:
     """Tell whether cells are truth values, which say which rows to take and are no positions."""
     op = value.op
     if op is None or value.type.data != "matrix":
         return False
     name = op.attrs.get("name")
     if op.kind == "binary" and name in ("and", "or"):
-        return all(map(_is_comparison, op.operands))
+        return all(map(is_comparison, op.operands))
     return (op.kind == "binary" and name in COMPARISONS) or (op.kind == "unary" and name == "isNan")
 
 
@@ -115,7 +115,7 @@ def _side(emitter: Emitter, type: Type, side: Any, count: int | None, lift: Lift
         cells = np.asarray(side)
         side = np.flatnonzero(cells) if _is_truth(cells) else cells.astype("i8")
     value = lift(side)
-    if _is_comparison(value):
+    if is_comparison(value):
         raise IndexError(
             "cells are not assigned by a lazy comparison; choose them, as in "
             "mask * part + (1 - mask) * x"

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any, Self
 
 import numpy as np
 
 from freestone.lang.daphnelib import graph
 from freestone.lang.daphnelib.exchange import table_of
-from freestone.lang.daphnelib.indexing import indexed, written
+from freestone.lang.daphnelib.indexing import indexed, is_comparison, written
 from freestone.lang.daphnelib.lazy import (
     FUSED,
     Lazy,
@@ -40,13 +40,56 @@ REDUCTIONS |= {"mean": "mean", "var": "var", "std": "stddev"}
 """NumPy's reductions; its axis 1 is axis 0 here: one result for each row."""
 
 
-def _is_not_lazy(what: str) -> TypeError:
+OPERATORS = {
+    "matmul": ("__matmul__", "__rmatmul__"),
+    "bitwise_and": ("__and__", "__rand__"),
+    "bitwise_or": ("__or__", "__ror__"),
+    "invert": ("__invert__", ""),
+}
+"""NumPy's functions that are operators: on a value, and with one on the right."""
+
+INSTEAD = {
+    "argmax": "x.idxMax(0), for each row",
+    "argmin": "x.idxMin(0), for each row",
+    "argsort": "x.order(0, True, True), by a column",
+    "around": "x.round()",
+    "clip": "x.max(0.0).min(1.0)",
+    "concatenate": "x.rbind(y), or x.cbind(y)",
+    "cumprod": "x.cumProd(), down the columns",
+    "cumsum": "x.cumSum(), down the columns",
+    "diag": "x.diagVector(), or x.diagMatrix() of a column",
+    "dot": "x @ y",
+    "flip": "x.reverse()",
+    "floor_divide": "(x / y).floor()",
+    "hstack": "x.cbind(y)",
+    "log10": "x.log(10.0)",
+    "log2": "x.log(2.0)",
+    "outer": "x.outerMul(y.t()), of columns",
+    "reshape": "x.reshape(3, 4)",
+    "rint": "x.round()",
+    "round": "x.round()",
+    "solve": "x.solve(y)",
+    "sort": "x.order(0, True, False), by a column",
+    "square": "x * x",
+    "vstack": "x.rbind(y)",
+}
+"""What is written in the language for functions of NumPy's that are not lazy."""
+
+
+def _is_not_lazy(name: str, given: str = "") -> TypeError:
     """Say what NumPy's functions give on a lazy value that the language has no operation for."""
+    instead = "" if given else INSTEAD.get(name, "")
+    way = f"write {instead}" if instead else "use an operation of the language, as x.sqrt()"
     return TypeError(
-        f"{what} does not take lazy matrices; compute them first, as np.clip(x.compute(), 0, 1), "
-        f"or use an operation of the language, as x.sqrt(). Lazy are numpy.matmul, transpose, "
-        f"where, {', '.join([*REDUCTIONS, *UFUNCS])}"
+        f"numpy.{name}{given} does not take lazy matrices; {way}, or compute them first, as "
+        f"np.clip(x.compute(), 0, 1). Lazy are numpy.matmul, transpose, where, "
+        f"{', '.join([*REDUCTIONS, *UFUNCS])}"
     )
+
+
+def _words(keywords: Iterable[str]) -> str:
+    given = ", ".join(f"{word}=" for word in keywords)
+    return given and f" with {given}"
 
 
 class Action(Lazy, data="nothing"):
@@ -59,13 +102,16 @@ class Operand(Lazy):
     def __array_ufunc__(self, ufunc: Any, method: str, *args: Any, **keywords: Any) -> Any:
         """Compute a function of NumPy's lazily."""
         name = ufunc.__name__
-        if method == "__call__" and name == "matmul" and not keywords:
-            left, right = args
-            return left @ right if isinstance(left, Operand) else right.__rmatmul__(left)
-        if method != "__call__" or keywords or name not in UFUNCS:
-            way = name if method == "__call__" else f"{name}.{method}"
-            given = ", ".join(f"{word}=" for word in keywords)
-            raise _is_not_lazy(f"numpy.{way}{given and f' with {given}'}")
+        if method != "__call__":
+            raise _is_not_lazy(f"{name}.{method}", _words(keywords))
+        if not keywords and name in OPERATORS:
+            left, *right = args
+            way, reflected = OPERATORS[name]
+            if isinstance(left, Operand):
+                return getattr(left, way)(*right)
+            return getattr(right[0], reflected)(left)
+        if keywords or name not in UFUNCS:
+            raise _is_not_lazy(name, _words(keywords))
         return operated(UFUNCS[name], *args)
 
     def __array_function__(
@@ -83,8 +129,7 @@ class Operand(Lazy):
                 raise ValueError(f"axis={axis!r}: a matrix has the axes 0 and 1")
             axes = () if axis is None else (1 - axis,)
             return called(REDUCTIONS[name], (args[0], *axes), {})
-        given = ", ".join(f"{word}=" for word in keywords)
-        raise _is_not_lazy(f"numpy.{name}{given and f' with {given}'}")
+        raise _is_not_lazy(name, _words(keywords))
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray[Any, Any]:
         """Compute, for ``np.asarray`` and the like."""
@@ -127,6 +172,36 @@ class Operand(Lazy):
 
     def __rmod__(self, other: Any) -> Any:
         return operated("mod", other, self)
+
+    def __and__(self, other: Any) -> Any:
+        return self._of_truth("and", "&", other)
+
+    __rand__ = __and__
+
+    def __or__(self, other: Any) -> Any:
+        return self._of_truth("or", "|", other)
+
+    __ror__ = __or__
+
+    def __invert__(self) -> Any:
+        if not is_comparison(self._value):
+            raise TypeError(f"~x takes comparisons, as ~(x > 1), not a {self._value.type}")
+        return operated("eq", self, 0)
+
+    def _of_truth(self, name: str, sign: str, other: Any) -> Any:
+        values = [self._value, beside(other, self)._value]
+        if not all(is_comparison(value) or value.type.cell == "bool" for value in values):
+            types = " and a ".join(str(value.type) for value in values)
+            raise TypeError(
+                f"{sign} takes comparisons, as (x > 1) {sign} (x < 3), not a {types}; of other "
+                f"numbers np.logical_{name}(x, y) tells which are not 0"
+            )
+        return operated(name, self, other)
+
+    def __floordiv__(self, other: Any) -> Any:
+        raise _is_not_lazy("floor_divide")
+
+    __rfloordiv__ = __floordiv__
 
     def __pos__(self) -> Self:
         return self
