@@ -13,6 +13,9 @@ import pytest
 
 ROOT = Path(__file__).resolve().parents[1]
 BIN = Path(sys.executable).parent
+BUILD = ["cargo", "build", "--release", "--locked", "-q"]
+BUILD += ["-p", "freestone-events-c", "-p", "freestone-malleable-c"]
+"""Builds both libraries of C, as ``make c`` does: alone, one would be compiled once more."""
 PATH = f"{BIN}:{os.environ.get('PATH', '')}"
 
 

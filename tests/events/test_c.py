@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from tests.events.test_joined import free_address
-from tests.mpi import BIN, ROOT, mpiexec
+from tests.mpi import BIN, BUILD, ROOT, mpiexec
 
 EXAMPLES = ROOT / "examples" / "events_c"
 STRICT = ["-Wall", "-Wextra", "-Werror"]
@@ -35,7 +35,7 @@ def prefix(tmp_path_factory: pytest.TempPathFactory) -> Path:
     needs("cargo")
     needs("cc")
     folder = tmp_path_factory.mktemp("prefix")
-    done(["cargo", "build", "--release", "--locked", "-q", "-p", "freestone-events-c"], cwd=ROOT)
+    done(BUILD, cwd=ROOT)
     script = ROOT / "crates" / "install" / "install.sh"
     built = os.environ.get("CARGO_TARGET_DIR", str(ROOT / "target"))
     done([str(script), "events", f"{built}/release", str(folder), "1.2.3"])

@@ -10,7 +10,7 @@ import pytest
 from tests.docs.test_code_blocks import code_of
 from tests.events.apart import apart
 from tests.events.test_c import EXAMPLES, built, done, flags, needs, prefix
-from tests.mpi import ROOT, mpiexec_well
+from tests.mpi import BUILD, ROOT, mpiexec_well
 
 __all__ = ["prefix"]
 
@@ -74,7 +74,7 @@ def test_the_program_in_fortran(prefix: Path, tmp_path: Path, processors: str) -
 @WIDTHS
 def test_graph500_in_rust(processors: str) -> None:
     needs("cargo")
-    done(["cargo", "build", "--release", "--locked", "-q", "-p", "graph500"], cwd=ROOT)
+    done([*BUILD, "-p", "graph500"], cwd=ROOT)
     program = Path(os.environ.get("CARGO_TARGET_DIR", str(ROOT / "target")), "release", "graph500")
     for kernel in ["levels", "directions"]:
         words = ["--scale", "10", "--roots", "8", "--kernel", kernel]

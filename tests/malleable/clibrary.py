@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.mpi import BIN, PATH, ROOT, mpiexec
+from tests.mpi import BIN, BUILD, PATH, ROOT, mpiexec
 
 STRICT = ["-Wall", "-Wextra", "-Werror", "-g"]
 PROGRAMS = Path(__file__).parent / "programs"
@@ -36,8 +36,7 @@ def built_library(folder: Path) -> Path:
     """Build the library and install it below `folder`."""
     if shutil.which("cargo") is None:
         pytest.skip("cargo is not installed")
-    crate = "freestone-malleable-c"
-    done(["cargo", "build", "--release", "--locked", "-q", "-p", crate], cwd=ROOT)
+    done(BUILD, cwd=ROOT)
     script = ROOT / "crates" / "install" / "install.sh"
     target = os.environ.get("CARGO_TARGET_DIR", str(ROOT / "target"))
     done([str(script), "malleable", f"{target}/release", str(folder), "1.2.3"])

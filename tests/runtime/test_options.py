@@ -97,7 +97,7 @@ def test_numbers_of_numpy_are_numbers(cluster: fs.Cluster) -> None:
     options: Any = {"priority": np.int64(2), "timeout_s": np.float32(60), "retries": np.uint8(1)}
     memory = {"memory": np.int64(1 << 20), "cores": np.int64(1)}
     assert cluster.submit(add, 1, **options, resources=memory).result() == 2
-    assert Config.load({"workers": np.int64(2), "memory": np.int64(5)}, {}).workers == 2
+    assert Config.load({"workers": np.int64(2), "memory": np.int64(1 << 20)}, {}).workers == 2
 
 
 @pytest.mark.parametrize("amount", [1.5, True, None, [1], "much", -1])
