@@ -112,7 +112,7 @@ def computed(out: Value, settings: Settings) -> tuple[Any, list[Any]] | None:
         op.ready = ready
     step, operands, given, is_view = ready
     run, is_kernel, nbytes, _, _, is_quiet = step
-    if nbytes > calibration.MIN_ALONE_NBYTES and not _is_small(nbytes):
+    if not _is_small(nbytes):
         return None
     try:
         if is_view:
