@@ -87,14 +87,14 @@ def client() -> NestedClient | None:
         return _client
 
 
-def has_worker(patience_s: float) -> bool:
+def has_worker(timeout_s: float) -> bool:
     """Tell whether the worker of this executor is there, and does not end within a time.
 
     An executor may outlive its worker for a moment.
     """
     poll = select.poll()
     poll.register(int(os.environ["FREESTONE__EXECUTOR_SOCKET"]), select.POLLRDHUP)
-    return not poll.poll(1000 * patience_s)
+    return not poll.poll(1000 * timeout_s)
 
 
 @contextmanager

@@ -198,8 +198,8 @@ class _Breaks:
     """Who has left a loop in the middle of a step, which each rank tells the others.
 
     One that goes on to a call of the program's, in which it waits for those that are still in the
-    loop, says nothing else. Ranks that all leave take what they are told, as MPI may warn of
-    messages that nobody takes.
+    loop, says nothing else. Ranks that all leave receive these messages, as MPI may warn of
+    some that nobody receives.
     """
 
     def __init__(self, comm: Any) -> None:
