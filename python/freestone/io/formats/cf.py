@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from freestone.errors import FormatError, UsageError
 
-__all__ = ["Decoding", "decoding_of", "word_of"]
+__all__ = ["FILLS", "Decoding", "decoding_of", "word_of"]
 
 FILLS = ("_FillValue", "missing_value")
 PACKING = ("scale_factor", "add_offset")

@@ -1,34 +1,44 @@
 """NetCDF 4, by h5netcdf, and NetCDF 3: a variable as an array of any dimensions.
 
+A file that `fs.write` made of a frame is that frame, unless `variable` names one.
+
 Options of a read: `variable`, its name, where the file has several that are no coordinates; that of
 a group is `group/name`. Values are decoded as the CF conventions say, by the rules of xarray's
 `open_dataset`: `scale_factor` and `add_offset` are applied, `_FillValue` and `missing_value` become
 NaN, or NaT, times are `datetime64[ns]`, and characters texts. `decode_cf=False` gives the values as
 they are stored. Chunks are not cut along the first axis.
+
+Options of a write: `variable`, by default ``"data"``, the name of an array's variable, or its path
+in groups; `dimensions`, a name for each axis, by default ``dim_0``, ``dim_1`` and so on, and
+``"index"`` of a frame, whose columns are variables; `coordinates`, a dict of the values along some
+of the dimensions; `attributes`, a dict of those of the variable, such as its `units`, or of those
+of a frame's file; and `compression`, ``"gzip"``.
 """
 
 from __future__ import annotations
 
 import hashlib
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
 from freestone.errors import FormatError, UsageError
 from freestone.io.dataset import Dataset
-from freestone.io.formats.cf import Decoding, decoding_of, word_of
+from freestone.io.formats.cf import FILLS, Decoding, decoding_of, word_of
 from freestone.io.formats.format import Format
 from freestone.io.formats.mtx import read_some
 from freestone.io.formats.netcdf3 import CLASSIC, Head, read_head
+from freestone.io.formats.netcdf_writing import MARK, NetcdfWriter
 from freestone.io.formats.tables import file_of, foreign, needs, not_chosen
 from freestone.io.formats.vlen import texts_of, widest_text
 from freestone.io.raw import dtype_reported, read_values
 from freestone.io.stores import FileLocation
+from freestone.io.writer import Shape, StreamWriter, needs_columns
 
-__all__ = ["FORMAT", "open_dataset"]
+__all__ = ["FORMAT", "open_dataset", "open_writer"]
 
 MAX_COORDINATES = 1 << 20
 """Longer axes are not compared with those of other files."""
@@ -51,6 +61,37 @@ class Variable(Dataset):
         return _decoded(texts_of(values, self.dtype), self.decoding)
 
 
+@dataclass(frozen=True, kw_only=True)
+class Variables(Dataset):
+    """Rows of variables of one dimension, which are the columns of a frame."""
+
+    is_columnar: ClassVar[bool] = True
+    decodings: dict[str, Decoding]
+    nullable: frozenset[str]
+
+    def read_rows(self, start: int, stop: int, threads: int) -> Any:
+        """Read some rows."""
+        h5netcdf, pa = needs("h5netcdf", "hdf5", "NetCDF"), needs("pyarrow", "arrow", "a frame")
+        with foreign(self.location), file_of(self.location) as raw, h5netcdf.File(raw, "r") as file:
+            return pa.table(
+                [self._column(name, file[name][start:stop]) for name in self.columns],
+                list(self.columns),
+            )
+
+    def _column(self, name: str, values: Any) -> Any:
+        pa = needs("pyarrow", "arrow", "a frame")
+        decoding = self.decodings.get(name)
+        if values.dtype.kind == "O":
+            return pa.array(values.tolist(), pa.string())
+        # A NaN is a missing value where an attribute says so, and a value where none does.
+        decoded = _decoded(np.asarray(values), decoding)
+        return pa.array(decoded, from_pandas=name in self.nullable)
+
+    def select(self, columns: tuple[str, ...]) -> Variables:
+        """Return the frame with some of its columns only."""
+        return self._with_columns(columns)
+
+
 def _decoded(values: Any, decoding: Decoding | None) -> Any:
     return values if decoding is None else decoding.decode(values)
 
@@ -64,6 +105,8 @@ def open_dataset(
         return _open_classic(location, stamp, variable, decode_cf)
     h5netcdf = needs("h5netcdf", "hdf5", "NetCDF")
     with foreign(location), file_of(location) as raw, h5netcdf.File(raw, "r") as file:
+        if variable is None and MARK in file.attrs:
+            return _frame_of(location, file, stamp, decode_cf)
         found, group = _variable_of(location, file, variable)
         name = found.name.strip("/")
         if not found.shape:
@@ -94,6 +137,34 @@ def open_dataset(
                 lambda name: _coordinates(group, name),
             ),
         )
+
+
+def _frame_of(
+    location: FileLocation, file: Any, stamp: tuple[Any, ...], decode_cf: bool
+) -> Variables:
+    """Return the columns of a file that `fs.write` made of a frame."""
+    attributes = {name: dict(one.attrs) for name, one in file.variables.items()}
+    names = [str(name) for name in np.atleast_1d(file.attrs[MARK])]
+    decodings: dict[str, Decoding] = {}
+    for name in names:
+        found = file.variables.get(name)
+        if found is None or len(found.shape) != 1:
+            reason = f"it says that {name!r} is a column, and this is no variable of one dimension"
+            raise FormatError(location.url, reason)
+        if decode_cf and found.dtype.kind in "biuf":
+            decodings[name] = _decoding(location, name, found.dtype, found.shape, attributes)
+    first = file.variables[names[0]]
+    return Variables(
+        location=location,
+        kind="frame",
+        stamp=stamp,
+        rows=int(first.shape[0]),
+        columns=tuple(names),
+        unit_rows=int(first.chunks[0]) if first.chunks else 1,
+        row_nbytes=float(sum(file.variables[name].dtype.itemsize for name in names)),
+        decodings=decodings,
+        nullable=frozenset(name for name in names if decode_cf and {*FILLS} & {*attributes[name]}),
+    )
 
 
 def _coordinates(group: Any, dimension: str) -> Any:
@@ -268,4 +339,82 @@ def _chosen(location: FileLocation, names: list[str], data: list[str], variable:
     raise UsageError(not_chosen(location.url, "variable", names, "variable", variable))
 
 
-FORMAT = Format(name="netcdf", suffixes=(".nc", ".nc4"), open_dataset=open_dataset)
+def open_writer(
+    location: FileLocation,
+    shape: Shape,
+    *,
+    variable: str | None = None,
+    dimensions: str | Sequence[str] | None = None,
+    coordinates: Mapping[str, Any] | None = None,
+    attributes: Mapping[str, Any] | None = None,
+    compression: str | None = None,
+) -> StreamWriter:
+    """Write a variable of an array, or one of each column of a frame."""
+    needs("h5netcdf", "hdf5", "NetCDF")
+    needs_columns(location, shape)
+    if shape.sparse:
+        raise UsageError(
+            f"{location.url}: this format has no sparse arrays; write it as dbdf, mtx or csv"
+        )
+    if variable is not None and shape.kind == "frame":
+        raise UsageError(
+            f"variable={variable!r}: it names that of an array; those of a frame are its columns"
+        )
+    name = "data" if variable is None else str(variable).strip("/")
+    if not name.strip("/. "):
+        raise UsageError(f"variable={variable!r}: it is a name, such as 't2m' or 'surface/t2m'")
+    if compression not in (None, "gzip"):
+        raise UsageError(f"compression={compression!r}: it is 'gzip' or None")
+    lengths = (shape.rows, *(shape.columns if shape.kind == "array" else ()))
+    names = _dimensions(shape, lengths, dimensions)
+    return NetcdfWriter(
+        location=location,
+        shape=shape,
+        variable=name,
+        dimensions=names,
+        coordinates=_along(dict(zip(names, lengths, strict=True)), coordinates),
+        attributes={} if attributes is None else attributes,
+        compression=compression,
+    )
+
+
+def _dimensions(
+    shape: Shape, lengths: tuple[int, ...], dimensions: str | Sequence[str] | None
+) -> tuple[str, ...]:
+    """Return the names of the axes."""
+    if dimensions is None:
+        names = tuple(f"dim_{axis}" for axis in range(len(lengths)))
+        return ("index",) if shape.kind == "frame" else names
+    names = (dimensions,) if isinstance(dimensions, str) else tuple(map(str, dimensions))
+    if len(names) != len(lengths) or len({*names}) < len(names) or not all(names):
+        raise UsageError(
+            f"dimensions={dimensions!r}: it is {len(lengths)} different names, one of each axis, "
+            f"of {' x '.join(map(str, lengths))} elements"
+        )
+    return names
+
+
+def _along(lengths: dict[str, int], coordinates: Mapping[str, Any] | None) -> dict[str, Any]:
+    """Return the values along dimensions."""
+    found = {}
+    for name, values in (coordinates or {}).items():
+        if name not in lengths:
+            raise UsageError(
+                f"coordinates of {name!r}: the dimensions are {', '.join(map(repr, lengths))}"
+            )
+        found[name] = np.asarray(values)
+        if found[name].shape != (lengths[name],):
+            raise UsageError(
+                f"coordinates of {name!r} have shape {found[name].shape}, and the dimension has "
+                f"{lengths[name]} elements"
+            )
+    return found
+
+
+FORMAT = Format(
+    name="netcdf",
+    suffixes=(".nc", ".nc4"),
+    open_dataset=open_dataset,
+    open_writer=open_writer,
+    any_dimensions=True,
+)
