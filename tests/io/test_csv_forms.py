@@ -104,6 +104,16 @@ def test_decimal_commas_are_found_where_they_surely_are(path: Path) -> None:
     found = read(path, "a;b\n1.234,5;x\n7,25;y\n")
     assert found.compute().to_pydict() == {"a": [1234.5, 7.25], "b": ["x", "y"]}
     assert found.found == {"separator": ";", "decimal": ",", "thousands": ".", "header": True}
+    assert columns(path, "a;b\n0,1;x\n-5;y\n1e-05;z\n") == {
+        "a": [0.1, -5.0, 1e-05],
+        "b": ["x", "y", "z"],
+    }
+    found = read(path, "0,1;x;-47\n2,2;y;3\n", header=False)
+    assert found.compute().to_pydict() == {
+        "col_0": [0.1, 2.2],
+        "col_1": ["x", "y"],
+        "col_2": [-47, 3],
+    }
     day = {"a": [1.5], "d": [pd.Timestamp(2024, 2, 29).date()]}
     assert columns(path, "a;d\n1,5;29.02.2024\n", dates={"d": "%d.%m.%Y"}) == day
 

@@ -217,8 +217,13 @@ def test_a_meta_says_the_types_and_options_the_rest(path: Path) -> None:
 
 def test_lines_in_front(path: Path) -> None:
     assert read(path, "some text, of any form\n\n1,2\n3,4\n", skip=2).tolist() == [[1, 2], [3, 4]]
-    with pytest.raises(FormatError, match=r"skip=1: a quote in these lines"):
-        read(path, 'an inch is 1"\nor 2"\na,b\n1,2\n', skip=1)
+    for text in ('a 5" disk\n\na,b\n1,"x"\n', 'an inch is 1"\nor 2"\na,b\n1,"x"\n'):
+        assert read(path, text, skip=2).to_pydict() == {"a": [1], "b": ["x"]}
+        spaced = text.replace(",", "  ").replace("disk\n", "disk\n# c")
+        options = {"skip": 2, "separator": r"\s+", "comment": "#", "header": True}
+        assert read(path, spaced, **options).to_pydict() == {"a": [1], "b": ["x"]}
+    with pytest.raises(FormatError, match="ends inside of quotes"):
+        read(path, 'an inch is 1"\na,"b\n1,2\n', skip=1)
     with pytest.raises(FormatError, match=r"skip=4: it has 2 lines"):
         read(path, "1,2\n3,4\n", skip=4)
     with pytest.raises(FormatError, match="it is empty"):

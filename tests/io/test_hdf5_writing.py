@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 import polars as pl
+import pyarrow as pa
 import pytest
 
 import freestone as fs
@@ -62,10 +63,17 @@ def test_frames_are_groups_of_datasets(two_workers: fs.Cluster, tmp_path: Path) 
     assert fs.read(path, columns=["a"], where=[("z", ">", 2)]).to_polars()["a"].to_list() == [3, 4]
 
 
+def test_missing_floats_are_nan(tmp_path: Path) -> None:
+    path = tmp_path / "t.h5"
+    fs.write(pl.DataFrame({"x": [1.0, None, 3.0], "n": [1, 2, 3]}), path)
+    np.testing.assert_array_equal(fs.read(path).to_polars()["x"], [1, np.nan, 3])
+
+
 @pytest.mark.parametrize(
     ("value", "options", "reason"),
     [
-        (TABLE.with_columns(a=pl.lit(None, pl.Float64)), {}, "column 'a' has missing values"),
+        (TABLE.with_columns(z=pl.lit(None, pl.Int64)), {}, "'z' of int64 has missing values"),
+        (pa.table({"x\0y": [1]}), {}, "can be called 'x.x00y'"),
         (pl.DataFrame({"d": [datetime.date(2024, 1, 1)]}), {}, "column 'd' is of date32"),
         (TABLE.rename({"a": "m/s"}), {}, "can be called 'm/s'"),
         (np.array(["2024-01-01"], "M8[D]"), {}, "the array is of datetime64"),
@@ -80,3 +88,14 @@ def test_what_it_has_no_form_for_is_refused(
     with pytest.raises(UsageError, match=reason):
         fs.write(value, tmp_path / "x.h5", **options)
     assert os.listdir(tmp_path) == []
+
+
+def test_a_link_to_nothing_is_no_dataset(tmp_path: Path) -> None:
+    path = tmp_path / "x.h5"
+    with h5py.File(path, "w") as file:
+        file["a"] = np.arange(3)
+        file["gone"] = h5py.SoftLink("/nowhere")
+    assert fs.read(path).compute().tolist() == [0, 1, 2]
+    for name in ("gone", "b"):
+        with pytest.raises(UsageError, match="'a'"):
+            fs.read(path, dataset=name)

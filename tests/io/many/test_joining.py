@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import datetime as dt
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
@@ -224,6 +225,18 @@ def test_columns_of_text_without_values_have_the_type_of_others(tmp_path: Path) 
     assert chosen.compute().to_pydict() == {"x": [2]}
     typed = fs.read(tmp_path, header=True, types={"y": "str"}).compute()
     assert typed["y"].to_pylist() == [None, "0.5"]
+
+
+def test_columns_without_values_beside_options_have_the_type_of_others(tmp_path: Path) -> None:
+    (tmp_path / "1.csv").write_text("n,day\nNA,\n")
+    (tmp_path / "2.csv").write_text("n,day\n5,2020-01-01\n")
+    options = {"header": True, "missing": "NA", "dates": ["day"]}
+    found = fs.read(tmp_path, **options).compute()
+    assert found.to_pydict() == {"n": [None, 5], "day": [None, dt.date(2020, 1, 1)]}
+    # In none of the files is a value.
+    (tmp_path / "2.csv").write_text("n,day\nNA,\n")
+    alone = fs.read(tmp_path / "1.csv", **options).compute()
+    assert fs.read(tmp_path, **options).compute().schema == alone.schema
 
 
 def test_json_lines_without_rows_go_with_all(tmp_path: Path, cluster: fs.Cluster) -> None:

@@ -27,7 +27,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from freestone.errors import UsageError
+from freestone.errors import FormatError, UsageError
 from freestone.io.dataset import Dataset
 from freestone.io.decoded import EncodedLocation
 from freestone.io.formats.csv_look import Look, byte_of
@@ -98,7 +98,7 @@ def open_dataset(
     separator = " " if separator == PADDED else separator
     # What a .meta describes needs no guess.
     separator = "," if separator is None and meta else separator
-    look = Look(location, separator, index, whole, skip)
+    look = _looked_at(location, separator, index, whole, skip)
     if look.blanks:
         look = _without_blanks(look, location, separator, whole)
     look.wanted = wanted
@@ -110,6 +110,18 @@ def open_dataset(
     if meta is None:
         return look.inferred(header, dtype, kind)
     return look.by_meta(meta, header, dtype, kind)
+
+
+def _looked_at(
+    location: FileLocation, separator: str | None, index: bool, whole: bool, skip: int
+) -> Look:
+    """Look at a file, without the lines that are skipped if a quote in them is in the way."""
+    try:
+        return Look(location, separator, index, whole, skip)
+    except FormatError:
+        if not skip or isinstance(location, TidyLocation):
+            raise
+        return Look(TidyLocation(location.url, location, above=skip), separator, False, whole, skip)
 
 
 def _without_blanks(look: Look, location: FileLocation, separator: str | None, whole: bool) -> Look:

@@ -98,7 +98,8 @@ def other_separator(text: bytes) -> str | None:
     for separator in (b";", b"\t", b"|"):
         if len({line.count(separator) for line in lines}) == 1 and separator in lines[0]:
             cells = [cell for line in lines for cell in line.split(separator)]
-            if b"," not in lines[0] or all(map(_NUMBER.fullmatch, cells)):
+            # A comma in each line, inside of numbers alone, is a decimal one.
+            if b"," not in lines[0] or all(_NUMBER.fullmatch(c) for c in cells if b"," in c):
                 return separator.decode()
     rows = [line.split() for line in lines]
     one_width = len({len(row) for row in rows}) == 1 and len(rows[0]) > 1

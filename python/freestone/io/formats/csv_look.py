@@ -323,11 +323,9 @@ class Look:
         self.wanted.check(self.location.url, names)
         casts = self._casts(skip, names, codes, sights)
         kept = list(zip(names, codes, casts, strict=True))
-        bare = () if sights is None else zip(kept, _kinds(sights), strict=True)
+        each = () if sights is None else zip(names, _kinds(sights), strict=True)
         untyped = [
-            name
-            for (name, _, cast), found in bare
-            if cast is None and name not in self.wanted.types and not found & ~EMPTY
+            name for name, found in each if not found & ~EMPTY and not self.wanted.gives_type(name)
         ]
         return Columns(
             kind="frame",
@@ -405,7 +403,8 @@ class Look:
 
     def _guess_marks(self, below: list[Sight]) -> bool:
         """Take commas for decimal points where they surely are; tell whether they are."""
-        if not self.may_guess or self.delimiter == COMMA or any(s.kinds & REAL for s in below):
+        has_points = any(sight.kinds & REAL and not sight.kinds & TEXT for sight in below)
+        if not self.may_guess or self.delimiter == COMMA or has_points:
             return False
         lines = [line for line in self._sampled()[1:] if len(line) == self.width]
         columns = ([line[column][0] for line in lines] for column in range(self.width))

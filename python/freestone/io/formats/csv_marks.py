@@ -13,6 +13,8 @@ from freestone.io.formats.tables import needs
 __all__ = ["PLAIN", "Marks", "guessed_marks", "marks_of"]
 
 _COMMA = re.compile(rb"\s*[-+]?(\d*|\d{1,3}(\.\d{3})+),\d+([eE][-+]?\d+)?\s*")
+# Such numbers have no decimal point; small ones are written so, as in 1e-05.
+_WHOLE = re.compile(rb"\s*[-+]?\d+([eE][-+]?\d+)?\s*")
 # A comma in front of three digits may stand between thousands.
 _EITHER = re.compile(rb"\s*[-+]?[1-9]\d{0,2},\d{3}\s*")
 
@@ -99,5 +101,5 @@ def guessed_marks(columns: Iterable[Sequence[bytes]]) -> Marks:
 def _are_decimal_commas(cells: Sequence[bytes]) -> bool:
     texts = [cell for cell in cells if cell.strip()]
     commas = [text for text in texts if b"," in text]
-    are_numbers = all(_COMMA.fullmatch(text) or text.strip().isdigit() for text in texts)
+    are_numbers = all(_COMMA.fullmatch(text) or _WHOLE.fullmatch(text) for text in texts)
     return are_numbers and any(not _EITHER.fullmatch(text) for text in commas)

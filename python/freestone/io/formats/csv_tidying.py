@@ -23,7 +23,7 @@ class TidyLocation(DecodedLocation):
     comment : str
         How lines begin that are left out; empty if none are.
     above : int
-        So many lines at the top stay as they are.
+        So many lines at the top, of any form, become lines without a character.
     has_blanks : bool
         Whether lines without any character stay.
     is_padded : bool
@@ -38,6 +38,7 @@ class TidyLocation(DecodedLocation):
     def decoded(self, raw: bytes) -> bytes:
         """Return the text that is left."""
         head, text = _cut(raw.removeprefix(_MARK), self.above)
+        head = b"\n" * (head.count(b"\n") + bool(head and not head.endswith(b"\n")))
         left_out, inside = [], rb"(?!)"
         if self.comment:
             left_out.append(rb"^[ \t]*" + re.escape(self.comment.encode()) + rb"[^\n]*(?:\n|\Z)")
@@ -46,6 +47,8 @@ class TidyLocation(DecodedLocation):
         if self.is_padded:
             left_out += [rb"^[ \t]+", rb"[ \t]+(?=\r?$)"]
             inside = rb"[ \t]+"
+        if not left_out:
+            return head + text
         # What is in quotes stays, a line of it that looks like a comment, too.
         pattern = rb'("[^"]*")|' + b"|".join([*left_out, rb"(" + inside + rb")"])
         if b'"' not in text and not self.is_padded:

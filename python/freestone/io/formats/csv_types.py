@@ -82,6 +82,10 @@ class Wanted:
                     f"{some_of(columns)}"
                 )
 
+    def gives_type(self, name: str) -> bool:
+        """Tell whether a column has its type whatever its texts are."""
+        return name in self.types or self.form_of(name) is not None
+
     def form_of(self, name: str) -> str | None:
         """Return the form that is given for a column of dates."""
         return self.dates.get(name) if isinstance(self.dates, dict) else None

@@ -6,7 +6,8 @@ Texts of any length become an array that is as wide as the longest, for which al
 Chunks are not cut along the first axis.
 
 Options of a write: `dataset`, the path of the dataset of an array, or of the group of a frame,
-which has one for each column; and `compression`, ``"gzip"`` or ``"lzf"``.
+which has one for each column; and `compression`, ``"gzip"`` or ``"lzf"``. Missing floats are
+written as NaN; other columns with missing values are refused.
 """
 
 from __future__ import annotations
@@ -163,9 +164,10 @@ def _frame_of_group(
 def _chosen(location: FileLocation, file: Any, dataset: str | None) -> str:
     """Return the path of what is to be read."""
     h5py = needs("h5py", "hdf5", "HDF5")
-    if dataset is not None and dataset in file:
+    # A link to nothing has a name, and no object.
+    if dataset is not None and dataset in file and file.get(dataset) is not None:
         return dataset
-    frames = [name for name, one in file.items() if MARK in one.attrs]
+    frames = [name for name, one in file.items() if one is not None and MARK in one.attrs]
     if dataset is None and len(file) == len(frames) == 1:
         return str(frames[0])
     names: list[str] = []

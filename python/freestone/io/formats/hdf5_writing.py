@@ -78,7 +78,7 @@ class Hdf5Writer(StreamWriter):
         found = {}
         for field in first.schema:
             kind = field.type.value_type if pa.types.is_dictionary(field.type) else field.type
-            if field.name in ("", ".") or "/" in field.name:
+            if field.name in ("", ".") or "/" in field.name or "\0" in field.name:
                 raise UsageError(
                     f"{self.location.url}: no dataset of HDF5 can be called {field.name!r}; rename "
                     "the column"
@@ -106,9 +106,10 @@ class Hdf5Writer(StreamWriter):
 
     def _values(self, name: str, column: Any) -> Any:
         """Return the values of a column."""
-        if column.null_count:
+        pa = needs("pyarrow", "arrow", "a frame")
+        if column.null_count and not pa.types.is_floating(column.type):
             raise UsageError(
-                f"{self.location.url}: column {name!r} has missing values, for which HDF5 has no "
-                "form; fill them, or write parquet"
+                f"{self.location.url}: column {name!r} of {column.type} has missing values, and "
+                "HDF5 has NaN in floats alone; fill them, cast to floats, or write parquet"
             )
         return column.to_numpy()

@@ -291,10 +291,11 @@ def _join_schemas(parts: Sequence[Part], request: Request) -> Any:
                     other = owners[one.name]
                     raise SchemaError(url, other, f"{reason}; {advice}", column=one.name)
                 fields[one.name] = pa.field(one.name, kind)
-    for name in {name for part in firsts for name in part.dataset.untyped}:
-        # None of the files has a value.
-        if name in fields and pa.types.is_null(fields[name].type):
-            fields[name] = pa.field(name, pa.large_string())
+    for part in firsts:
+        for name in part.dataset.untyped:
+            # None of the files has a value.
+            if name in fields and pa.types.is_null(fields[name].type):
+                fields[name] = part.dataset.arrow_schema().field(name)
     if not request.fills:
         for part in firsts:
             if not part.is_bare:
