@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import io
+from datetime import date
 from pathlib import Path
 from typing import Any
 
@@ -176,6 +177,30 @@ def test_any_number_of_blanks_between_cells(path: Path) -> None:
     assert (found.compute().to_pydict(), found.found["separator"]) == (ROWS, " ")
 
 
+# -- separators at the ends of rows ---------------------------------------------------------------
+
+
+@pytest.mark.parametrize("options", [{}, {"header": True}, {"missing": "NA"}, {"kind": "frame"}])
+def test_rows_may_end_in_a_separator_that_the_header_lacks(
+    path: Path, options: dict[str, Any]
+) -> None:
+    found = read(path, "a,b\n1,2,\n3,4,\n", **options)
+    assert found.found["trailing_separator"] is True
+    assert found.compute().to_pydict() == ROWS
+
+
+def test_separators_at_the_ends_go_with_other_options(path: Path) -> None:
+    text = "x;day\n1,5;2024-01-02;\n2,5;;\n"
+    found = read(path, text, dates=["day"])
+    assert found.compute().to_pydict() == {"x": [1.5, 2.5], "day": [date(2024, 1, 2), None]}
+    assert read(path, text, columns=["x"]).compute().to_pydict() == {"x": [1.5, 2.5]}
+
+
+def test_a_first_row_without_one_is_no_header(path: Path) -> None:
+    with pytest.raises(FormatError, match="it ends in a separator"):
+        read(path, "1,2\n1,2,\n3,4,\n", header=False, kind="frame")
+
+
 # -- errors ---------------------------------------------------------------------------------------
 
 
@@ -187,7 +212,12 @@ def test_any_number_of_blanks_between_cells(path: Path) -> None:
         ("# a b\n1 2\n", "comment='#' leaves lines out"),
         ("sep=;\na;b\n1;x\n", "skip=1 leaves it out"),
         ("My title\na,b\n1,2\n", "skip=1 leaves out what stands above the header"),
-        ("a,b\n1,2,\n3,4,\n", "it ends in a separator, and the first line does not"),
+        ("a,b\n1,2,\n3,4\n", "it ends in a separator, and the first line does not"),
+        ("a,b\n" + "1,2,\n" * 30 + "3,4\n", "row 32 .* does not end in a separator, as rows"),
+        ("a,b\n" + "1,2,\n" * 30 + "3,4,5\n", "the last cell is not empty in all rows"),
+        ("a,b\nx,1,2\ny,3,4\n", "add a name to the header, or read them by skip=1"),
+        ("\n\r\n\n", "blank lines alone"),
+        (" \n\n", "blank lines alone"),
         ("a,b\n1,2\n  \n3,4\n", "it has blanks alone"),
         ("a   b\n1   2\n33  4\n", r'separator=r"\\s\+" takes any number of blanks'),
     ],

@@ -19,7 +19,7 @@ from freestone.io.formats.names import COMPRESSED
 from freestone.io.formats.tables import needs
 from freestone.io.stores import FileLocation
 
-__all__ = ["MAX_NBYTES", "CompressedLocation", "DecodedLocation", "EncodedLocation"]
+__all__ = ["MAX_NBYTES", "CompressedLocation", "Content", "DecodedLocation", "EncodedLocation"]
 
 # A few kilobytes can decompress to any size.
 MAX_NBYTES = 4 << 30
@@ -65,6 +65,11 @@ class DecodedLocation(FileLocation):
         """Whether other processes reach it."""
         return self.location.is_shared
 
+    @property
+    def is_cut(self) -> bool:
+        """Whether parts of it are read without the rest."""
+        return False
+
     def beside(self, suffix: str) -> FileLocation:
         """Return the file whose name has something added."""
         return self.location.beside(suffix)
@@ -78,13 +83,14 @@ class DecodedLocation(FileLocation):
         stamp = self.location.stamp()
         return _size(self, stamp, os.getpid()), *stamp
 
-    def source(self, stamp: tuple[Any, ...] = ()) -> Content:
+    def source(self, stamp: tuple[Any, ...] = ()) -> Any:
         """Return what it stands for."""
         return _content(self, (stamp or self.stamp())[1:], os.getpid())
 
     def read_bytes(self) -> bytes:
         """Return what it stands for."""
-        return self.source()
+        source = self.source()
+        return bytes(source.read_at(0, source.nbytes))
 
     def write_bytes(self, data: bytes) -> None:
         """Refuse: such files are only read."""
@@ -167,7 +173,8 @@ def _size(location: DecodedLocation, stamp: tuple[Any, ...], process: int) -> in
 @functools.lru_cache(maxsize=2)
 def _content(location: DecodedLocation, stamp: tuple[Any, ...], process: int) -> Content:
     """Decode a version of a file; the two last ones of this process are kept."""
-    return Content(location.decoded(location.location.read_bytes()))
+    found = location.decoded(location.location.read_bytes())
+    return found if isinstance(found, Content) else Content(found)
 
 
 def _opened(location: FileLocation, raw: bytes) -> Any:

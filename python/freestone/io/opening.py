@@ -85,7 +85,7 @@ def open_dataset(
         dataset = found.open_dataset(*words, **options)
     if not isinstance(dataset, Dataset):
         raise _wrong(found, "open_dataset", dataset, "a Dataset")
-    if isinstance(dataset.location, DecodedLocation):
+    if isinstance(dataset.location, DecodedLocation) and not dataset.location.is_cut:
         # Whoever reads some rows decodes them all.
         dataset = replace(dataset, unit_rows=max(dataset.rows, 1))
     if matrix:

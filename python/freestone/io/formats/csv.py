@@ -106,10 +106,14 @@ def open_dataset(
     if sparse is None:
         sparse = _has_triples(meta, look)
     if sparse is not False:
-        return look.triples(meta, shape, dtype, form_of(sparse))
-    if meta is None:
-        return look.inferred(header, dtype, kind)
-    return look.by_meta(meta, header, dtype, kind)
+        found = look.triples(meta, shape, dtype, form_of(sparse))
+    elif meta is None:
+        found = look.inferred(header, dtype, kind)
+    else:
+        found = look.by_meta(meta, header, dtype, kind)
+    if isinstance(found.location, TidyLocation) and not whole:
+        return replace(found, location=found.location.cut(found.stamp))
+    return found
 
 
 def _looked_at(

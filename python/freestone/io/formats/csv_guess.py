@@ -89,6 +89,15 @@ def _are_reals(top: Sequence[int], below: Sequence[int]) -> bool:
     return any(one & INTEGER and other & REAL for one, other in pairs)
 
 
+def _without_ends(lines: list[bytes], separator: bytes) -> list[bytes]:
+    """Return lines without the separators that all but the first end in, one more than it has."""
+    wanted = lines[0].count(separator) + 1
+    is_ended = wanted > 1 and all(
+        line.endswith(separator) and line.count(separator) == wanted for line in lines[1:]
+    )
+    return [lines[0], *(line[:-1] for line in lines[1:])] if is_ended else lines
+
+
 def other_separator(text: bytes) -> str | None:
     """Return what separates the cells of some lines, if it is surely no comma."""
     lines = [line.rstrip(b"\r") for line in _QUOTED.sub(b"q", text).split(b"\n")]
@@ -96,6 +105,7 @@ def other_separator(text: bytes) -> str | None:
     if not lines:
         return None
     for separator in (b";", b"\t", b"|"):
+        lines = _without_ends(lines, separator)
         if len({line.count(separator) for line in lines}) == 1 and separator in lines[0]:
             cells = [cell for line in lines for cell in line.split(separator)]
             # A comma in each line, inside of numbers alone, is a decimal one.

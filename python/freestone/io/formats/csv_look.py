@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import os
 from collections import Counter
-from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -13,10 +12,7 @@ from freestone import _native
 from freestone.errors import FormatError, UsageError
 from freestone.io.dataset import Dataset
 from freestone.io.formats.csv_guess import (
-    BIG,
-    BOOL,
     EMPTY,
-    NEGATIVE,
     REAL,
     SMALL,
     TEXT,
@@ -26,9 +22,10 @@ from freestone.io.formats.csv_guess import (
     is_numbered,
     other_separator,
 )
-from freestone.io.formats.csv_marks import Marks, guessed_marks
+from freestone.io.formats.csv_kinds import cast_of, code_of, common_code, kinds_of, type_of
+from freestone.io.formats.csv_marks import guessed_marks
 from freestone.io.formats.csv_rows import Columns, Numbers, Triples
-from freestone.io.formats.csv_types import Cast, Sight, Wanted, date_type_of, wanted_of
+from freestone.io.formats.csv_types import Cast, Sight, wanted_of
 from freestone.io.formats.meta import CODES, Meta
 from freestone.io.held import fetched
 from freestone.io.stores import FileLocation
@@ -75,6 +72,7 @@ class Look:
             self._find_separator(keeps)
         self.first = self._line(above) if self.lines > above else []
         self.width = len(self.first)
+        self.is_ended = False
         self.blanks = self._blanks() if self.index.blanks else 0
 
     # -- the index beside the file ------------------------------------------------------------
@@ -198,11 +196,16 @@ class Look:
             return bytes(self.source.read_at(start, stop - start))
         return bytes(self.source[start:stop])
 
-    def _infer(self, start: int, stop: int) -> list[int]:
+    def _ends_in_separators(self) -> bool:
+        """Tell whether rows have an empty cell more than the header, as instruments write them."""
+        ends = [line[self.width :] for line in self._sampled()[1:]]
+        return bool(ends) and all(end == [(b"", False)] for end in ends)
+
+    def _infer(self, start: int, stop: int, width: int) -> list[int]:
         return _native.io.csv_infer(
             self.source,
             self.index,
-            columns=self.width,
+            columns=width,
             delimiter=self.delimiter,
             start=start,
             stop=stop,
@@ -211,14 +214,22 @@ class Look:
 
     def _seen(self, start: int, stop: int) -> list[Sight]:
         """Look at the cells of some lines, column by column."""
+        is_ended = self.is_ended and start > self.above
         try:
-            return self._sights(start, stop)
+            sights = self._sights(start, stop, self.width + is_ended)
         except FormatError as error:
             advice = self._advice(error)
             if not advice:
                 raise
             reason = f"{error.reason}{advice}"
             raise FormatError(error.file, reason, row=error.row, column=error.column) from None
+        if is_ended and sights.pop().kinds & ~EMPTY:
+            reason = (
+                f"its rows have {self.width + 1} cells and its header {self.width}, and the last "
+                "cell is not empty in all rows; give the header a name for it"
+            )
+            raise FormatError(self.location.url, reason)
+        return sights
 
     def _advice(self, error: FormatError) -> str:
         """Say what could be the matter with a line that has more or fewer cells than the first."""
@@ -237,17 +248,24 @@ class Look:
             )
         if len(line) == self.width + 1 and line[-1] == (b"", False):
             return "; it ends in a separator, and the first line does not: add one there"
+        if len(line) == self.width and self.is_ended:
+            return "; it does not end in a separator, as rows before it do: add one there"
+        if len(line) == self.width + 1 and error.row == self.above + 2:
+            return (
+                "; if rows begin with a name or number that the header does not name, add a name "
+                f"to the header, or read them by skip={self.above + 1} and header=False"
+            )
         return ""
 
-    def _sights(self, start: int, stop: int) -> list[Sight]:
+    def _sights(self, start: int, stop: int, width: int) -> list[Sight]:
         """Look at the cells, at their texts if that is needed."""
-        sights = [Sight() for _ in range(self.width)]
+        sights = [Sight() for _ in range(width)]
         if not self.wanted.needs_sight:
-            for sight, kinds in zip(sights, self._infer(start, stop), strict=True):
+            for sight, kinds in zip(sights, self._infer(start, stop, width), strict=True):
                 sight.kinds = kinds
             return sights
         rows = max(int(PART_NBYTES * self.lines / max(self.index.nbytes, 1)), 1)
-        texts = self._texts()
+        texts = self._texts(width)
         for first in range(start, stop, rows):
             table = texts.read_rows(first, min(first + rows, stop), self.threads)
             for sight, column in zip(sights, table.columns, strict=True):
@@ -255,10 +273,10 @@ class Look:
                     sight.see(chunk, self.wanted)
         return sights
 
-    def _texts(self) -> Columns:
+    def _texts(self, width: int) -> Columns:
         """Return all lines, also those above the rows, as columns of text."""
-        names = tuple(f"col_{number}" for number in range(self.width))
-        codes = ("str",) * self.width
+        names = tuple(f"col_{number}" for number in range(width))
+        codes = ("str",) * width
         return Columns(kind="frame", rows=self.lines, columns=names, codes=codes, **self._common(0))
 
     def _is_named(self) -> bool:
@@ -323,7 +341,7 @@ class Look:
         self.wanted.check(self.location.url, names)
         casts = self._casts(skip, names, codes, sights)
         kept = list(zip(names, codes, casts, strict=True))
-        each = () if sights is None else zip(names, _kinds(sights), strict=True)
+        each = () if sights is None else zip(names, kinds_of(sights), strict=True)
         untyped = [
             name for name, found in each if not found & ~EMPTY and not self.wanted.gives_type(name)
         ]
@@ -334,6 +352,7 @@ class Look:
             codes=tuple(self._code(name, code, cast) for name, code, cast in kept),
             casts=casts if any(casts) else (),
             untyped=tuple(untyped),
+            is_ended=self.is_ended,
             row_nbytes=self.index.nbytes / max(rows, 1),
             **self._common(skip),
         )
@@ -354,7 +373,7 @@ class Look:
             return (None,) * len(names)
         sights = sights or self._seen(skip, self.lines)
         each = zip(names, codes, sights, strict=True)
-        return tuple(_cast(self.wanted, name, code, sight) for name, code, sight in each)
+        return tuple(cast_of(self.wanted, name, code, sight) for name, code, sight in each)
 
     def inferred(self, header: bool | None, dtype: Any, kind: str | None) -> Dataset:
         """Say what the file holds from its bytes alone."""
@@ -366,21 +385,32 @@ class Look:
                 )
             self.wanted.check(self.location.url, ())
             is_array = kind != "frame"
-            return self._array(False, _code(dtype)) if is_array else self._frame(False, (), ())
+            return self._array(False, code_of(dtype)) if is_array else self._frame(False, (), ())
         given = header is not None
-        if header is None and self._is_named():
+        self.is_ended = (
+            header is not False and kind != "array" and dtype is None and self._ends_in_separators()
+        )
+        if self.is_ended:
+            self.found["trailing_separator"] = True
+        if header is None and (self.is_ended or self._is_named()):
             header = True
+        if header is None and self._is_blank():
+            raise FormatError(
+                self.location.url,
+                'it has blank lines alone; kind="frame" and header=False read each as a missing '
+                "value of one column",
+            )
         if not self.index.kinds & OTHER and not header and kind != "frame" and self._has_numbers():
             if header is None and self.index.kinds & FLOAT and is_numbered(self.first):
                 raise self._undecided()
             plain = "f8" if self.index.kinds & FLOAT else "i8"
-            return self._array(False, _code(dtype) if dtype is not None else plain)
+            return self._array(False, code_of(dtype) if dtype is not None else plain)
         below = self._seen(self.above + 1, self.lines)
         if self._guess_marks(below):
             below = self._seen(self.above + 1, self.lines)
         top = self._seen(self.above, self.above + 1)
         if header is None:
-            header = heading(_kinds(top), _kinds(below), self._sampled())
+            header = heading(kinds_of(top), kinds_of(below), self._sampled())
         if header is None and kind == "array":
             # An array has no names: text in its first row is refused with its place.
             header = False
@@ -389,15 +419,15 @@ class Look:
         if not given:
             self.found["header"] = header
         sights = below if header else [one | more for one, more in zip(top, below, strict=True)]
-        kinds = _kinds(sights)
-        codes = tuple(_type_of(found) for found in kinds)
+        kinds = kinds_of(sights)
+        codes = tuple(type_of(found) for found in kinds)
         numeric = all(
             code not in ("str", "b1") and not found & EMPTY
             for code, found in zip(codes, kinds, strict=True)
         )
         is_plain = numeric and not header and not self.wanted
         if kind == "array" or (kind is None and is_plain):
-            code = _code(dtype) if dtype is not None else _common_code(kinds)
+            code = code_of(dtype) if dtype is not None else common_code(kinds)
             return self._array(header, code)
         return self._frame(header, self._names(header), codes, sights)
 
@@ -406,7 +436,8 @@ class Look:
         has_points = any(sight.kinds & REAL and not sight.kinds & TEXT for sight in below)
         if not self.may_guess or self.delimiter == COMMA or has_points:
             return False
-        lines = [line for line in self._sampled()[1:] if len(line) == self.width]
+        width = self.width + self.is_ended
+        lines = [line for line in self._sampled()[1:] if len(line) == width]
         columns = ([line[column][0] for line in lines] for column in range(self.width))
         marks = guessed_marks(columns)
         self.wanted = replace(self.wanted, marks=marks)
@@ -417,6 +448,13 @@ class Look:
         """Tell whether the first line is of numbers: dates have the same characters."""
         is_numbered = not self.first[0][0] and is_index(SMALL, self._sampled())
         return not is_numbered and not any(is_date(text) for text, _ in self.first)
+
+    def _is_blank(self) -> bool:
+        """Tell whether the file has nothing but blanks and line ends below what is skipped."""
+        start = self.index.offset_of(self.source, self.above)
+        # The first bytes tell of all files but such.
+        steps = range(start, self.index.nbytes, SAMPLE_NBYTES)
+        return not any(self._bytes(at, at + SAMPLE_NBYTES).strip() for at in steps)
 
     def _undecided(self) -> FormatError:
         shown = ", ".join(repr(text.decode(errors="replace")) for text, _ in self.first[:5])
@@ -450,7 +488,7 @@ class Look:
             names = tuple(name for name, _ in meta.schema) or self._names(header)
             types = [one for _, one in meta.schema] or [meta.value_type or "f64"] * self.width
             return self._frame(header, names, tuple(CODES[one] for one in types))
-        code = _code(dtype) if dtype is not None else CODES[meta.value_type or "f64"]
+        code = code_of(dtype) if dtype is not None else CODES[meta.value_type or "f64"]
         if code == "str":
             return self._frame(header, self._names(header), ("str",) * self.width)
         return self._array(header, code)
@@ -488,7 +526,7 @@ class Look:
             )
             raise FormatError(self.location.url, reason)
         of_meta = CODES[meta.value_type or "f64"] if meta is not None else "f8"
-        code = _code(dtype) if dtype is not None else of_meta
+        code = code_of(dtype) if dtype is not None else of_meta
         rows, columns = shape
         return Triples(
             kind="array",
@@ -520,64 +558,9 @@ def byte_of(delimiter: str) -> int:
     return ord(delimiter)
 
 
-def _code(dtype: Any) -> str:
-    import numpy as np
-
-    try:
-        code = str(np.dtype(dtype).str).lstrip("<>=|")
-    except TypeError:
-        code = ""
-    if code not in CODES.values():
-        raise UsageError(f"dtype={dtype!r}: cells are numbers of {', '.join(CODES)}")
-    return code
-
-
 def _advice_on_comments(cell: bytes) -> str:
     """Say how lines are left out that begin as a cell does, if that looks like a comment."""
     sign = cell.strip()[:1].decode(errors="replace")
     if sign not in _COMMENTS:
         return ""
     return f"; comment={sign!r} leaves lines out that begin with {sign!r}"
-
-
-def _kinds(sights: Sequence[Sight]) -> list[int]:
-    return [sight.kinds for sight in sights]
-
-
-def _cast(wanted: Wanted, name: str, code: str, sight: Sight) -> Cast | None:
-    """Say what is made of the texts of a column; None if the native module reads it at once."""
-    missing = wanted.missing if sight.has_missing else ()
-    marks = wanted.marks
-    if name in wanted.types:
-        given, kind = wanted.types[name]
-        marks = marks if kind is None or "decimal" in str(kind) else Marks()
-        is_needed = kind is not None or missing or marks
-        return Cast(missing, given, kind, None, marks) if is_needed else None
-    if isinstance(wanted.dates, dict) and name in wanted.dates:
-        form = wanted.dates[name]
-        kind = sight.date_type(strict=False) if form is None else date_type_of(form)
-        return Cast(missing, None, kind or date_type_of("%M"), form)
-    if wanted.dates is True and (kind := sight.date_type(strict=True)) is not None:
-        return Cast(missing, None, kind)
-    return Cast(missing, code, marks=marks) if missing or sight.has_marks else None
-
-
-def _type_of(kinds: int) -> str:
-    """Return the type that holds all cells of a column exactly."""
-    integers, numbers = NEGATIVE | SMALL | BIG, NEGATIVE | SMALL | BIG | REAL
-    if kinds & TEXT or not kinds & ~EMPTY or (kinds & BOOL and kinds & numbers):
-        return "str"
-    if kinds & BOOL:
-        return "b1"
-    if kinds & REAL:
-        return "f8"
-    if kinds & BIG:
-        return "str" if kinds & NEGATIVE else "u8"
-    assert kinds & integers
-    return "i8"
-
-
-def _common_code(kinds: Sequence[int]) -> str:
-    """Return the type that holds the numbers of all columns, whatever else is among them."""
-    numbers = {_type_of(found & ~(TEXT | EMPTY)) for found in kinds} - {"str", "b1"}
-    return numbers.pop() if len(numbers) == 1 else "f8"

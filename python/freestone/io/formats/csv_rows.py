@@ -99,10 +99,13 @@ class Columns(_Lines):
         What the native module makes of each.
     casts : tuple of (Cast or None)
         What is made of the texts of those that it reads as text first.
+    is_ended : bool
+        Whether a separator ends each line, behind which is an empty cell that is no column.
     """
 
     codes: tuple[str, ...]
     casts: tuple[Cast | None, ...] = ()
+    is_ended: bool = False
 
     def read_rows(self, start: int, stop: int, threads: int) -> Any:
         """Read some rows."""
@@ -113,7 +116,7 @@ class Columns(_Lines):
         types = [arrow_type(code) for code in self.codes]
         parts = _native.io.csv_read_columns(
             *self._given(),
-            codes=list(self.codes),
+            codes=[*self.codes, *["str"] * self.is_ended],
             delimiter=self.delimiter,
             start=self.skip + start,
             stop=self.skip + stop,
@@ -123,7 +126,7 @@ class Columns(_Lines):
         for rows, columns in parts:
             arrays = [
                 arrow_array(kind, rows, *column)
-                for kind, column in zip(types, columns, strict=True)
+                for kind, column in zip(types, columns[: len(types)], strict=True)
             ]
             batches.append(pa.RecordBatch.from_arrays(self._cast(arrays, line), schema=schema))
             line += rows
