@@ -1,3 +1,4 @@
+import enum
 from functools import cache
 from types import ModuleType
 from typing import ClassVar, NamedTuple
@@ -179,6 +180,33 @@ def test_what_is_in_a_class_is_watched():
     assert is_seen(lambda: setattr(use, "note", 1))
     assert is_seen(lambda: setattr(use, "__kwdefaults__", {"by": 1}))
     assert not is_seen(Known().plain)
+
+
+def test_an_enumeration_is_known_again_until_it_changes(monkeypatch):
+    class Shade(enum.Enum):
+        DARK = 1
+        LIGHT = 2
+
+        def depth(self):
+            return self.value
+
+    def use_shade():
+        return Shade.DARK.depth()
+
+    before = encode(use_shade)
+    assert encode(use_shade) is before
+    # What Python notes in members, as they are used, is no change of what the call sees.
+    vars(Shade.DARK)["_noted_"] = 1
+    assert encode(use_shade).name == before.name
+    Shade.DARK.weight = 3
+    heavy = encode(use_shade).name
+    Shade.DARK.weight = 4
+    assert len({before.name, heavy, encode(use_shade).name}) == 3
+    del Shade.DARK.weight
+    monkeypatch.setattr(Shade, "depth", lambda self: 0)
+    assert encode(use_shade).name not in {before.name, heavy}
+    monkeypatch.undo()
+    assert encode(use_shade).name == before.name
 
 
 settings = ModuleType("replaced_by_the_test")

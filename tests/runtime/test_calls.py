@@ -22,6 +22,8 @@ import pytest
 import freestone as fs
 from tests.waiting import DEADLINE_S, until
 
+from .conftest import Opened
+
 
 def add(*values: int, plus: int = 0) -> int:
     return sum(values) + plus
@@ -75,16 +77,17 @@ def test_a_changed_constant_changes_the_name(cluster: fs.Cluster) -> None:
     assert with_cut(5).name == with_cut(5).name != with_cut(6).name
 
 
-def test_keep_task_goes_with_the_last_future(cluster: fs.Cluster) -> None:
-    assert cluster.submit(add, 9876, 1).result() == 9877
-    before = cluster.statistics()
-
-    def runs_again() -> bool:
-        # The manager may hear a moment later that the last future is gone.
+def test_keep_task_goes_with_the_last_future(opened: Opened) -> None:
+    # In a cluster of its own: nothing else comes or goes.
+    with opened(executors=1, memory="32MiB", disk="32MiB") as cluster:
+        future = cluster.submit(add, 9876, 1)
+        assert future.result() == 9877
+        before = cluster.statistics()
+        del future
+        assert until(lambda: cluster.statistics().blocks < before.blocks)
         assert cluster.submit(add, 9876, 1).result() == 9877
-        return cluster.statistics().done > before.done
-
-    assert until(runs_again)
+        after = cluster.statistics()
+        assert (after.done, after.answered) == (before.done + 1, before.answered)
 
 
 def test_keep_session_answers_after_the_future_is_gone(cluster: fs.Cluster) -> None:

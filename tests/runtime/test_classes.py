@@ -167,6 +167,97 @@ def test_enums_and_classes_made_in_calls(cluster: fs.Cluster) -> None:
     assert cluster.submit(lambda x: type(x).count, made).result() == 3
 
 
+def planets() -> Any:
+    class Planet(enum.Enum):
+        EARTH = (1, 2)
+        MARS = (3, 4)
+        TERRA = (1, 2)
+
+        def __init__(self, mass: int, radius: int) -> None:
+            self.mass, self.radius = mass, radius
+
+    return Planet
+
+
+def test_what_members_of_an_enumeration_have_is_seen(cluster: fs.Cluster) -> None:
+    planet = planets()
+
+    def seen() -> Any:
+        earth = planet.EARTH
+        return vars(earth), getattr(planet, "scale", None), planet["TERRA"] is planet(earth.value)
+
+    def found() -> tuple[Any, Any, bool]:
+        attributes, scale, is_one = cluster.submit(seen).result()
+        own = {key: value for key, value in attributes.items() if not key.startswith("_")}
+        return own, scale, is_one
+
+    assert found() == ({"mass": 1, "radius": 2}, None, True)
+    planet.EARTH.mass, planet.EARTH.twin, planet.scale = 10, planet.MARS, 7
+    assert found() == ({"mass": 10, "radius": 2, "twin": planet.MARS}, 7, True)
+    del planet.EARTH.twin
+    planet.scale = 8
+    assert found() == ({"mass": 10, "radius": 2}, 8, True)
+    assert planet.EARTH.mass == 10
+
+
+def test_members_that_a_new_of_the_program_has_made(cluster: fs.Cluster) -> None:
+    class Axis(bytes, enum.Enum):
+        def __new__(cls, value: int, unit: str) -> Axis:
+            made = bytes.__new__(cls, [value])
+            made._value_, made.unit = value, unit  # type: ignore[attr-defined]
+            return made
+
+        X = (4, "m")
+        Y = (5, "s")
+
+    @dataclasses.dataclass
+    class Legs:
+        count: int
+
+    class Animal(Legs, enum.Enum):
+        DOG = 4
+
+    class Access(enum.Flag):
+        READ = 1
+        WRITE = 2
+        BOTH = 3
+
+    class Pick(enum.Enum):
+        LENGTH = enum.member(len)
+
+    def seen() -> tuple[Any, ...]:
+        axis: Any = Axis(5)
+        of_axis = axis is Axis.Y, bytes(axis), axis.unit, axis.value
+        both = Access["BOTH"] == Access.READ | Access.WRITE, repr(Access.BOTH)
+        return of_axis, Animal.DOG.count, Animal.DOG.value.count, both, Pick.LENGTH.value([1])
+
+    expected = ((True, b"\x05", "s", 5), 4, 4, (True, "<Access.BOTH: 3>"), 1)
+    assert cluster.submit(seen).result() == seen() == expected
+    assert cluster.submit(lambda: Axis.X).result() is Axis.X
+
+
+def test_bases_that_change_are_seen(cluster: fs.Cluster) -> None:
+    class One:
+        def number(self) -> int:
+            return 1
+
+    class Two:
+        def number(self) -> int:
+            return 2
+
+    class Below(One):
+        pass
+
+    def number() -> int:
+        return Below().number()
+
+    assert cluster.submit(number).result() == 1
+    Below.__bases__ = (Two,)
+    assert cluster.submit(number).result() == 2
+    Below.__bases__ = (One, Two)
+    assert cluster.submit(number).result() == 1
+
+
 def test_hooks_of_subclasses_are_not_called_again(cluster: fs.Cluster) -> None:
     registered: list[tuple[str, str]] = []
 

@@ -270,6 +270,33 @@ def test_a_file_of_the_content_of_one_that_is_gone(cluster: fs.Cluster, tmp_path
     assert cluster.submit(read, fs.file(first), 5).result() == "5 else"
 
 
+@pytest.mark.parametrize("is_gone", [False, True])
+def test_a_file_of_the_content_of_another_programs(tmp_path: Path, is_gone: bool) -> None:
+    first, second = tmp_path / "first", tmp_path / "second"
+    for path in (first, second):
+        path.write_text("same")
+
+    def read(file: fs.File, call: int) -> str:
+        return f"{call} {file.read_text()}"
+
+    with fs.Cluster(executors=1, memory="64MiB", disk="64MiB") as own:
+        with fs.connect(own.access) as other:
+            assert other.submit(read, fs.file(first), 0).result() == "0 same"
+            if not is_gone:
+                # It is the one that the cluster knows under this content.
+                first.unlink()
+            with fs.connect(own.access) as program:
+                if is_gone:
+                    other.close()
+                    first.unlink()
+                named = fs.file(second)
+                assert program.submit(read, named, 1).result() == "1 same"
+                # The same file is the same block, for all programs.
+                with fs.connect(own.access) as third:
+                    assert third.put(fs.file(second)).name == program.put(named).name
+        assert own.submit(read, fs.file(second), 2).result() == "2 same"
+
+
 def test_a_file_that_changed_since_it_was_named(cluster: fs.Cluster, tmp_path: Path) -> None:
     path = tmp_path / "changing.txt"
     path.write_text("before")

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from itertools import islice
 from pickle import PicklingError
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from freestone import _native, functions
 from freestone.client.definitions import Definitions
@@ -67,6 +67,8 @@ class LocalClient:
     journal
         The folder in which it writes what another process needs to go on with it.
     """
+
+    _is_one_of_many: ClassVar[bool] = False
 
     def __init__(
         self,
@@ -379,7 +381,8 @@ class LocalClient:
             future = self.submit(fetch_block, (file.path, file.name), {}, {"keep": "session"})
         else:
             # A block has one path. Where a file of this content has lost it, this is another block.
-            name = file.name if known is None else file.name_here
+            is_another = known is not None or (self._is_one_of_many and file.stamp is not None)
+            name = file.name_here if is_another else file.name
             future = self.manager.adopt(
                 file.path, bytes.fromhex(name), file.nbytes, file.checksum, file.basename
             )

@@ -31,6 +31,9 @@ class RemoteClient(LocalClient):
         When no manager answers there, or it refuses this program.
     """
 
+    # What another program named may go at any time, also where a file of equal content is here.
+    _is_one_of_many = True
+
     def __init__(
         self,
         config: Config,

@@ -11,6 +11,7 @@ and its content, and a result that comes then is of the class that the name stan
 
 from __future__ import annotations
 
+import enum
 import sys
 import threading
 import uuid
@@ -22,6 +23,7 @@ from typing import Any, NamedTuple
 
 from cloudpickle import cloudpickle
 
+from freestone.functions import enums
 from freestone.functions.watch import Watch, class_watch, content_of
 
 __all__ = ["States", "is_by_value", "number", "own_no_classes", "reduce_class"]
@@ -39,10 +41,16 @@ class _Sent(NamedTuple):
 
 
 class _State(NamedTuple):
-    """What is put into a class: what it has, and what cloudpickle's slots have."""
+    """What is put into a class.
+
+    That is what it has, and what cloudpickle's slots have; its bases; and what the members of an
+    enumeration have besides their values.
+    """
 
     version: str
     content: tuple[dict[str, Any], Any]
+    bases: tuple[type, ...]
+    members: dict[str, dict[str, Any]]
 
 
 class _Put(NamedTuple):
@@ -130,7 +138,11 @@ def reduce_class(cls: type, reduced: tuple[Any, ...]) -> tuple[Any, ...]:
             for key, value in namespace.items()
             if key != "__slots__" and not isinstance(value, MemberDescriptorType)
         }
-    state = _State(_version(cls), (namespace, rest))
+    members: dict[str, dict[str, Any]] = {}
+    if issubclass(cls, enum.Enum):
+        make, args, members = enums.make, enums.made_of(cls, args), enums.member_attributes(cls)
+        namespace = {key: value for key, value in namespace.items() if key not in cls.__members__}
+    state = _State(_version(cls), (namespace, rest), cls.__bases__, members)
     return _made, (make, args), state, None, None, _put
 
 
@@ -155,7 +167,7 @@ def _made(make: Callable[..., type], args: tuple[Any, ...]) -> type:
         known = known or cloudpickle._DYNAMIC_CLASS_TRACKER_BY_ID.get(args[_TRACKER])
         if known is not None:
             return known
-        with _unnoticed(args[0] if make is cloudpickle._make_skeleton_enum else args[2]):
+        with _unnoticed(args[0] if make is enums.make else args[2]):
             cls = make(*args)
         _received[cls] = _UNKNOWN
         return cls
@@ -195,6 +207,10 @@ def _put(cls: type, state: _State) -> type:
                 with suppress(AttributeError):
                     delattr(cls, name)
             cloudpickle._class_setstate(cls, state.content)
+            if cls.__bases__ != state.bases:
+                cls.__bases__ = state.bases
+            if issubclass(cls, enum.Enum):
+                enums.put_into_members(cls, state.members)
             _received[cls] = _Put(state.version, names, _watch_of(cls))
     if _loading.states is not None:
         _loading.states.append((cls, state))

@@ -5,10 +5,10 @@ from __future__ import annotations
 import abc
 import enum
 import functools
-from types import FunctionType, MemberDescriptorType
+from types import MemberDescriptorType
 from typing import TYPE_CHECKING, Any
 
-from freestone.functions import modules
+from freestone.functions import enums, modules
 
 if TYPE_CHECKING:
     from freestone.functions.fingerprint import Walk
@@ -66,22 +66,15 @@ def virtual_subclasses(cls: type) -> frozenset[type]:
 
 def _namespace(cls: type) -> dict[str, Any]:
     namespace = dict(vars(cls))
-    if isinstance(cls, enum.EnumMeta):
+    if issubclass(cls, enum.Enum):
         known: dict[str, enum.Enum] = dict(cls.__members__)
-        members = {key: member.value for key, member in known.items()}
-        own = {
-            key: value
-            for key, value in namespace.items()
-            if (key not in members and not key.startswith("_")) or _is_own(value, cls)
+        members = {f"member {key}": member.value for key, member in known.items()}
+        more = {"members in order": tuple(known)}
+        attributes = {
+            f"attributes of {key}": one for key, one in enums.member_attributes(cls).items()
         }
-        order = {"members in order": tuple(members)}
-        return own | {f"member {key}": value for key, value in members.items()} | order
+        return enums.own_of(cls) | members | more | attributes
     return {key: value for key, value in namespace.items() if key not in _PASSED_OVER}
-
-
-def _is_own(value: object, cls: type) -> bool:
-    plain = value.__func__ if isinstance(value, classmethod | staticmethod) else value
-    return isinstance(plain, FunctionType) and plain.__module__ == cls.__module__
 
 
 def _write_item(walk: Walk, value: Any) -> None:

@@ -23,6 +23,7 @@ from typing import Any, NamedTuple
 from freestone._native.blocks import checksum
 from freestone.errors import NotSerializableError
 from freestone.functions.classes import virtual_subclasses
+from freestone.functions.enums import member_attributes, own_of
 from freestone.functions.fingerprint import MISSING, Walk, digest, is_special
 from freestone.functions.values import IMMUTABLE
 
@@ -188,9 +189,8 @@ class _Tolerant(Walk):
 
 def _class_check(cls: type) -> _Check:
     """Make the test whether nothing in a class was bound anew or mutated since."""
-    if isinstance(cls, enum.EnumMeta):
-        # Members are bound once and for all.
-        return lambda now: now is not None
+    if issubclass(cls, enum.Enum):
+        return _enum_check(cls)
     checks = [
         (key, _check_attribute(key, value))
         for key, value in vars(cls).items()
@@ -210,6 +210,35 @@ def _class_check(cls: type) -> _Check:
         )
 
     return is_same
+
+
+def _enum_check(cls: type[enum.Enum]) -> _Check:
+    """Make the test whether an enumeration and its members have what they had.
+
+    Members are bound once and for all, but what they have may be set at any time.
+    """
+    checks = [(key, _check_attribute(key, value)) for key, value in own_of(cls).items()]
+    attributes, count = member_attributes(cls), len(vars(cls))
+    of_members = [
+        (name, len(vars(member)), _checks_of(attributes.get(name, {})))
+        for name, member in cls.__members__.items()
+    ]
+
+    def is_same(now: Any) -> bool:
+        if now is None or len(vars(now)) != count:
+            return False
+        namespace, members = vars(now), now.__members__
+        return all(check(namespace.get(key, MISSING)) for key, check in checks) and all(
+            len(own := vars(members[name])) == entries
+            and all(check(own.get(key, MISSING)) for key, check in checks_of_member)
+            for name, entries, checks_of_member in of_members
+        )
+
+    return is_same
+
+
+def _checks_of(attributes: dict[str, Any]) -> list[tuple[str, _Check]]:
+    return [(key, _check(value)) for key, value in attributes.items()]
 
 
 def _check_attribute(key: str, value: Any) -> _Check:
@@ -245,6 +274,12 @@ def _check(value: Any, depth: int = 0) -> _Check:
     if isinstance(value, FunctionType | type | functools._lru_cache_wrapper):
         reference = weakref.ref(value)
         return lambda now: now is reference()
+    if isinstance(value, enum.Enum) and value.name in type(value).__members__:
+        # What it has is watched with its class.
+        name, members = value.name, weakref.ref(type(value))
+        return lambda now: (
+            (cls := members()) is not None and now is cls.__members__.get(name, MISSING)
+        )
     if _is_large_array(value):
         seen = _sum_of(value)
         return lambda now: _is_large_array(now) and _sum_of(now) == seen
