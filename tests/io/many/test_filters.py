@@ -93,6 +93,14 @@ def test_sets_have_the_values_that_they_say(kind: Any, values: list[Any]) -> Non
     assert rows_of(pa.array(column, kind), [("x", "not in", values)]) == outside
 
 
+@pytest.mark.parametrize("column", [["a", None], [True, None], [datetime.date(2024, 1, 1), None]])
+def test_sets_without_values_choose_none(column: list[Any]) -> None:
+    for values, inside in (([], []), ([None], [None])):
+        assert rows_of(pa.array(column), [("x", "in", values)]) == inside
+        outside = [each for each in column if each not in inside]
+        assert rows_of(pa.array(column), [("x", "not in", values)]) == outside
+
+
 DAYS = np.array(["2024-01-01", "2024-01-02", "2024-01-03"], "M8[D]")
 TIMES = [
     (">=", np.datetime64("2024-01-02"), 2),

@@ -245,6 +245,8 @@ def _values(given: Iterable[Any], kind: Any) -> Any:
         return _times(given)
     values = [each.as_py() if isinstance(each, pa.Scalar) else each for each in map(_plain, given)]
     scale, known = _scale(kind), [each for each in values if each is not None]
+    if not known:
+        return pa.array(values, kind)
     if scale is not None and all(_is_number(each, kind) for each in known):
         units = [_in_units(each, kind, scale) for each in known if not math.isnan(each)]
         low, high = _limits(kind)

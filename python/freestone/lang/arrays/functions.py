@@ -260,6 +260,8 @@ def _clip(arg: Node, a_min: Any = None, a_max: Any = None, **options: Any) -> No
         limits = np.iinfo(arg.dtype)
         low = None if type(low) is int and low <= limits.min else low
         high = None if type(high) is int and high >= limits.max else high
+    if low is None and high is None:
+        return elementwise(functools.partial(np.clip, a_min=None, a_max=None), [arg], "clip")
     if low is not None and high is not None:
         return _between(arg, _node(low), _node(high))
     if low is not None:
