@@ -113,6 +113,20 @@ def test_frames_of_pandas_are_read_and_ours_are_read_by_pandas(tmp_path: Path) -
     pd.testing.assert_frame_equal(pd.read_csv(tmp_path / "ours.csv"), frame, check_dtype=False)
 
 
+def test_a_meta_has_the_separator_where_the_name_does_not_say_it(tmp_path: Path) -> None:
+    table = pa.table({"p": ["a,b", "c,d"], "q": ["e", "f\tg"]})
+    for name, separator in (("x.csv", ";"), ("x.csv", "tab"), ("x.tsv", ","), ("x.tsv", "tab")):
+        fs.write(table, tmp_path / name, separator=separator)
+        assert fs.read(tmp_path / name).to_arrow().to_pydict() == table.to_pydict()
+        says_it = "separator" in (tmp_path / f"{name}.meta").read_text()
+        assert says_it == ((name, separator) != ("x.tsv", "tab"))
+    (tmp_path / "x.tsv.meta").write_text(
+        '{"numRows": 2, "numCols": 2, "valueType": "str", "separator": 5}'
+    )
+    with pytest.raises(FormatError, match="separator is 5"):
+        fs.read(tmp_path / "x.tsv")
+
+
 def test_a_column_that_csv_has_no_form_for_is_named(tmp_path: Path) -> None:
     for kind, values in (("span", [np.timedelta64(5, "s")]), ("list", [[1]])):
         with pytest.raises(UsageError, match=f"column '{kind}' of type .* can't be written as CSV"):

@@ -34,7 +34,7 @@ from freestone.io.formats.csv_look import Look, byte_of
 from freestone.io.formats.csv_marks import marks_of
 from freestone.io.formats.csv_tidying import TidyLocation, check_comment
 from freestone.io.formats.csv_types import wanted_of
-from freestone.io.formats.csv_writing import CsvWriter
+from freestone.io.formats.csv_writing import CsvWriter, separator_by_name
 from freestone.io.formats.entries import form_of
 from freestone.io.formats.format import Format
 from freestone.io.formats.meta import Meta, read_meta
@@ -77,7 +77,8 @@ def open_dataset(
     meta = read_meta(location)
     if type(skip) is not int or skip < 0:
         raise UsageError(f"skip={skip!r}: it is how many lines stand in front, 0 or more")
-    separator = _separator(separator, delimiter) or _by_name(location)
+    separator = _separator(separator, delimiter) or (meta.separator if meta else None)
+    separator = separator or separator_by_name(location)
     marks = marks_of(decimal, thousands, separator)
     wanted = wanted_of(missing, types, dates, marks)
     if wanted:
@@ -175,7 +176,7 @@ def open_writer(
     return CsvWriter(
         location=location,
         shape=shape,
-        delimiter=byte_of(_separator(separator, delimiter) or _by_name(location) or ","),
+        delimiter=byte_of(_separator(separator, delimiter) or separator_by_name(location) or ","),
         header=header,
         decimals=decimals,
         width=width,
@@ -193,11 +194,6 @@ def _separator(separator: str | None, delimiter: str | None) -> str | None:
     if separator is not None and delimiter is not None:
         raise UsageError("separator= and delimiter= are the same; give one of them")
     return separator if delimiter is None else delimiter
-
-
-def _by_name(location: FileLocation) -> str | None:
-    """Return what separates cells, if the file's name says it."""
-    return "tab" if location.name.lower().endswith(".tsv") else None
 
 
 def _has_triples(meta: Meta | None, look: Look) -> bool:

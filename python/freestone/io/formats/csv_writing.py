@@ -13,9 +13,10 @@ import numpy as np
 from freestone import _native
 from freestone.errors import UsageError
 from freestone.io.formats.meta import Meta, value_type_of, without_order
+from freestone.io.stores import FileLocation
 from freestone.io.writer import Writer
 
-__all__ = ["CsvWriter", "column_type", "numbers_of"]
+__all__ = ["CsvWriter", "column_type", "numbers_of", "separator_by_name"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -121,6 +122,7 @@ class CsvWriter(Writer):
         else:
             value_type = value_type_of(str(self.shape.dtype))
             nonzeros = self.shape.nonzeros
+        sign = chr(self.delimiter)
         meta = Meta(
             rows=self.shape.rows,
             columns=self.shape.width,
@@ -129,8 +131,14 @@ class CsvWriter(Writer):
             nonzeros=nonzeros,
             header=self.header,
             triples=self.shape.sparse,
+            separator=None if sign == (separator_by_name(self.location) or ",") else sign,
         )
         return {".meta": meta.encode()}
+
+
+def separator_by_name(location: FileLocation) -> str | None:
+    """Return what separates cells, if the file's name says it."""
+    return "\t" if location.name.lower().endswith(".tsv") else None
 
 
 def numbers_of(block: Any) -> tuple[Any, str]:

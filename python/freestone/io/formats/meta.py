@@ -66,6 +66,8 @@ class Meta:
     triples : bool
         Whether lines are row, column and value of a sparse matrix; freestone's own. Else the file's
         shape tells, which that of a dense matrix can be, too.
+    separator : str or None
+        What separates cells where it is no comma; freestone's own.
     hdfs : str or None
         The path of the segments, when the file is in HDFS.
     """
@@ -77,6 +79,7 @@ class Meta:
     nonzeros: int | None = None
     header: bool = False
     triples: bool = False
+    separator: str | None = None
     hdfs: str | None = None
 
     def encode(self) -> bytes:
@@ -92,6 +95,8 @@ class Meta:
             data["header"] = True
         if self.triples:
             data["triples"] = True
+        if self.separator is not None:
+            data["separator"] = self.separator
         if self.hdfs is not None:
             data["hdfs"] = {"HDFSFilename": self.hdfs, "isHDFS": True}
         return json.dumps(data).encode()
@@ -129,6 +134,9 @@ def parse_meta(url: str, content: bytes) -> Meta:
         nonzeros = None if unknown else _count(data, "numNonZeros")
         hdfs = data.get("hdfs", {})
         where = str(hdfs["HDFSFilename"]) if hdfs.get("isHDFS") else None
+        separator = data.get("separator")
+        if separator is not None and not isinstance(separator, str):
+            raise ValueError(f"separator is {separator!r}")
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
         reason = f"it is no JSON with numRows, numCols and valueType or schema ({error!r})"
         raise FormatError(url, reason) from None
@@ -146,6 +154,7 @@ def parse_meta(url: str, content: bytes) -> Meta:
         nonzeros=nonzeros,
         header=bool(data.get("header", False)),
         triples=bool(data.get("triples", False)),
+        separator=separator,
         hdfs=where,
     )
 

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from freestone.lang.daphnelib.lazy import as_row
+from freestone.lang.front.builtins import lower
 from freestone.lang.front.builtins.elementwise import COMPARISONS
 from freestone.lang.front.builtins.reorganisation import indexed_type, inserted, position
 from freestone.lang.front.graph.emitter import Emitter
@@ -65,9 +66,19 @@ def _sides(
 def _parts(type: Type, key: Any) -> tuple[Any, Any]:
     if isinstance(key, tuple):
         rows, columns = key
-        return rows, columns
+        return _of_all(rows, type.rows, type), _of_all(columns, type.columns, type)
     labels = type.data == "frame" and _is_label(key)
     return (slice(None), key) if labels else (key, slice(None))
+
+
+def _of_all(side: Any, count: int | None, type: Type) -> Any:
+    """Return what `None` in NumPy's brackets means where rows and columns are always there."""
+    if side is None and count != 1:
+        raise IndexError(
+            f"a lazy value has rows and columns, and None, as in x[:, None], adds neither to a "
+            f"{type}; leave it out, or say x.reshape(rows, columns)"
+        )
+    return slice(None) if side is None else side
 
 
 def _chosen(
@@ -80,7 +91,9 @@ def _chosen(
     if not is_comparison(bits):
         return value, side
     type = value.type
-    emitter.equal(bits.type.columns, 1, "a mask is one column; columns")
+    if bits.type.rows == 1 and bits.type.columns != 1:
+        [bits] = lower(emitter, "t", [bits], {})
+    emitter.equal(bits.type.columns, 1, "a mask is one row or one column; columns")
     count = type.rows if by_row else type.columns
     emitter.equal(bits.type.rows, count, "a mask has a cell for each row or column; cells")
     kind, made = "filter_rows", type.shaped(None, type.columns)

@@ -12,6 +12,7 @@ import numpy as np
 from freestone.errors.base import did_you_mean
 from freestone.errors.lang import ScriptCompileError
 from freestone.lang.daphnelib import graph
+from freestone.lang.daphnelib.broadcasting import fitted
 from freestone.lang.daphnelib.exchange import (
     WIDER,
     cell_of_column,
@@ -26,7 +27,7 @@ from freestone.lang.front.graph.explaining import lines as explained
 from freestone.lang.front.graph.graph import Value
 from freestone.lang.front.parse.source import failure
 from freestone.lang.front.types.dtypes import cell_of
-from freestone.lang.front.types.types import Type, matrix
+from freestone.lang.front.types.types import Type, is_float, matrix
 from freestone.lang.run.kernels.frames import Frame as FrameData
 from freestone.lang.run.kernels.sparse import Csr
 from freestone.lang.settings import Settings
@@ -37,6 +38,7 @@ __all__ = [
     "as_row",
     "beside",
     "called",
+    "extreme",
     "framed",
     "lifted",
     "of_cells",
@@ -211,25 +213,44 @@ def wrapped(value: Value) -> Any:
     return KINDS[value.type.data](value)
 
 
-COMMUTATIVE = frozenset({"add", "mul", "min", "max", "eq", "neq", "and", "or"})
 OF_CELLS = frozenset({"min", "max", "mod", "pow", "log"})
 """Methods that are operations of cells when they are given two values."""
 
 
 def operated(name: str, *args: Any) -> Any:
-    """Append an operation of cells; an array of one dimension is taken as NumPy takes it."""
-    if name in COMMUTATIVE and _is_flat(args[0]):
-        args = args[::-1]
+    """Append an operation of cells; what stands beside a matrix is repeated as NumPy repeats it."""
     if len(args) == 1:
         return wrapped(elementwise.unary(graph.emitter(), name, value_of(args[0])))
-    left, right = args
+    return wrapped(elementwise.binary(graph.emitter(), *_sided(name, *args)))
+
+
+def _sided(name: str, left: Any, right: Any) -> tuple[str, Value, Value]:
+    """Return an operation and its sides, in the order and of the shapes that the language takes."""
     one = left._value if isinstance(left, Lazy) else beside(left, right)._value
-    other = right._value if isinstance(right, Lazy) else beside(right, left, is_left=False)._value
-    return wrapped(elementwise.binary(graph.emitter(), name, one, other))
+    other = right._value if isinstance(right, Lazy) else beside(right, left)._value
+    kind, partner = one.type, other.type
+    if kind is not partner and kind.data == partner.data == "matrix":
+        return fitted(graph.emitter(), name, one, other)
+    return name, one, other
 
 
-def _is_flat(value: Any) -> bool:
-    return isinstance(value, np.ndarray) and value.ndim == 1
+def extreme(name: str, left: Any, right: Any) -> Any:
+    """Append `min` or `max` of cells as NumPy computes it: a NaN on either side stays.
+
+    The language keeps one on the left only.
+    """
+    emitter = graph.emitter()
+    name, one, other = _sided(name, left, right)
+    if one.type.data != "matrix":
+        one, other = other, one
+    made = elementwise.binary(emitter, name, one, other)
+    cell, number = other.type.cell, other.const
+    if is_float(cell) and made.type.data == "matrix" and (number is None or number != number):
+        # Nothing is taken from a number, and 0 / 0, which is NaN, from what has NaN on its right.
+        is_number = elementwise.binary(emitter, "eq", other, other)
+        nothing = elementwise.binary(emitter, "div", emitter.constant(0.0, cell), is_number)
+        made = elementwise.binary(emitter, "sub", made, nothing)
+    return wrapped(made)
 
 
 def as_row(value: Any, columns: int | None) -> Any:
@@ -237,27 +258,21 @@ def as_row(value: Any, columns: int | None) -> Any:
 
     Where there is one column it stays one, which is what `lifted` makes of such an array.
     """
-    return value[None, :] if _is_flat(value) and columns != 1 else value
+    is_flat = isinstance(value, np.ndarray) and value.ndim == 1
+    return value[None, :] if is_flat and columns != 1 else value
 
 
-def beside(value: Any, other: Any, *, is_left: bool = True) -> Any:
-    """Make a lazy value of what stands beside another.
-
-    Operations repeat rows on their right only, so that one on the left is repeated here.
-    """
-    if not _is_flat(value) or not isinstance(other, Lazy) or other._value.type.data != "matrix":
+def beside(value: Any, other: Any) -> Any:
+    """Make a lazy value of what stands beside another."""
+    if not isinstance(other, Lazy) or other._value.type.data != "matrix":
         return lifted(value)
-    rows, columns = other._value.type.rows, other._value.type.columns
-    row = as_row(value, columns)
-    if is_left and row.ndim == 2 and rows is not None and len(value) == columns:
-        row = np.repeat(row, rows, axis=0)
-    return lifted(row)
+    return lifted(as_row(value, other._value.type.columns))
 
 
 def called(name: str, args: Iterable[Any], keywords: dict[str, Any]) -> Any:
     """Append a call of a built-in function; lists of arguments are given one by one."""
     given = [arg for arg in _flat(args) if arg is not None]
-    if name in OF_CELLS and len(given) == 2 and any(map(_is_flat, given)):
+    if name in OF_CELLS and len(given) == 2:
         return operated(name, *given)
     values = [value_of(arg) for arg in given]
     named = _named(name, keywords) if keywords else {}

@@ -8,6 +8,7 @@ from typing import Any, Self
 import numpy as np
 
 from freestone.lang.daphnelib import graph
+from freestone.lang.daphnelib.broadcasting import repeated
 from freestone.lang.daphnelib.exchange import table_of
 from freestone.lang.daphnelib.indexing import indexed, is_comparison, written
 from freestone.lang.daphnelib.lazy import (
@@ -16,6 +17,7 @@ from freestone.lang.daphnelib.lazy import (
     as_row,
     beside,
     called,
+    extreme,
     lifted,
     operated,
     value_of,
@@ -112,7 +114,7 @@ class Operand(Lazy):
             return getattr(right[0], reflected)(left)
         if keywords or name not in UFUNCS:
             raise _is_not_lazy(name, _words(keywords))
-        return operated(UFUNCS[name], *args)
+        return extreme(EXTREMES[name], *args) if name in EXTREMES else operated(UFUNCS[name], *args)
 
     def __array_function__(
         self, function: Any, types: Any, args: Sequence[Any], keywords: dict[str, Any]
@@ -296,7 +298,9 @@ class Matrix(Table, Operand, data="matrix"):
 
     def ifElse(self, thenVal: Any, elseVal: Any) -> Any:  # noqa: N802, N803 - DaphneLib's names
         """Take cells of one where this is not 0, and of the other where it is."""
-        values = [self._value, *(beside(part, self)._value for part in (thenVal, elseVal))]
+        shape = self.shape
+        parts = [beside(part, self)._value for part in (thenVal, elseVal)]
+        values = [self._value, *(repeated(graph.emitter(), part, shape) for part in parts)]
         return wrapped(elementwise.choose(graph.emitter(), *values))
 
     def __dlpack__(self, **options: Any) -> Any:

@@ -110,8 +110,8 @@ def _side(left: int | None, right: int | None) -> int:
 
 def _misfit(emitter: Emitter, name: str, left: Type, right: Type) -> None:
     emitter.fail(
-        f"{name} of a {left.rows}x{left.columns} and a {right.rows}x{right.columns} matrix: "
-        "the right one has to be of the same shape, one row or one column"
+        f"{name} of a {left.rows}x{left.columns} and a {right.rows}x{right.columns} matrix: the "
+        f"right one has to be of the same shape, a row of {left.columns} or a column of {left.rows}"
     )
 
 

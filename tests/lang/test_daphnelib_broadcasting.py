@@ -1,0 +1,96 @@
+"""DaphneLib's operators repeat rows, columns and single cells as NumPy's do."""
+
+from __future__ import annotations
+
+import operator
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from freestone.errors.lang import ScriptError
+from freestone.lang.daphnelib import DaphneContext
+from freestone.lang.settings import Settings
+
+CONTEXT = DaphneContext()
+WAYS = [Settings(), Settings(vec=True, num_threads=2)]
+FUNCTIONS: list[Any] = [operator.add, operator.sub, operator.mul, operator.truediv, operator.lt]
+FUNCTIONS += [operator.ge, operator.eq, operator.ne, np.maximum, np.minimum]
+CELLS = {"f8": [0, 1, 2, -1, -0.0, np.inf, np.nan], "f4": [0, 1.5, -2, np.nan], "i8": [-3, 0, 1, 2]}
+
+
+@st.composite
+def sides(draw: st.DrawFn) -> tuple[Any, Any]:
+    rows, columns = draw(st.integers(1, 4)), draw(st.integers(1, 4))
+    made = []
+    for _ in range(2):
+        kind = draw(st.sampled_from(sorted(CELLS)))
+        shape = draw(st.sampled_from([(rows, columns), (1, columns), (rows, 1), (1, 1)]))
+        count = shape[0] * shape[1]
+        cells = draw(st.lists(st.sampled_from(CELLS[kind]), min_size=count, max_size=count))
+        made.append(np.array(cells, kind).reshape(shape))
+    return made[0], made[1]
+
+
+@settings(deadline=None, max_examples=300)
+@given(sides(), st.sampled_from(FUNCTIONS), st.sampled_from(WAYS), st.booleans(), st.booleans())
+def test_both_sides_are_repeated(
+    pair: tuple[Any, Any], function: Any, way: Settings, is_computed: bool, is_array: bool
+) -> None:
+    left, right = pair
+    kinds = {left.dtype.str[1:], right.dtype.str[1:]}
+    if kinds == {"i8", "f4"} or (function is operator.truediv and kinds == {"i8"}):
+        # The language's own: 32 bits, and truncated.
+        return
+    with np.errstate(all="ignore"):
+        expected = function(left, right)
+    one = CONTEXT.from_numpy(left) * 1 if is_computed else CONTEXT.from_numpy(left)
+    found = np.atleast_2d(
+        function(one, right if is_array else CONTEXT.from_numpy(right)).compute(way)
+    )
+    np.testing.assert_array_equal(found, expected)
+    if expected.dtype != bool:
+        assert found.dtype == expected.dtype
+
+
+@pytest.mark.parametrize("way", WAYS, ids=["plain", "fused"])
+def test_parts_of_a_choice_are_repeated(way: Settings) -> None:
+    cells, row, column = (
+        np.arange(6.0).reshape(2, 3),
+        np.array([[7.0, 8, 9]]),
+        np.array([[1.0], [2]]),
+    )
+    x = CONTEXT.from_numpy(cells)
+    found = np.where(x > 2, CONTEXT.from_numpy(row), CONTEXT.from_numpy(column)).compute(way)
+    np.testing.assert_array_equal(found, np.where(cells > 2, row, column))
+    np.testing.assert_array_equal(
+        np.where(x > 2, x, x[0, 1]).compute(way), np.where(cells > 2, cells, 1)
+    )
+
+
+def test_what_does_not_go_together_is_refused() -> None:
+    x = CONTEXT.from_numpy(np.ones((3, 4)))
+    with pytest.raises(ScriptError, match="a row of 4 or a column of 3"):
+        x - np.ones((1, 3))
+    with pytest.raises(ScriptError, match="2x4 matrix"):
+        x + CONTEXT.from_numpy(np.ones((2, 4)))
+
+
+def test_none_in_brackets_adds_what_is_there() -> None:
+    cells = np.arange(6.0).reshape(2, 3)
+    x = CONTEXT.from_numpy(cells)
+    found = x - np.mean(x, axis=1)[:, None]
+    np.testing.assert_array_equal(found.compute(), cells - cells.mean(1)[:, None])
+    np.testing.assert_array_equal(np.mean(x, axis=0)[None, :].compute(), cells.mean(0)[None])
+    with pytest.raises(IndexError, match="leave it out"):
+        x[:, None]
+
+
+def test_a_row_of_truth_values_chooses_columns() -> None:
+    cells = np.arange(6.0).reshape(2, 3)
+    x = CONTEXT.from_numpy(cells)
+    np.testing.assert_array_equal(x[:, x[0] > 0].compute(), cells[:, cells[0] > 0])
+    with pytest.raises(ScriptError, match="a mask is one row or one column"):
+        x[:, x > 0]
