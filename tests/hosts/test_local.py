@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import signal
 import subprocess
+import threading
 import time
 from collections.abc import Iterator
 
@@ -48,3 +49,14 @@ def test_one_that_is_stopped_is_killed(worker: subprocess.Popen[bytes]) -> None:
 def test_one_that_takes_too_long_is_killed(worker: subprocess.Popen[bytes]) -> None:
     local._end(worker, time.monotonic())
     assert worker.returncode == -signal.SIGKILL
+
+
+def test_the_end_of_one_wakes_who_waits_for_it(
+    worker: subprocess.Popen[bytes], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    slept: list[float] = []
+    monkeypatch.setattr("time.sleep", slept.append)
+    threading.Timer(0.02, worker.communicate).start()
+    local._end(worker, time.monotonic() + 600)
+    assert worker.returncode == 0
+    assert not slept

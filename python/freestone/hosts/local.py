@@ -427,16 +427,15 @@ class LocalWorkers:
 
 def _end(process: subprocess.Popen[bytes] | Survivor, deadline: float) -> None:
     """Wait for the end of a worker; kill one that is stopped, or takes too long."""
-    while True:
+    # Woken by its end, where `Popen.wait` sleeps for up to 50 ms at a time.
+    with contextlib.suppress(ProcessLookupError), ended(process) as has_ended:
         left_s = max(0.0, deadline - time.monotonic())
-        try:
-            process.wait(min(left_s, _LOOK_INTERVAL_S))
-            return
-        except subprocess.TimeoutExpired:
+        while not has_ended(min(left_s, _LOOK_INTERVAL_S)):
             if left_s == 0.0 or _is_stopped(process.pid):
                 process.kill()
-                process.wait()
-                return
+                break
+            left_s = max(0.0, deadline - time.monotonic())
+    process.wait()
 
 
 def _is_stopped(pid: int) -> bool:
