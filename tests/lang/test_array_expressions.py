@@ -13,6 +13,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import freestone as fs
+from freestone.lang.arrays import computing
+from freestone.lang.arrays.nodes import ordered
 
 LONG = 1000 if os.environ.get("CI") else 150
 DTYPES = ["f8", "f4", "i8", "i4", "u1", "?", "i2", "f2", "u8"]
@@ -395,3 +397,29 @@ def test_expressions_are_written(tmp_path: Path) -> None:
     for made, expected in [(x * 2, data * 2), (x.T @ x, data.T @ data), (x[x[:, 0] > 2], data[2:])]:
         fs.write(made, tmp_path / "x.npy")
         np.testing.assert_array_equal(np.load(tmp_path / "x.npy"), expected)
+
+
+class Counted(dict[Any, Any]):
+    """Values that are known; `lookups` says how often somebody asked for one."""
+
+    lookups = 0
+
+    def __contains__(self, node: object) -> bool:
+        self.lookups += 1
+        return super().__contains__(node)
+
+
+def test_steps_of_a_loop_do_not_look_at_all_steps_before() -> None:
+    x = fs.Array.from_numpy(np.arange(12.0).reshape(4, 3), 2)
+    step: Any = x
+    means = []
+    for _ in range(60):
+        means.append(step.mean()._node)
+        step = step - step.mean()
+    known = Counted()
+    for mean in means:
+        known.update({node: 1.0 for node in ordered([mean]) if node.kind == "total"})
+    for mean in means:
+        computing._small(mean, known)
+    assert known.lookups < 20 * len(means)
+    np.testing.assert_allclose(step.compute(), np.arange(12.0).reshape(4, 3) - 5.5)

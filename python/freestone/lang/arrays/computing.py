@@ -86,13 +86,21 @@ def _totals(roots: Sequence[Node]) -> Known:
 
 
 def _small(root: Node, known: Known) -> Any:
-    """Compute what is whole, from totals that are known."""
-    for node in ordered([root]):
-        if node in known or node.rows is not None or node.kind in TOTALS:
+    """Compute what is whole, from totals that are known; graphs may be deeper than the stack."""
+    stack = [root]
+    while stack:
+        # Below what is known nobody looks: each step of a loop would look at all steps before it.
+        node = stack[-1]
+        missing = [arg for arg in node.args if arg not in known] if node not in known else []
+        if missing:
+            stack += missing
+            continue
+        stack.pop()
+        if node in known:
             continue
         if node.kind == "value":
             known[node] = node.attrs["data"]
-        elif node.kind == "small" and all(arg in known for arg in node.args):
+        else:
             with np.errstate(all="ignore"):
                 known[node] = node.attrs["function"](*[known[arg] for arg in node.args])
     return known[root]
