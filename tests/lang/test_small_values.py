@@ -167,6 +167,21 @@ def test_planned_values_that_are_computed_again_have_the_digits_of_the_first_tim
                 np.testing.assert_array_equal(value.compute(settings), first)
 
 
+def test_kernels_of_planned_values_are_found_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    array = drawn("f8", 400, 300)
+    x, column = CONTEXT.from_numpy(array), CONTEXT.from_numpy(array[:, :1].copy())
+    values = [x.t() @ column, x.t() @ x, x.aggMax(), x.cumSum() @ x.t()]
+    firsts = [value.compute(FUSED) for value in values]
+    for value in values:
+        value.compute(FUSED)
+        value.compute(FUSED)
+    runs: list[Any] = []
+    monkeypatch.setattr(local.Run, "kernel", lambda *_: runs.append(1))
+    for value, first in zip(values, firsts, strict=True):
+        np.testing.assert_array_equal(value.compute(FUSED), first)
+    assert not runs
+
+
 def test_planned_values_that_fail_again_say_so_again() -> None:
     array = np.arange(1, 120_001).reshape(300, 400)
     x = CONTEXT.from_numpy(array)

@@ -14,6 +14,7 @@ import numpy as np
 from freestone.lang.daphnelib import small
 from freestone.lang.front.graph.graph import Op, Program, Value
 from freestone.lang.front.types.types import DTYPES
+from freestone.lang.run.kernels import kernel_of
 from freestone.lang.run.kernels.pipeline import prepared_for
 from freestone.lang.run.kernels.quiet import quietly
 from freestone.lang.run.local import Run, lifetimes
@@ -139,15 +140,28 @@ def _stand_in(value: Value, content: Any) -> Any:
     return np.empty((type.rows, type.columns), DTYPES[type.cell]) if known else None
 
 
+KERNELS = frozenset({"gemv", "syrk", "cross", "sum_product", "eigen", "triangle", "seq", "ctable"})
+"""What a plan runs of dense matrices as it is, beside what small values know."""
+
+
+def _alone(run: Run, op: Op) -> Callable[..., Any] | None:
+    """Return what an operation in no pipeline does to dense matrices, however large."""
+    types = [*(value.type for value in op.operands), *(value.type for value in op.results)]
+    if op.kernel is not None or any(type.data not in ("matrix", "scalar") for type in types):
+        return None
+    if any(type.form for type in types):
+        return None
+    if op.kind in KERNELS:
+        return partial(kernel_of(op.kind), run, op)
+    return small.function_of(run, op)
+
+
 def _call(run: Run, op: Op, operands: list[Any]) -> Callable[..., Any] | None:
     """Return what an operation does to such operands, if that is always the same."""
     if any(result.type.form for result in op.results):
         return None
     if op.kind != "pipeline":
-        step = small.step_of(op, [value.type for value in op.operands])
-        if step is None:
-            return None
-        return partial(step.run, run, op) if step.is_kernel else step.run
+        return _alone(run, op)
     reads = op.attrs["reads"]
     prepared = prepared_for(op.regions[0], dict(zip(reads, operands, strict=True)))
     if prepared is None:

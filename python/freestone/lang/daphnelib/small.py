@@ -9,6 +9,7 @@ See docs/decisions/093-small-lazy-values-are-computed-without-a-plan.md
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable, Iterator
+from functools import partial
 from typing import Any, NamedTuple
 
 from freestone.lang.daphnelib import direct
@@ -20,7 +21,7 @@ from freestone.lang.run.kernels.quiet import quietly
 from freestone.lang.run.local import Run
 from freestone.lang.settings import Settings
 
-__all__ = ["MAX_BYTES", "computed", "step_of"]
+__all__ = ["MAX_BYTES", "computed", "function_of"]
 
 MAX_BYTES = calibration.MAX_ALONE_NBYTES
 """What operations may read and write together: some 50 µs, as a plan and its threads take. Where
@@ -305,6 +306,14 @@ def step_of(op: Op, types: list[Type]) -> Step | None:
             _steps.clear()
         step = _steps[key] = _made(op, types)
         return step
+
+
+def function_of(run: Run, op: Op) -> Callable[..., Any] | None:
+    """Return what an operation on dense matrices of any size does; None if it is another one."""
+    if op.kind not in _KINDS:
+        return None
+    found = direct.function_of(op)
+    return partial(kernel_of(op.kind), run, op) if found is None else found
 
 
 def _is_dense(type: Type) -> bool:
