@@ -422,8 +422,13 @@ def test_signs_join_lazy_comparisons(way: Settings) -> None:
         (lambda x: x // 2, r"numpy.floor_divide does not take .*write \(x / y\).floor"),
         (lambda x: np.median(x), "numpy.median does not take .*use an operation"),
         (lambda x: np.sum(x, keepdims=True), "numpy.sum with keepdims= does not take"),
-        (lambda x: np.exp(x, out=np.ones(3)), "numpy.exp with out= does not take"),
-        (lambda x: np.add.reduce(x), "numpy.add.reduce does not take"),
+        (lambda x: np.exp(x, out=x), r"numpy.exp with out= does not take .*write z = np.add"),
+        (lambda x: np.add(x, x, where=x > 1), r"with where= does not take .*write np.where"),
+        (lambda x: np.add(x, x, dtype="f4"), r"with dtype= does not take .*asType"),
+        (lambda x: np.add.reduce(x), r"numpy.add.reduce does not take .*write np.sum"),
+        (lambda x: np.add.accumulate(x), r"numpy.add.accumulate does not take .*write x.cumSum"),
+        (lambda x: np.multiply.outer(x, x), r"numpy.multiply.outer does not take .*outerMul"),
+        (lambda x: np.add.at(x, [0], 1), r"numpy.add.at does not take .*write y = x.compute"),
         (lambda x: np.ones(3) // x, "numpy.floor_divide does not take"),
     ],
 )
@@ -433,6 +438,34 @@ def test_functions_of_numpy_that_are_not_lazy_say_what_to_do(
     x = DaphneContext().from_numpy(np.ones((3, 1)))
     with pytest.raises(TypeError, match=rf"{what}.*compute\(\)"):
         call(x)
+
+
+def test_what_is_written_into_numpys_arrays_is_computed_at_once() -> None:
+    cells = np.arange(12.0).reshape(4, 3)
+    x = DaphneContext().from_numpy(cells)
+    out = np.ones((4, 3))
+    assert np.add(x, 1, out=out) is out
+    np.testing.assert_array_equal(out, cells + 1)
+    out -= x
+    np.testing.assert_array_equal(out, np.ones((4, 3)))
+    booleans = np.zeros((4, 3), bool)
+    np.testing.assert_array_equal(np.greater(x, 5, out=booleans), cells > 5)
+    for axis, length in ((None, ()), (0, 3), (1, 4)):
+        every_second = np.zeros((*np.atleast_1d(length), 2))[..., 0] if length else np.zeros(())
+        np.testing.assert_array_equal(np.sum(x, axis=axis, out=every_second), cells.sum(axis))
+    counts = np.zeros((2, 3))
+    np.add.at(counts, [0, 1, 1, 0], x)
+    np.testing.assert_array_equal(counts, [cells[0] + cells[3], cells[1] + cells[2]])
+    with pytest.raises(ValueError, match=r"out= has the shape \(3,\), and the result \(4, 3\)"):
+        np.exp(x, out=np.ones(3))
+    with pytest.raises(TypeError, match="same_kind"):
+        np.exp(x, out=np.ones((4, 3), int))
+
+
+def test_arrays_are_made_of_lazy_numbers() -> None:
+    x = DaphneContext().from_numpy(np.arange(12.0).reshape(4, 3))
+    np.testing.assert_array_equal(np.array([x.sum(), x.aggMax()]), [66, 11])
+    assert (float(x.sum()), int(x.mean())) == (66.0, 5)
 
 
 def test_a_misspelt_method_gets_a_suggestion() -> None:

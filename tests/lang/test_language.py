@@ -262,6 +262,8 @@ def test_an_argument_that_the_script_does_not_read_is_refused() -> None:
     [
         ("print(1)", ScriptSyntaxError, "expected ';' at the end of a statement"),
         ("x = sqr(2.0);", ScriptSyntaxError, "did you mean 'sqrt'"),
+        ("x = CSR(fill(1.0, 2, 2));", ScriptSyntaxError, "'CSR': --select-matrix-repr"),
+        ("parfor (i in 1:3) { print(i); }", ScriptSyntaxError, "no parfor; write for: --vec"),
         ("abc = 1; print(abd);", ScriptSyntaxError, "did you mean 'abc'"),
         ("x = !1;", ScriptSyntaxError, "there is no '!'"),
         ("x = 9223372036854775808;", ScriptSyntaxError, "9223372036854775808 does not"),

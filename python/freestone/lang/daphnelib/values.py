@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import Any, Self
 
 import numpy as np
@@ -23,6 +23,7 @@ from freestone.lang.daphnelib.lazy import (
     value_of,
     wrapped,
 )
+from freestone.lang.daphnelib.refusals import refusal
 from freestone.lang.front.builtins import algebra, elementwise
 from freestone.lang.front.graph.graph import Value
 from freestone.lang.front.types.dtypes import cell_of
@@ -50,48 +51,7 @@ OPERATORS = {
 }
 """NumPy's functions that are operators: on a value, and with one on the right."""
 
-INSTEAD = {
-    "argmax": "x.idxMax(0), for each row",
-    "argmin": "x.idxMin(0), for each row",
-    "argsort": "x.order(0, True, True), by a column",
-    "around": "x.round()",
-    "clip": "x.max(0.0).min(1.0)",
-    "concatenate": "x.rbind(y), or x.cbind(y)",
-    "cumprod": "x.cumProd(), down the columns",
-    "cumsum": "x.cumSum(), down the columns",
-    "diag": "x.diagVector(), or x.diagMatrix() of a column",
-    "dot": "x @ y",
-    "flip": "x.reverse()",
-    "floor_divide": "(x / y).floor()",
-    "hstack": "x.cbind(y)",
-    "log10": "x.log(10.0)",
-    "log2": "x.log(2.0)",
-    "outer": "x.outerMul(y.t()), of columns",
-    "reshape": "x.reshape(3, 4)",
-    "rint": "x.round()",
-    "round": "x.round()",
-    "solve": "x.solve(y)",
-    "sort": "x.order(0, True, False), by a column",
-    "square": "x * x",
-    "vstack": "x.rbind(y)",
-}
-"""What is written in the language for functions of NumPy's that are not lazy."""
-
-
-def _is_not_lazy(name: str, given: str = "") -> TypeError:
-    """Say what NumPy's functions give on a lazy value that the language has no operation for."""
-    instead = "" if given else INSTEAD.get(name, "")
-    way = f"write {instead}" if instead else "use an operation of the language, as x.sqrt()"
-    return TypeError(
-        f"numpy.{name}{given} does not take lazy matrices; {way}, or compute them first, as "
-        f"np.clip(x.compute(), 0, 1). Lazy are numpy.matmul, transpose, where, "
-        f"{', '.join([*REDUCTIONS, *UFUNCS])}"
-    )
-
-
-def _words(keywords: Iterable[str]) -> str:
-    given = ", ".join(f"{word}=" for word in keywords)
-    return given and f" with {given}"
+LAZY = ("matmul", "transpose", "where", *REDUCTIONS, *UFUNCS)
 
 
 class Action(Lazy, data="nothing"):
@@ -102,10 +62,14 @@ class Operand(Lazy):
     """A matrix or a scalar: what has operators."""
 
     def __array_ufunc__(self, ufunc: Any, method: str, *args: Any, **keywords: Any) -> Any:
-        """Compute a function of NumPy's lazily."""
+        """Compute a function of NumPy's lazily; at once, if it writes into an array of NumPy's."""
         name = ufunc.__name__
+        if method == "at" and not isinstance(args[0], Lazy):
+            return ufunc.at(args[0], *(np.asarray(arg) for arg in args[1:]))
         if method != "__call__":
-            raise _is_not_lazy(f"{name}.{method}", _words(keywords))
+            raise refusal(name, LAZY, method=method, keywords=keywords)
+        if _is_into_array(*keywords.get("out", ())) and len(keywords) == 1:
+            return _written(keywords["out"][0], self.__array_ufunc__(ufunc, method, *args))
         if not keywords and name in OPERATORS:
             left, *right = args
             way, reflected = OPERATORS[name]
@@ -113,7 +77,7 @@ class Operand(Lazy):
                 return getattr(left, way)(*right)
             return getattr(right[0], reflected)(left)
         if keywords or name not in UFUNCS:
-            raise _is_not_lazy(name, _words(keywords))
+            raise refusal(name, LAZY, keywords=keywords)
         return extreme(EXTREMES[name], *args) if name in EXTREMES else operated(UFUNCS[name], *args)
 
     def __array_function__(
@@ -131,7 +95,12 @@ class Operand(Lazy):
                 raise ValueError(f"axis={axis!r}: a matrix has the axes 0 and 1")
             axes = () if axis is None else (1 - axis,)
             return called(REDUCTIONS[name], (args[0], *axes), {})
-        raise _is_not_lazy(name, _words(keywords))
+        if name in REDUCTIONS and _is_into_array(keywords.get("out")):
+            rest = {word: value for word, value in keywords.items() if word != "out"}
+            found = np.asarray(self.__array_function__(function, types, args, rest))
+            # What is a row or a column here has one dimension there.
+            return _copied(keywords["out"], found.ravel() if found.ndim else found)
+        raise refusal(name, LAZY, keywords=keywords)
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray[Any, Any]:
         """Compute, for ``np.asarray`` and the like."""
@@ -201,7 +170,7 @@ class Operand(Lazy):
         return operated(name, self, other)
 
     def __floordiv__(self, other: Any) -> Any:
-        raise _is_not_lazy("floor_divide")
+        raise refusal("floor_divide", LAZY)
 
     __rfloordiv__ = __floordiv__
 
@@ -233,6 +202,24 @@ class Operand(Lazy):
         return operated("neq", self, other)
 
     __hash__ = Lazy.__hash__
+
+
+def _is_into_array(out: Any = None) -> bool:
+    return isinstance(out, np.ndarray)
+
+
+def _written(out: np.ndarray[Any, Any], made: Lazy) -> np.ndarray[Any, Any]:
+    """Compute a value into an array of NumPy's, as ``out += x`` does."""
+    data = np.asarray(made)
+    is_truth = out.dtype == bool and is_comparison(made._value)
+    return _copied(out, data.astype(bool) if is_truth else data)
+
+
+def _copied(out: np.ndarray[Any, Any], data: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+    if out.shape != data.shape:
+        raise ValueError(f"out= has the shape {out.shape}, and the result {data.shape}")
+    np.copyto(out, data, casting="same_kind")
+    return out
 
 
 class Table(Lazy):
@@ -321,6 +308,14 @@ class Matrix(Table, Operand, data="matrix"):
 
 class Scalar(Operand, data="scalar"):
     """A lazy number, truth value or string."""
+
+    def __float__(self) -> float:
+        """Compute; so that ``np.array([x.sum(), y.sum()])`` is an array of numbers."""
+        return float(self.compute())
+
+    def __int__(self) -> int:
+        """Compute."""
+        return int(self.compute())
 
 
 class Frame(Table, data="frame"):

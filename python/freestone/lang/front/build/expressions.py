@@ -13,10 +13,10 @@ from freestone.lang.front.build import hints
 from freestone.lang.front.build.scope import Scope
 from freestone.lang.front.builtins import (
     algebra,
-    all_names,
     elementwise,
     find,
     generation,
+    instead_of,
     lower,
 )
 from freestone.lang.front.builtins.reorganisation import indexed_type, position
@@ -162,8 +162,8 @@ class Expressions(Emitter):
                 self.refuse(f"{node.name!r} is a function of the script, and has no kernels")
             return self.call_function(node, arguments, keywords)
         if find(node.name) is None:
-            known = did_you_mean(node.name, [*all_names(), *self.function_names()])
-            self.refuse(f"there is no function {node.name!r}{known}")
+            instead = instead_of(node.name, [*self.function_names()])
+            self.refuse(f"there is no function {node.name!r}{instead}")
         self.choose_kernel(node.kernel, node.name, [*arguments, *keywords.values()])
         made = lower(self, node.name, arguments, keywords)
         self._check_kernel_taken(node.name)

@@ -19,7 +19,14 @@ from freestone.lang.front.builtins import (
     reorganisation,
 )
 from freestone.lang.front.builtins.composing import call, make_builtin
-from freestone.lang.front.builtins.table import BUILTINS, Builtin, all_names, find, lower
+from freestone.lang.front.builtins.table import (
+    BUILTINS,
+    Builtin,
+    all_names,
+    find,
+    instead_of,
+    lower,
+)
 
 __all__ = [
     "BUILTINS",
@@ -31,6 +38,7 @@ __all__ = [
     "elementwise",
     "find",
     "generation",
+    "instead_of",
     "io",
     "lending",
     "lists",

@@ -100,13 +100,30 @@ def parameters_of(text: str) -> tuple[tuple[str, ...], tuple[str, ...], str]:
     return required, optional, "".join(word[:-1] for word in words if word.endswith("*"))
 
 
+INSTEAD = {
+    "CSR": "--select-matrix-repr has matrices stored as CSR where they are sparse",
+    "Dense": "matrices are dense, unless --select-matrix-repr has sparse ones stored as CSR",
+    "externalSql": "sql asks frames that registerView has named, and readFrame reads files",
+    "group": "groupSum sums by columns, and sql has GROUP BY",
+    "parfor": "--vec and --distributed run the operations of a script in parallel",
+}
+"""What there is for names that others than DaphneDSL have."""
+
+
+def instead_of(name: str, more: Sequence[str] = ()) -> str:
+    """Return what to add to the error for a function that there is not."""
+    if name in INSTEAD:
+        return f": {INSTEAD[name]}"
+    return did_you_mean(name, [*all_names(), *more])
+
+
 def lower(
     emitter: Emitter, name: str, arguments: Sequence[Value], keywords: dict[str, Value]
 ) -> list[Value]:
     """Check a call of a built-in function, append its operations, and return its results."""
     function = find(name)
     if function is None:
-        emitter.refuse(f"there is no function {name!r}{did_you_mean(name, all_names())}")
+        emitter.refuse(f"there is no function {name!r}{instead_of(name)}")
     placed = _placed(emitter, function, list(arguments), keywords)
     made = function.lower(emitter, *placed)
     return list(made) if isinstance(made, list | tuple) else [made]

@@ -151,6 +151,11 @@ def _named(cursor: Cursor) -> Expression:
             arguments.append(expression(cursor))
         if not cursor.take(","):
             break
+    if name == "parfor" and cursor.ahead("in"):
+        cursor.fail(
+            "there is no parfor; write for: --vec and --distributed run the operations of a script "
+            "in parallel"
+        )
     cursor.expect(")", f"after the arguments of {name}")
     return tree.Call(place, name, arguments, keywords, kernel)
 
