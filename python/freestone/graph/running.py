@@ -16,6 +16,7 @@ from freestone.client.future import Future
 from freestone.client.interface import Client
 from freestone.client.waiting import FIRST_COMPLETED, wait
 from freestone.errors import NotSerializableError
+from freestone.graph.arrays import with_blocks
 from freestone.graph.by_program import run_by_program
 from freestone.graph.callbacks import Callbacks, callbacks_of
 from freestone.graph.compiling import Compiler, Program
@@ -78,7 +79,7 @@ def get(
     flat = list(dict.fromkeys(_flat(keys)))
     with callbacks_of(graph) as callbacks:
         with no_collection():
-            specs = specs_of(callbacks.graph)
+            specs = with_blocks(specs_of(callbacks.graph), client)
             here = tasks_here(specs)
         if not here:
             found = _results(client, specs, flat, stack, callbacks, stay)
