@@ -271,6 +271,19 @@ def test_what_is_inserted_does_not_round_integers(values: Any) -> None:
     np.testing.assert_array_equal(found, np.insert(whole, 1, values, axis=0))
 
 
+@pytest.mark.filterwarnings("ignore:insert of an Array")
+def test_complex_numbers_inserted_into_reals_are_warned_of(two_workers: fs.Cluster) -> None:
+    whole, values = np.arange(4.0), np.array([1 + 2j, 3j])
+    inserted = (values, fs.Array.from_numpy(values, 1))
+    for given in inserted:
+        with pytest.warns(np.exceptions.ComplexWarning, match="discards the imaginary part"):
+            found = np.insert(fs.Array.from_numpy(whole, 2), 1, given)
+        with pytest.warns(np.exceptions.ComplexWarning):
+            np.testing.assert_array_equal(np.asarray(found), np.insert(whole, 1, values))
+    with pytest.raises(TypeError, match="not 'complex'"):
+        np.insert(fs.Array.from_numpy(whole, 2), 1, 1 + 2j)
+
+
 @pytest.mark.parametrize("ufunc", [np.add, np.negative])
 def test_ufuncs_that_write_in_place_are_refused(ufunc: np.ufunc) -> None:
     x = fs.Array.from_numpy(np.arange(4.0), 2)

@@ -82,6 +82,8 @@ INDEXES: list[Case] = [
     ("a real number of a column", lambda x: x[1:, 1.0], CELLS),
     ("a list of real numbers", lambda x: x[[1.0, 2.0]], CELLS),
     ("an empty list", lambda x: x[[]], CELLS),
+    ("a mask without elements", lambda x: x[np.zeros(0, bool)], CELLS),
+    ("a mask without elements, and a column", lambda x: x[np.zeros(0, bool), 1], CELLS),
     ("a number in an array", lambda x: x[np.array(2), :, [0, 1]], CELLS),
     ("a mask of what is whole", lambda x: x.sum(axis=0)[x.sum(axis=0) > 40], REALS[:, 0]),
     ("columns by what is whole", lambda x: x[:, x.sum(axis=0) > 150], REALS[:, 0]),
@@ -108,6 +110,8 @@ TYPES: list[Case] = [
     ("weights that are here", lambda x: weighed(x, CELLS * 0.5), CELLS),
     ("weights of a density", lambda x: weighed(x, CELLS, density=True), CELLS),
     ("weights of another shape", lambda x: weighed(x, CELLS[:3]), CELLS),
+    ("no bins", lambda x: np.histogram(x, bins=[]), CELLS),
+    ("one edge, weights", lambda x: np.histogram(x, bins=[1], weights=x * 0.5), CELLS),
     ("weights, edges of the data", lambda x: np.histogram(x, 3, weights=x * 2), CELLS),
     *[
         (f"{name} of another byte order", function, BIG)

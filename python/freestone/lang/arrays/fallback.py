@@ -90,9 +90,7 @@ def computed_elsewhere(
         raise refused
     placed, named = _replaced([*args], _to_dask), _replaced(options, _to_dask)
     if name == "insert" and len(placed) > 2:
-        # As NumPy: what is inserted becomes of the array's type, not both of a wider one.
-        values = placed[2] if hasattr(placed[2], "astype") else np.asarray(placed[2])
-        placed[2] = values.astype(placed[0].dtype)
+        placed[2] = _of_type(placed[2], np.dtype(placed[0].dtype))
     arrays = [one for one in _flat([*placed, *named.values()]) if hasattr(one, "dask")]
     made = None
     if not Call(name, placed, named, arrays).differs():
@@ -110,6 +108,18 @@ def computed_elsewhere(
     if name in ("delete", "insert"):
         _check_positions(function, placed, named)
     return _as_arrays(_as_numpys_type(name, [*placed, *named.values()], made[0]), client)
+
+
+def _of_type(values: Any, dtype: np.dtype[Any]) -> Any:
+    """Return values that are inserted as of the array's type, as NumPy does; its warning, too."""
+    if not hasattr(values, "astype"):
+        return np.array(values, dtype)
+    if hasattr(values, "dask") and values.dtype.kind == "c" and dtype.kind not in "cO":
+        # Workers would warn, whom nobody hears.
+        text = "Casting complex values to real discards the imaginary part"
+        warnings.warn(text, np.exceptions.ComplexWarning, stacklevel=_depth_of_user())
+        values = values.real
+    return values.astype(dtype)
 
 
 def _of_cumulative(

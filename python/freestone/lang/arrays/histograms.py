@@ -38,7 +38,8 @@ def histogram(
         counts = small(function, arg, edges, *weighed)
     else:
         attrs = {"name": "sum", "axes": None, "function": function}
-        shape = (int(edges.shape[0] or 0) - 1,)
+        # No edge makes no bin, and neither does one.
+        shape = (max(int(edges.shape[0] or 0) - 1, 0),)
         dtype = np.dtype(np.intp) if weights is None else weighed[0].dtype
         counts = Node("total", (arg, edges, *weighed), shape, dtype, None, attrs)
     return (small(_density, counts, edges) if density else counts), shown

@@ -189,6 +189,9 @@ def filtered(node: Node, mask: Any) -> Node:
     rows = mask.rows if isinstance(mask, Node) else None
     if (node.rows.count is None or None in shape[:1]) and rows != node.rows:
         raise refusal("a mask of rows that another mask chose", "may have another number of them")
+    if shape == (0,) and node.shape[0]:
+        # NumPy takes a mask without elements for one that chooses no row, of any array.
+        return _listed(node, np.empty(0, np.intp), ())
     if shape != node.shape[: len(shape)]:
         raise IndexError(f"a mask of shape {shape} for an array of shape {node.shape}")
     if not isinstance(mask, Node):
