@@ -77,8 +77,9 @@ def _getters() -> tuple[Any, ...]:
 def _has_array(node: Any, client: Client) -> bool:
     """Tell whether a node is a constant that is an array, or an expression, of a cluster."""
     value = getattr(node, "value", None)
-    is_ours = isinstance(value, ArrayMethods) and type(node) is task_spec().DataNode
-    return is_ours and any(source.client is client for source in value._sources())
+    if type(node) is not task_spec().DataNode or not isinstance(value, ArrayMethods):
+        return False
+    return any(source.client is client for source in value._sources())
 
 
 def _cuts(given: Any, wholes: dict[Any, Any], client: Client) -> bool:
