@@ -269,7 +269,9 @@ impl State {
                 self.ended.get_or_insert(Ended::Lost(source));
                 None
             }
-            Incoming::Credit(_) | Incoming::Apart(..) | Incoming::Joining(_) => None,
+            Incoming::Credit(_) | Incoming::Apart(..) | Incoming::Alive | Incoming::Joining(_) => {
+                None
+            }
         };
         if let Some(event) = event {
             self.matcher.deliver(event, &mut self.ready);

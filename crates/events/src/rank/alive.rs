@@ -3,43 +3,41 @@
 //!
 //! See docs/decisions/124-stopped-ranks-are-found-over-tcp-and-mpi-by-what-they-say.md
 
+use super::Inner;
 use super::control::Control;
 use super::state::State;
-use super::{Inner, Progress};
 use crate::event::Rank;
-use crate::transport::{Outgoing, pulse};
-use std::sync::atomic::Ordering;
+use crate::transport::{Life, pulse};
 use std::time::{Duration, Instant};
 
 /// So many looks in a row without a sign are of a stopped rank: one more than there are signs in the time that
 /// it may be stopped, as looks and signs alternate only in the mean.
 const MISSED: u32 = pulse::LOOKS + 1;
-/// So many looks at the transport that find nothing are at all of it.
-const POLLS: u32 = 32;
-/// The most looks at it at once.
-const MAX_POLLS: u32 = 1 << 14;
 
 /// How many looks in a row have found no sign of each rank that has ever given one.
 #[derive(Debug, Default)]
 struct Signs {
-    missed: Vec<Option<u32>>,
+    /// The signs that had come at the last look, and how many looks have found no more.
+    seen: Vec<Option<(u64, u32)>>,
 }
 
 impl Signs {
-    /// Looks at who was heard since the last look; who is stopped, of those who are to be heard.
-    fn look(&mut self, heard: &mut [bool], is_watched: impl Fn(Rank) -> bool) -> Vec<Rank> {
-        self.missed.resize(heard.len(), None);
+    /// Looks at what has come from each rank since the last look; who is stopped, of those who are to be heard.
+    fn look(&mut self, lives: &[Option<Life>], is_watched: impl Fn(Rank) -> bool) -> Vec<Rank> {
+        self.seen.resize(lives.len(), None);
         let mut stopped = Vec::new();
-        for (rank, (missed, heard)) in (0..).zip(self.missed.iter_mut().zip(heard)) {
-            if std::mem::take(heard) {
-                *missed = Some(0);
-            } else if !is_watched(rank) {
-                *missed = None;
-            } else if let Some(count) = missed {
-                *count += 1;
-                if *count >= MISSED {
-                    stopped.push(rank);
-                }
+        for (rank, (seen, life)) in (0..).zip(self.seen.iter_mut().zip(lives)) {
+            let Some(life) = life.filter(|_| is_watched(rank)) else {
+                *seen = None;
+                continue;
+            };
+            let (before, missed) = seen.unwrap_or((life.signs, 0));
+            // Where none can arrive, its time begins anew.
+            let is_missed = seen.is_some() && life.signs == before && life.can_arrive;
+            let missed = if is_missed { missed + 1 } else { 0 };
+            *seen = Some((life.signs, missed));
+            if missed >= MISSED {
+                stopped.push(rank);
             }
         }
         stopped
@@ -47,7 +45,7 @@ impl Signs {
 
     /// Nobody could be heard for a while.
     fn begin_anew(&mut self) {
-        self.missed.iter_mut().flatten().for_each(|count| *count = 0);
+        self.seen.iter_mut().flatten().for_each(|(_, missed)| *missed = 0);
     }
 }
 
@@ -66,15 +64,18 @@ impl Inner {
             }
             looked = Instant::now();
             // Who looks late was stopped itself, and what came meanwhile may not be here yet.
-            let is_late = since > interval * 2;
-            if is_late || !self.has_caught_up() {
+            if since > interval * 2 {
                 signs.begin_anew();
                 continue;
             }
+            // Not with the state locked: the transport may have to look for signs.
+            let lives: Vec<_> = (0..self.ranks()).map(|rank| self.transport.life(rank)).collect();
             let mut state = self.state();
             let first = self.first(&state);
-            let is_watched = |rank| first == Some(self.rank()) || first == Some(rank);
-            for rank in signs.look(&mut state.heard, is_watched) {
+            let is_watched = |rank| {
+                !state.lost[rank as usize] && (first == Some(self.rank()) || first == Some(rank))
+            };
+            for rank in signs.look(&lives, is_watched) {
                 self.on_stopped(&mut state, rank, interval * MISSED);
             }
         }
@@ -94,34 +95,10 @@ impl Inner {
             first => first.into_iter().collect(),
         };
         drop(state);
-        let sign = Control::Alive.encode();
         for target in targets.into_iter().filter(|target| *target != self.rank()) {
-            // Who has no room for it gets the next one, and who is lost needs none.
-            let _ = self.transport.send(target, &Outgoing::Control(&sign));
+            self.transport.show_life(target);
         }
         self.transport.flush();
-    }
-
-    /// Whether all that has arrived is taken in, so that who was not heard has not said anything.
-    fn has_caught_up(&self) -> bool {
-        if self.has_slept.swap(false, Ordering::Relaxed) || self.sleeps.load(Ordering::Relaxed) {
-            return true;
-        }
-        if self.config.progress == Progress::Program {
-            return false;
-        }
-        let Some(_polling) = self.try_polling() else { return false };
-        let mut idle = 0;
-        for _ in 0..MAX_POLLS {
-            if self.is_full() || self.is_over() {
-                return false;
-            }
-            idle = if self.poll() > 0 { 0 } else { idle + 1 };
-            if idle >= POLLS {
-                return true;
-            }
-        }
-        false
     }
 
     fn on_stopped(&self, state: &mut State, rank: Rank, since: Duration) {
@@ -148,40 +125,60 @@ impl Inner {
 mod tests {
     use super::*;
 
+    fn signs(count: u64) -> Option<Life> {
+        Some(Life { signs: count, can_arrive: true })
+    }
+
     #[test]
     fn who_was_heard_once_and_then_no_more_is_stopped() {
-        let mut signs = Signs::default();
+        let mut looks = Signs::default();
         let all = |_| true;
         // Rank 2 never says anything: it can't, or has not begun.
-        assert_eq!(signs.look(&mut [true, true, false], all), []);
+        assert_eq!(looks.look(&[signs(1), signs(1), None], all), []);
         for look in 1..=MISSED {
-            let stopped = signs.look(&mut [true, false, false], all);
+            let stopped = looks.look(&[signs(1 + u64::from(look)), signs(1), None], all);
             assert_eq!(stopped, if look < MISSED { vec![] } else { vec![1] }, "{look}");
         }
     }
 
     #[test]
     fn who_is_heard_again_or_could_not_be_heard_has_its_time_anew() {
-        let mut signs = Signs::default();
-        let all = |_| true;
-        signs.look(&mut [true], all);
-        for _ in 1..MISSED {
-            assert_eq!(signs.look(&mut [false], all), []);
+        let mut looks = Signs::default();
+        let mut look = |life| looks.look(&[life], |_| true);
+        look(signs(1));
+        for (before, then) in
+            [(1, signs(2)), (2, Some(Life { signs: 2, can_arrive: false })), (2, signs(3))]
+        {
+            for _ in 1..MISSED {
+                assert_eq!(look(signs(before)), []);
+            }
+            assert_eq!(look(then), []);
         }
-        signs.begin_anew();
         for _ in 1..MISSED {
-            assert_eq!(signs.look(&mut [false], all), []);
+            assert_eq!(look(signs(3)), []);
         }
-        assert_eq!(signs.look(&mut [true], all), []);
-        assert_eq!(signs.look(&mut [false], all), []);
+        assert_eq!(look(signs(3)), [0]);
+    }
+
+    #[test]
+    fn who_has_looked_late_gives_all_their_time_anew() {
+        let mut looks = Signs::default();
+        looks.look(&[signs(1)], |_| true);
+        for _ in 1..MISSED {
+            assert_eq!(looks.look(&[signs(1)], |_| true), []);
+        }
+        looks.begin_anew();
+        for _ in 1..MISSED {
+            assert_eq!(looks.look(&[signs(1)], |_| true), []);
+        }
+        assert_eq!(looks.look(&[signs(1)], |_| true), [0]);
     }
 
     #[test]
     fn who_gives_signs_to_another_rank_is_not_missed() {
-        let mut signs = Signs::default();
-        signs.look(&mut [true, true], |_| true);
+        let mut looks = Signs::default();
         for _ in 0..2 * MISSED {
-            assert_eq!(signs.look(&mut [true, false], |rank| rank == 0), []);
+            assert_eq!(looks.look(&[None, signs(1)], |rank| rank == 0), []);
         }
     }
 }

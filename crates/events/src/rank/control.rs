@@ -13,8 +13,6 @@ pub(crate) enum Control {
     Lost(Rank),
     /// A client has fired so many events, and fires no more.
     Detached(u64),
-    /// Its process runs.
-    Alive,
 }
 
 const PROBE: u8 = 0;
@@ -24,7 +22,6 @@ const FAILED: u8 = 3;
 const JOINED: u8 = 4;
 const DETACHED: u8 = 5;
 const LOST: u8 = 6;
-const ALIVE: u8 = 7;
 
 impl Control {
     pub fn encode(&self) -> Vec<u8> {
@@ -43,7 +40,6 @@ impl Control {
             Self::Termination(Message::Conclude { verdict }) => words(CONCLUDE, &[*verdict as u64]),
             Self::Termination(Message::Joined { ranks }) => words(JOINED, &[u64::from(*ranks)]),
             Self::Lost(rank) => words(LOST, &[u64::from(*rank)]),
-            Self::Alive => words(ALIVE, &[]),
             Self::Detached(sent) => words(DETACHED, &[*sent]),
             Self::Failed(Failure { kind, bytes }) => {
                 [&words(FAILED, &[u64::from(*kind)]), &bytes[..]].concat()
@@ -62,7 +58,6 @@ impl Control {
         let words: Vec<u64> = chunks.iter().map(|chunk| u64::from_le_bytes(*chunk)).collect();
         let message = match (what, words[..].as_ref()) {
             (LOST, &[rank]) => return Some(Self::Lost(u32::try_from(rank).ok()?)),
-            (ALIVE, &[]) => return Some(Self::Alive),
             (DETACHED, &[sent]) => return Some(Self::Detached(sent)),
             (PROBE, &[wave, members]) => Message::Probe { wave, members: unpacked(members) },
             (JOINED, &[ranks]) => Message::Joined { ranks: u32::try_from(ranks).ok()? },
@@ -131,7 +126,6 @@ mod tests {
             Control::Failed(Failure::text("no")),
             Control::Detached(5),
             Control::Lost(5),
-            Control::Alive,
         ] {
             let bytes = control.encode();
             for len in 0..bytes.len() {

@@ -182,8 +182,6 @@ struct Inner {
     watchers: Bell,
     /// Whether somebody sleeps until something arrives.
     sleeps: AtomicBool,
-    /// Whether somebody has, since that was asked last.
-    has_slept: AtomicBool,
     /// Written to in order to wake the thread that watches the machine, if there is one.
     watcher: Mutex<Option<UnixStream>>,
     spares: Mutex<Vec<Arc<Spare>>>,
@@ -242,7 +240,6 @@ impl Rank {
             idle: Bell::default(),
             watchers: Bell::default(),
             sleeps: AtomicBool::new(false),
-            has_slept: AtomicBool::new(false),
             watcher: Mutex::new(None),
             spares: Mutex::new(Vec::new()),
             threads: Mutex::new(Vec::new()),

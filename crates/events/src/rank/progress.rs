@@ -107,7 +107,7 @@ impl Inner {
             }
             Incoming::Piece(piece, total) => self.deliver_piece(state, piece, total),
             Incoming::Lost => self.on_lost(state, source),
-            Incoming::Credit(_) | Incoming::Apart(..) => {}
+            Incoming::Credit(_) | Incoming::Apart(..) | Incoming::Alive => {}
             Incoming::Joining(news) => self.on_joining(state, news),
             Incoming::Control(bytes) => match Control::decode(&bytes) {
                 Some(Control::Termination(message)) => {
@@ -122,11 +122,6 @@ impl Inner {
                 Some(Control::Lost(rank)) if (rank as usize) < state.lost.len() => {
                     self.transport.lose(rank);
                     self.on_lost(state, rank);
-                }
-                Some(Control::Alive) => {
-                    if let Some(heard) = state.heard.get_mut(source as usize) {
-                        *heard = true;
-                    }
                 }
                 Some(Control::Detached(sent)) => state.on_detached(source, sent),
                 Some(Control::Lost(_)) | None => {
@@ -315,6 +310,5 @@ impl Inner {
         fence(Ordering::SeqCst);
         self.transport.sleep(&is_idle, timeout);
         self.sleeps.store(false, Ordering::Relaxed);
-        self.has_slept.store(true, Ordering::Relaxed);
     }
 }

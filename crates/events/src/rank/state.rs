@@ -47,8 +47,6 @@ pub(super) struct State {
     /// Events that those have fired who have left.
     pub sent_by_clients: u64,
     pub lost: Vec<bool>,
-    /// Whether a sign of each has come since that was asked last.
-    pub heard: Vec<bool>,
     /// Whether the program ever asked for the loss of ranks.
     pub expects_loss: bool,
     pub activity: u64,
@@ -101,7 +99,6 @@ impl State {
                 .collect(),
             sent_by_clients: 0,
             lost: (0..room).map(is_lost).collect(),
-            heard: vec![false; room as usize],
             expects_loss: false,
             activity: 0,
             arrived: 0,

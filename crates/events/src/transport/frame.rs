@@ -12,6 +12,7 @@ const CONTROL: u8 = 2;
 const PIECE: u8 = 3;
 const CREDIT: u8 = 4;
 const APART: u8 = 5;
+const ALIVE: u8 = 6;
 const HEAD: usize = 8;
 
 /// The head and, for a placed payload, where it is.
@@ -51,6 +52,7 @@ pub fn encode(message: &Outgoing<'_>) -> Encoded {
         }
         Outgoing::Control(_) => ([CONTROL, 0, 0, 0, 0, 0, 0, 0], 0),
         Outgoing::Credit(_) => ([CREDIT, 0, 0, 0, 0, 0, 0, 0], 0),
+        Outgoing::Alive => ([ALIVE, 0, 0, 0, 0, 0, 0, 0], 0),
     };
     Encoded { head, place, place_len }
 }
@@ -75,6 +77,7 @@ impl Encoded {
             }
             Outgoing::Control(bytes) => send(&[&self.head, bytes]),
             Outgoing::Credit(word) => send(&[&self.head, &word[..]]),
+            Outgoing::Alive => send(&[&self.head]),
         }
     }
 }
@@ -93,6 +96,9 @@ pub fn decode(
     let (head, rest) = frame.split_first_chunk::<HEAD>().ok_or(bad("it has no head"))?;
     if head[0] == CONTROL {
         return Ok(Incoming::Control(rest.to_vec()));
+    }
+    if head[0] == ALIVE && rest.is_empty() {
+        return Ok(Incoming::Alive);
     }
     if head[0] == CREDIT {
         let word = rest.try_into().map_err(|_| bad("it is no credit"))?;

@@ -87,6 +87,8 @@ pub enum Outgoing<'a> {
     Control(&'a [u8]),
     /// Something from transport to transport: bytes that were taken, as a word.
     Credit(&'a [u8; 8]),
+    /// The process of this rank runs.
+    Alive,
 }
 
 /// What arrives at a rank.
@@ -102,6 +104,8 @@ pub enum Incoming {
     Control(Vec<u8>),
     /// Bytes that were taken; no transport hands it over.
     Credit(u64),
+    /// The process of the rank runs; no transport hands it over.
+    Alive,
     /// The rank is gone, and nothing comes from it any more.
     Lost,
     /// Somebody who is no rank yet; only where ranks can join, and only at rank 0.
@@ -119,6 +123,15 @@ impl Incoming {
             _ => 0,
         }
     }
+}
+
+/// What a rank's process has shown of itself.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Life {
+    /// Grows with each sign that arrives, and with whatever else counts as one.
+    pub signs: u64,
+    /// Whether a sign would have arrived: false where so much waits to be taken in that none can.
+    pub can_arrive: bool,
 }
 
 /// What somebody who is no rank yet is at. One comes after the other.
@@ -162,6 +175,15 @@ pub trait Transport: Send + Sync {
     /// Whether ranks show each other that their processes run: nobody else looks, and any thread may send at any time.
     fn shows_life(&self) -> bool {
         false
+    }
+
+    /// Shows another rank that the process of this one runs. Who has no room for it gets the next sign.
+    fn show_life(&self, _target: Rank) {}
+
+    /// What is known of the process of another rank, whether or not what came from there has been taken in;
+    /// nothing of one that has never given a sign. One thread asks.
+    fn life(&self, _source: Rank) -> Option<Life> {
+        None
     }
 
     /// Another rank has reported that this one is lost.

@@ -187,6 +187,16 @@ impl Node {
         word(region, Layout::cell(rank) + BEATS).load(Ordering::Relaxed)
     }
 
+    /// Shows that this rank's process runs, where nobody has asked it to count by itself.
+    pub fn beat(&self) {
+        self.word(Layout::cell(self.rank) + BEATS).fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// How often another rank has shown that.
+    pub fn beats_of(&self, rank: Rank) -> u32 {
+        Self::beats(&self.region, rank)
+    }
+
     /// All ranks of a node, as threads of this process.
     ///
     /// # Errors

@@ -13,7 +13,7 @@ use super::arena::Block;
 use super::node::{Layout, Node};
 use super::pipe::Pipe;
 use super::tcp::{Tcp, Vote};
-use super::{Incoming, Outgoing, Transport, TransportError};
+use super::{Incoming, Life, Outgoing, Transport, TransportError};
 use crate::event::Rank;
 use ends::Ends;
 use freestone_tls::Access;
@@ -242,6 +242,20 @@ impl Transport for Hybrid {
 
     fn shows_life(&self) -> bool {
         true
+    }
+
+    fn show_life(&self, target: Rank) {
+        match self.number(target) {
+            Some(_) => self.node.beat(),
+            None => self.tcp.show_life(target),
+        }
+    }
+
+    fn life(&self, source: Rank) -> Option<Life> {
+        let Some(number) = self.number(source) else { return self.tcp.life(source) };
+        let signs = u64::from(self.node.beats_of(number));
+        // They are beside the rings, which may be full.
+        (signs > 0).then_some(Life { signs, can_arrive: true })
     }
 
     fn lose(&self, rank: Rank) {

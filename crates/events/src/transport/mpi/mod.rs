@@ -8,6 +8,7 @@ pub mod gate;
 mod lane;
 mod library;
 mod receiving;
+mod signs;
 mod stopped;
 mod watch;
 mod world;
@@ -18,12 +19,13 @@ pub use world::{MEET_TIMEOUT, Role, World};
 
 use super::late::{Flush, Late};
 use super::sleep::Bell;
-use super::{Incoming, Outgoing, Transport, TransportError, batch, frame};
+use super::{Incoming, Life, Outgoing, Transport, TransportError, batch, frame};
 use crate::event::Rank;
 use crate::limits;
 use crate::sync::lock;
 use lane::Lane;
 use receiving::{Behind, Receiving};
+use signs::Signs;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
@@ -67,6 +69,9 @@ struct Shared {
     /// Messages that have come from each rank.
     heard: Vec<AtomicU64>,
     receiving: Mutex<Receiving>,
+    /// Where each rank is.
+    endpoints: Vec<Endpoint>,
+    signs: Mutex<Signs>,
     bell: Bell,
     /// In nanoseconds; grows while nothing comes.
     nap: AtomicU64,
@@ -158,11 +163,13 @@ impl Mpi {
             credited: endpoints.iter().map(|_| AtomicU64::new(0)).collect(),
             heard: endpoints.iter().map(|_| AtomicU64::new(0)).collect(),
             lanes: endpoints
-                .into_iter()
-                .map(|endpoint| Mutex::new(Lane::new(rank, endpoint)))
+                .iter()
+                .map(|&endpoint| Mutex::new(Lane::new(rank, endpoint)))
                 .collect(),
             waiting: AtomicU32::new(0),
             receiving: Mutex::new(receiving),
+            signs: Mutex::new(Signs::new(rank, tag, count)),
+            endpoints,
             bell: Bell::default(),
             nap: AtomicU64::new(0),
             has_left: AtomicBool::new(false),
@@ -449,6 +456,24 @@ impl Transport for Mpi {
         gate::is_free()
     }
 
+    fn show_life(&self, target: Rank) {
+        let shared = &self.shared;
+        let mut signs = lock(&shared.signs);
+        if !shared.has_left.load(Ordering::Acquire) {
+            // What is wrong is found again, and told, by who sends or polls next.
+            let _ = signs.show(&shared.world, target, shared.endpoints[target as usize]);
+        }
+    }
+
+    fn life(&self, source: Rank) -> Option<Life> {
+        let shared = &self.shared;
+        let mut signs = lock(&shared.signs);
+        if shared.has_left.load(Ordering::Acquire) {
+            return None;
+        }
+        signs.life(&shared.world, source).ok().flatten()
+    }
+
     fn lose(&self, rank: Rank) {
         self.shared.lose(rank);
     }
@@ -527,7 +552,9 @@ impl Transport for Mpi {
             // MPI may write there until the end of the process.
             std::mem::forget(behind);
         }
+        let mut signs = lock(&shared.signs);
         if !shared.has_left.swap(true, Ordering::AcqRel) {
+            signs.finish(&shared.world, end);
             for (mut request, buffer) in receiving.posted.drain(..) {
                 if shared.world.has_loss() {
                     // MPI may wait for the lost rank: it keeps the buffer.

@@ -10,8 +10,9 @@ use crate::event::Rank;
 use crate::limits;
 use crate::sync::lock;
 use freestone_tls::{Access, Tls};
+use std::collections::BTreeMap;
 use std::io::{self, ErrorKind, Write};
-use std::net::{TcpStream, ToSocketAddrs};
+use std::net::{Shutdown, TcpStream, ToSocketAddrs};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
@@ -44,6 +45,8 @@ pub struct Links {
     addresses: Vec<String>,
     states: Mutex<Vec<Link>>,
     changed: Condvar,
+    /// What is to become a connection, by target: ended when that is lost, as it may answer nothing.
+    connecting: Mutex<BTreeMap<Rank, TcpStream>>,
     /// Who could not be reached, and when each is lost: it may be done, as this rank is about to hear.
     unreachable: Mutex<Vec<(Rank, Instant)>>,
     has_unreachable: AtomicBool,
@@ -60,8 +63,9 @@ impl Links {
         let link = |other| if is_open(other) { Link::Open } else { Link::Free };
         let states = Mutex::new((0..addresses.len()).map(link).collect());
         let (access, changed, unreachable) = (access.clone(), Condvar::new(), Mutex::default());
+        let connecting = Mutex::default();
         let has_unreachable = AtomicBool::new(false);
-        Self { rank, access, addresses, states, changed, unreachable, has_unreachable }
+        Self { rank, access, addresses, states, changed, connecting, unreachable, has_unreachable }
     }
 
     /// Whose they are.
@@ -86,7 +90,8 @@ impl Links {
         }
         links[target as usize] = Link::Pending;
         drop(links);
-        let made = self.connect(address);
+        let made = self.connect(target, address);
+        lock(&self.connecting).remove(&target);
         let links = lock(&self.states);
         match (links[target as usize], made) {
             (Link::Pending, Ok(Some(peer))) => {
@@ -143,6 +148,11 @@ impl Links {
         if links.get(rank as usize).is_some_and(|link| *link != Link::Open) {
             self.set(links, rank, Link::Closed);
         }
+        // Its partner is in `note_connecting`: either that one sees the state, or we see the stream.
+        if let Some(stream) = lock(&self.connecting).remove(&rank) {
+            // It may have ended by itself.
+            let _: io::Result<()> = stream.shutdown(Shutdown::Both);
+        }
     }
 
     /// Notes that a rank can't be reached, and is lost after a wait.
@@ -193,9 +203,19 @@ impl Links {
         }
     }
 
+    /// The process on the other side may be stopped, while its system has taken the connection.
+    fn note_connecting(&self, target: Rank, stream: &TcpStream) -> io::Result<()> {
+        lock(&self.connecting).insert(target, stream.try_clone()?);
+        match lock(&self.states)[target as usize] {
+            Link::Closed => Err(ErrorKind::ConnectionAborted.into()),
+            _ => Ok(()),
+        }
+    }
+
     /// Connects to a rank; none, if that one's connection is on its way.
-    fn connect(&self, address: &str) -> io::Result<Option<Peer>> {
+    fn connect(&self, target: Rank, address: &str) -> io::Result<Option<Peer>> {
         let stream = connect_once(address, limits::get().connect_timeout)?;
+        self.note_connecting(target, &stream)?;
         let mut tls = Tls::connect(stream, &self.access)?;
         write_named(&mut tls, self.rank, CONNECTING)?;
         tls.flush()?;

@@ -3,6 +3,7 @@
 //! Rank 0 is connected to all others; the connection of any other pair is made when one of the two first
 //! sends. An empty frame says that a rank is done; an end without it is the loss of that rank.
 
+mod arrivals;
 mod arriving;
 mod door;
 #[cfg(test)]
@@ -14,6 +15,7 @@ mod meeting;
 mod named;
 mod peer;
 mod silence;
+mod waiting;
 mod watch;
 
 pub use joining::Invitation;
@@ -23,7 +25,7 @@ pub use watch::Watch;
 
 use super::late::{Flush, Late};
 use super::pipe::Pipe;
-use super::{Incoming, Outgoing, Transport, TransportError, frame};
+use super::{Incoming, Life, Outgoing, Transport, TransportError, frame};
 use crate::event::Rank;
 use crate::limits;
 use crate::sync::lock;
@@ -34,7 +36,7 @@ use peer::{Input, Peer};
 use silence::Silence;
 use std::io;
 use std::net::{TcpListener, TcpStream};
-use std::os::fd::{AsRawFd, RawFd};
+use std::os::fd::RawFd;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering, fence};
 use std::sync::{Arc, Mutex, OnceLock, Weak};
 use std::time::{Duration, Instant};
@@ -362,35 +364,6 @@ impl Shared {
             self.connected().for_each(|peer| lock(peer).cut_if_silent());
         }
     }
-
-    /// Waits until there is something to read, `beside` too, or room to write what waits.
-    fn wait(&self, beside: Option<RawFd>, timeout: Option<Duration>) {
-        let watched = |fd, events| libc::pollfd { fd, events, revents: 0 };
-        // A negative descriptor is not looked at.
-        let reports = lock(&self.watcher).as_ref().and_then(Watcher::fd).unwrap_or(-1);
-        let others = [reports, self.pipe.as_raw_fd(), beside.unwrap_or(-1)];
-        let mut polled: Vec<_> = others.map(|fd| watched(fd, libc::POLLIN)).into();
-        for peer in self.connected() {
-            let peer = lock(peer);
-            if !peer.is_closed {
-                let write = if peer.waits() { libc::POLLOUT } else { 0 };
-                polled.push(watched(peer.fd(), libc::POLLIN | write));
-            }
-        }
-        let time = timeout.map(|timeout| libc::timespec {
-            tv_sec: libc::time_t::try_from(timeout.as_secs()).unwrap_or(libc::time_t::MAX),
-            tv_nsec: libc::c_long::from(timeout.subsec_nanos()),
-        });
-        let time = time.as_ref().map_or(std::ptr::null(), std::ptr::from_ref);
-        // SAFETY: an array with its length, and a time or null.
-        unsafe {
-            let len = polled.len() as libc::nfds_t;
-            libc::ppoll(polled.as_mut_ptr(), len, time, std::ptr::null());
-        }
-        if polled[0].revents != 0 {
-            self.has_report.store(true, Ordering::Relaxed);
-        }
-    }
 }
 
 impl Flush for Shared {
@@ -427,6 +400,16 @@ impl Transport for Tcp {
         true
     }
 
+    fn show_life(&self, target: Rank) {
+        // Who is lost needs none.
+        let _ = self.send(target, &Outgoing::Alive);
+    }
+
+    fn life(&self, source: Rank) -> Option<Life> {
+        let peer = self.shared.peers.get(source as usize)?.get()?;
+        lock(peer).life()
+    }
+
     fn lose(&self, rank: Rank) {
         self.shared.cut(rank);
     }
@@ -458,7 +441,7 @@ impl Transport for Tcp {
             return Err(TransportError::Lost(target));
         }
         // What runtimes tell each other is little, and has to come through.
-        if !peer.has_room() && !matches!(message, Outgoing::Control(_)) {
+        if !peer.has_room() && !matches!(message, Outgoing::Control(_) | Outgoing::Alive) {
             shared.write(&mut peer);
             if !peer.has_room() {
                 return Err(TransportError::Full);
@@ -508,18 +491,24 @@ impl Transport for Tcp {
             }
             has_more |= lock(peer).fill(input).unwrap_or(false);
             // Not with the connection locked: who takes may send.
-            let mut has_left = false;
+            let (mut has_left, mut shows_life) = (false, false);
             input.split(FRAME, |frame| {
                 if frame.is_empty() {
                     has_left = true;
-                } else {
-                    take(source, frame::decode(source, frame, || None)?);
-                    count += 1;
+                    return Ok(());
+                }
+                match frame::decode(source, frame, || None)? {
+                    Incoming::Alive => shows_life = true,
+                    incoming => {
+                        take(source, incoming);
+                        count += 1;
+                    }
                 }
                 Ok(())
             })?;
             let mut peer = lock(peer);
             peer.has_left |= has_left;
+            peer.shows_life |= shows_life;
             *is_known = peer.is_closed;
             let is_lost = peer.is_closed && !peer.has_left;
             drop(peer);

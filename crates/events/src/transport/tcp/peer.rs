@@ -1,8 +1,8 @@
 //! The connection to another rank.
 
-use super::silence;
+use super::{arrivals, silence};
 use crate::limits;
-use crate::transport::{TransportError, batch};
+use crate::transport::{Life, TransportError, batch};
 use freestone_tls::Tls;
 use std::io::{self, ErrorKind, Read, Write};
 use std::net::{Shutdown, TcpStream};
@@ -27,6 +27,8 @@ pub struct Peer {
     pub is_closed: bool,
     /// It said that it is done.
     pub has_left: bool,
+    /// It has given a sign of life.
+    pub shows_life: bool,
     /// Whether it was silent when it was last looked at.
     was_silent: bool,
 }
@@ -43,6 +45,7 @@ impl Peer {
             wrote: None,
             is_closed: false,
             has_left: false,
+            shows_life: false,
             was_silent: false,
         })
     }
@@ -50,6 +53,11 @@ impl Peer {
     /// Its descriptor.
     pub fn fd(&self) -> RawFd {
         self.tls.stream().as_raw_fd()
+    }
+
+    /// What is known of its process.
+    pub fn life(&self) -> Option<Life> {
+        (self.shows_life && !self.is_closed).then(|| arrivals::life(self.fd())).flatten()
     }
 
     /// Ends the connection: what has arrived can still be read.
