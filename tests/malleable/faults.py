@@ -101,6 +101,9 @@ def main() -> None:
         if WHICH == "pattern":
             matrix = world.variable("A", lambda a, b: scipy.sparse.csr_array(np.eye(ROWS)[a:b]))
             arrays["A"] = matrix
+        if WHICH == "loops":
+            for _ in world.steps(4 + 2 * rank):
+                x.local[...] += 1
         arrays["x"] = x
         for step in world.steps(1_000_000 if WHICH.startswith(("lost", "endless")) else 12):
             at_step(world, step)

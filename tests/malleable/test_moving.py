@@ -16,7 +16,7 @@ import scipy.sparse
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from freestone.errors import RegistrationError, SpawnFailedError
+from freestone.errors import RegistrationError, ResizeTimeoutError, SpawnFailedError
 from freestone.malleable import plans
 from freestone.malleable.arrays import Array, Description
 from freestone.malleable.moving import Stream, transport
@@ -201,6 +201,19 @@ def test_rows_are_sent_and_whoever_is_lost_is_not_waited_for(
     assert len(found) == min(sources, targets) if joining_ranks_are_lost else len(found) == targets
     for place, rows in found:
         assert np.array_equal(rows, np.arange(*after.of(place)))
+
+
+@pytest.mark.parametrize(
+    ("kind", "missing"),
+    [("p2p", "rows of 'x' from process 1 of the resize"), ("collective", "rows of 'y', 'x'")],
+)
+def test_rows_that_do_not_come_are_named(kind: str, missing: str) -> None:
+    moves = [[Move(0, 1, 0, 8)], [Move(1, 0, 0, 8)], []]
+    streams = [Stream(Storage(8), (0, 8), *one) for one in zip(moves, "yxz", strict=True)]
+    carrier = transport(kind, FakeComm(0, 2, {}, frozenset({1})), streams, 0.01)
+    carrier.start()
+    with pytest.raises(ResizeTimeoutError, match=f"^moving {missing} was not done after 0.01 s"):
+        carrier.wait()
 
 
 def test_what_needs_all_can_not_leave_one_out() -> None:

@@ -251,6 +251,11 @@ def test_who_asks_for_a_target(which: str, says: str, tmp_path: Path) -> None:
             "exit",
             "checkpoint-skipped: rank 0 is at step 6, rank 1 has left the loop after step 6: a",
         ),
+        (
+            "loops",
+            "checkpoint-skipped: rank 0 is at step 4 in loop 1, rank 1 is at step 4 in loop 0: a "
+            "rank is in another loop over world.steps; let every rank run through the same loops",
+        ),
         ("bare", "malleable: world.steps needs its context"),
         ("function", "registration: rank 0: world.variable('y', ...) is given 5; give it a func"),
         ("nameless", "registration: rank 0: data is registered as ''; give it a name"),

@@ -1,5 +1,6 @@
 //! Forks of a process whose only thread is Python's: executors, which become children of the worker.
 
+use freestone_core::net::children::prepare;
 use pyo3::exceptions::PyOSError;
 use pyo3::ffi;
 use pyo3::prelude::*;
@@ -22,7 +23,7 @@ pub fn fork_sibling(_py: Python<'_>) -> PyResult<u32> {
     if pid == 0 {
         // SAFETY: as above, in the child.
         unsafe { ffi::PyOS_AfterFork_Child() };
-        follow(parent)?;
+        prepare(&[], parent).map_err(PyOSError::new_err)?;
         // SAFETY: a system call on numbers.
         unsafe { libc::setpgid(0, 0) };
         return Ok(0);
@@ -30,18 +31,6 @@ pub fn fork_sibling(_py: Python<'_>) -> PyResult<u32> {
     // SAFETY: as above, in this process.
     unsafe { ffi::PyOS_AfterFork_Parent() };
     u32::try_from(pid).map_err(|_| PyOSError::new_err(error))
-}
-
-fn follow(parent: u32) -> PyResult<()> {
-    // SAFETY: a system call on numbers.
-    if unsafe { libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL) } < 0 {
-        return Err(PyOSError::new_err(io::Error::last_os_error()));
-    }
-    if std::os::unix::process::parent_id() != parent {
-        // It died before we asked to die with it.
-        return Err(PyOSError::new_err(io::Error::from_raw_os_error(libc::ESRCH)));
-    }
-    Ok(())
 }
 
 /// What the C library's `fork` does in a process of one thread, with another parent for the child.

@@ -98,25 +98,29 @@ class Checkpoints:
         self._is_primed = False
         self._beat.post(self._word(done + self._config.check_every))
 
+    def _here(self, **fields: Any) -> Word:
+        """Return what this rank tells where it is now."""
+        return Word(self._progress.done, loop=self._progress.loop, **fields)
+
     def _word(self, due: int) -> Word:
         """Return what this rank says; `due` is the step at which it will be read."""
         self._posted = time.time()
         resize = self._resize
         if resize is not None:
             ready, failed = resize.test(), resize.has_failed
-            return Word(self._progress.done, is_ready=ready, has_failed=failed)
+            return self._here(is_ready=ready, has_failed=failed)
         request = self._again or self._ask(due)
         if self._again is None and (request is None or request.size == self.size):
             request = Request(self.size) if self._is_uneven else None
         self._asked = request
         if request is None:
-            return Word(self._progress.done)
+            return self._here()
         chosen = self._chooser.method(self.size, request.size, self._membership.hosts)
         method = request.method or chosen
         if request.size == self.size:
             # No process is spawned or ends for it, whatever the method of resizes.
             method = replace(method, processes="merge")
-        return Word(self._progress.done, request.size, METHODS.index(method))
+        return self._here(size=request.size, method=METHODS.index(method))
 
     def _ask(self, due: int) -> Request | None:
         given = (self._total, self._membership.hosts, self._config.places, len(self.resizes))
@@ -127,7 +131,7 @@ class Checkpoints:
         resize = self._resize
         if not (word.size if resize is None else word.has_failed or word.is_ready):
             return
-        self._beat.meet(Word(self._progress.done))
+        self._beat.meet(self._here())
         if resize is None:
             self._begin(word.size, METHODS[word.method])
         elif word.has_failed:

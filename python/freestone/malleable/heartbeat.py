@@ -27,6 +27,10 @@ _SKIPPED = (
     "a rank has skipped the head of a step; let every rank run through the same steps, and leave "
     "the loop at the same one"
 )
+_OTHER_LOOP = (
+    "a rank is in another loop over world.steps; let every rank run through the same loops, with "
+    "the same number of steps in each"
+)
 _WHAT = "the head of a step on all ranks"
 # How long to wait for the ranks that an error is to name, and how many of a kind are named.
 _NAMING_S, _MAX_NAMED = 10.0, 8
@@ -52,6 +56,8 @@ class Word:
         Whether it has failed.
     has_left : bool
         Whether the loop is over.
+    loop : int
+        The loop, counted from 0: another one may be at the same step.
     """
 
     step: int
@@ -60,13 +66,15 @@ class Word:
     is_ready: bool = True
     has_failed: bool = False
     has_left: bool = False
+    loop: int = 0
 
     def numbers(self) -> list[int]:
         """Return numbers of which the largest of all ranks tell all there is to know."""
         left = int(self.has_left)
         request = (self.size << 8) + self.method
         not_ready = int(not self.is_ready)
-        return [self.step, -self.step, request, not_ready, int(self.has_failed), left, -left]
+        both = [sign * number for number in (self.step, left, self.loop) for sign in (1, -1)]
+        return [request, not_ready, int(self.has_failed), *both]
 
     @classmethod
     def together(cls, largest: list[int]) -> Word:
@@ -75,12 +83,15 @@ class Word:
         Raises
         ------
         CheckpointSkippedError
-            If they are not all at the same step, or in the loop.
+            If they are not all at the same step of one loop, or in it.
         """
-        high, low, request, not_ready, failed, left, stayed = largest
+        request, not_ready, failed, high, low, left, stayed, last, first = largest
         if high != -low or left != -stayed:
             raise CheckpointSkippedError(_SKIPPED, steps=(-low, high))
-        return cls(high, request >> 8, request & 0xFF, not not_ready, bool(failed), bool(left))
+        if last != -first:
+            raise CheckpointSkippedError(_OTHER_LOOP, steps=(-low, high))
+        size, method = request >> 8, request & 0xFF
+        return cls(high, size, method, not not_ready, bool(failed), bool(left), last)
 
 
 class Heartbeat:
@@ -96,7 +107,7 @@ class Heartbeat:
         self._comm = comm
         self._timeout_s = timeout_s
         self._request: Any = None
-        self._all = np.empty(7, np.int64)
+        self._all = np.empty(len(Word(0).numbers()), np.int64)
         self._breaks = _Breaks(comm)
         self.has_ended = False
 
@@ -109,7 +120,7 @@ class Heartbeat:
         """Tell the others."""
         from mpi4py import MPI
 
-        self._mine = np.array(word.numbers(), np.int64)
+        self._word, self._mine = word, np.array(word.numbers(), np.int64)
         self._request = self._comm.Iallreduce(self._mine, self._all, MPI.MAX)
 
     def break_off(self, step: int) -> None:
@@ -162,7 +173,7 @@ class Heartbeat:
                     return True
                 lookout.look()
                 if time.monotonic() > due:
-                    self._breaks.require_none(int(self._mine[0]))
+                    self._breaks.require_none(self._word.step)
                 return False
 
             wait_for_steps(is_done, self._timeout_s, _WHAT)
@@ -180,26 +191,29 @@ class Heartbeat:
         return found
 
     def _where_ranks_are(self) -> str:
-        """Return at which step each rank is, and who has left the loop; nothing if one is gone.
+        """Return at which step each rank is and who has left; only of this one, if one is gone.
 
         All ranks call it together: each has read that they do not agree.
         """
-        mine = np.array([-self._mine[1], self._mine[5]], np.int64)
-        found = np.empty((self._comm.size, 2), np.int64)
+        word = self._word
+        mine = np.array([word.step, word.has_left, word.loop], np.int64)
+        found = np.empty((self._comm.size, len(mine)), np.int64)
         request = self._comm.Iallgather(mine, found)
         try:
             wait_until(request.Test, min(self._timeout_s, _NAMING_S), _WHAT)
         except ResizeTimeoutError:
-            return ""
-        return where_ranks_are([(int(step), bool(left)) for step, left in found]) + ": "
+            return f"{_of_ranks([self._comm.rank], word.step, word.has_left, None)}: "
+        places = [(int(step), bool(left), int(loop)) for step, left, loop in found]
+        return where_ranks_are(places) + ": "
 
 
 class _Breaks:
-    """Who has left a loop in the middle of a step, which each rank tells the others.
+    """Who has left a loop in the middle of a step, which each rank tells the next one.
 
     One that goes on to a call of the program's, in which it waits for those that are still in the
-    loop, says nothing else. Ranks that all leave receive these messages, as MPI may warn of
-    some that nobody receives.
+    loop, says nothing else. Where some have left and some have not, there is one that has not
+    whose predecessor has: it finds out, and ends the job. Ranks that all leave receive these
+    messages, as MPI may warn of some that nobody receives.
     """
 
     def __init__(self, comm: Any) -> None:
@@ -211,10 +225,11 @@ class _Breaks:
 
     def tell(self, step: int) -> None:
         self._mine.add(step)
-        self._missing += self._comm.size - 1
-        word = np.array([step], np.int64)
-        others = (rank for rank in range(self._comm.size) if rank != self._comm.rank)
-        self._sent += [(word, self._comm.Isend(word, rank, _TAG_BREAK)) for rank in others]
+        if self._comm.size == 1:
+            return
+        self._missing += 1
+        word, following = np.array([step], np.int64), (self._comm.rank + 1) % self._comm.size
+        self._sent.append((word, self._comm.Isend(word, following, _TAG_BREAK)))
 
     def take(self, timeout_s: float = 0.0) -> None:
         """Take what ranks tell that have left as well, and wait so long for it."""
@@ -253,26 +268,33 @@ class _Breaks:
                 raise CheckpointSkippedError(problem, steps=(left, step))
 
 
-def where_ranks_are(words: Sequence[tuple[int, bool]]) -> str:
-    """Return where ranks are, given by rank the steps done and whether it has left the loop.
+def where_ranks_are(words: Sequence[tuple[int, bool, int]]) -> str:
+    """Return where ranks are, given by rank the steps done, whether it has left, and the loop.
+
+    Loops are named if those that have left none are in several.
 
     Examples
     --------
-    >>> where_ranks_are([(4, False), (4, False), (5, False), (4, True)])
+    >>> where_ranks_are([(4, False, 0), (4, False, 0), (5, False, 0), (4, True, 0)])
     'ranks 0 and 1 are at step 4, rank 2 is at step 5, rank 3 has left the loop after step 4'
+    >>> where_ranks_are([(4, False, 0), (4, False, 1)])
+    'rank 0 is at step 4 in loop 0, rank 1 is at step 4 in loop 1'
     """
-    places: dict[tuple[int, bool], list[int]] = {}
-    for rank, word in enumerate(words):
-        places.setdefault(word, []).append(rank)
+    several = len({loop for _, has_left, loop in words if not has_left}) > 1
+    places: dict[tuple[int, bool, int | None], list[int]] = {}
+    for rank, (step, has_left, loop) in enumerate(words):
+        named = loop if several and not has_left else None
+        places.setdefault((step, has_left, named), []).append(rank)
     return ", ".join(_of_ranks(ranks, *word) for word, ranks in places.items())
 
 
-def _of_ranks(ranks: Sequence[int], step: int, has_left: bool) -> str:
+def _of_ranks(ranks: Sequence[int], step: int, has_left: bool, loop: int | None) -> str:
     named = [str(rank) for rank in ranks[:_MAX_NAMED]]
     if len(ranks) > _MAX_NAMED:
         named.append(f"{len(ranks) - _MAX_NAMED} more")
+    where = "" if loop is None else f" in loop {loop}"
     if len(named) == 1:
         what = "has left the loop after" if has_left else "is at"
-        return f"rank {named[0]} {what} step {step}"
+        return f"rank {named[0]} {what} step {step}{where}"
     what = "have left the loop after" if has_left else "are at"
-    return f"ranks {', '.join(named[:-1])} and {named[-1]} {what} step {step}"
+    return f"ranks {', '.join(named[:-1])} and {named[-1]} {what} step {step}{where}"

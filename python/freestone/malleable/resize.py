@@ -218,7 +218,12 @@ class Resize:
             return barrier is not None and bool(barrier.Test())
 
         code = np.zeros(1, np.int64)
-        timeout_s, what = self._config.timeout_s, "moving constant data"
+        timeout_s = self._config.timeout_s
+
+        def what() -> str:
+            rows = "moving rows" if self.transfer is None else self.transfer.pending()
+            return f"{rows}, in the resize to {self.request.size} ranks,"
+
         nap_s = Transport.nap_s if self.transfer is None else self.transfer.nap_s
         if self._membership.rank == 0 and self._spawned is not None:
             try:

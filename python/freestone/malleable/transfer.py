@@ -172,6 +172,11 @@ class Transfer:
             return not self._thread.is_alive()
         return self._constants is None or self._constants.test()
 
+    def pending(self) -> str:
+        """Return what this process waits for, for errors."""
+        rows = "rows" if self._constants is None else self._constants.pending()
+        return f"moving {rows}"
+
     @property
     def nap_s(self) -> float:
         """How long who waits for constant data may sleep between two looks."""
@@ -181,7 +186,7 @@ class Transfer:
 
     def wait(self) -> None:
         """Wait for the constant data of this process."""
-        wait_until(self.test, self._timeout_s, "moving constant data", self.nap_s)
+        wait_until(self.test, self._timeout_s, self.pending, self.nap_s)
 
     def abandon(self, sources: int) -> None:
         """Wait only for what sources send to sources: the others are lost, or sent home.
@@ -236,6 +241,7 @@ class Transfer:
                 array.storages[index],
                 array.span(index),
                 self._moves(array, index),
+                array.name,
             )
             for array in self._arrays.values()
             if array.kind == kind

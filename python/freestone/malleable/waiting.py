@@ -22,7 +22,10 @@ _FIRST_S, MAX_S = 20e-6, 1e-3
 
 
 def wait_until(
-    is_done: Callable[[], bool], timeout_s: float, what: str, longest_s: float = MAX_S
+    is_done: Callable[[], bool],
+    timeout_s: float,
+    what: str | Callable[[], str],
+    longest_s: float = MAX_S,
 ) -> None:
     """Look until something is done, and sleep ever longer in between.
 
@@ -34,8 +37,8 @@ def wait_until(
         What to look at.
     timeout_s : float
         How long to look.
-    what : str
-        For the error.
+    what : str or callable
+        For the error; a function is called only then.
     longest_s : float
         The longest sleep; 0 to leave the core only to who waits for it.
 
@@ -50,8 +53,9 @@ def wait_until(
     while not is_done():
         now = time.monotonic()
         if now > deadline:
+            named = what if isinstance(what, str) else what()
             problem = (
-                f"{what} was not done after {timeout_s:g} s; has a rank ended, or does it not "
+                f"{named} was not done after {timeout_s:g} s; has a rank ended, or does it not "
                 "reach the head of its step (give a larger timeout_s)?"
             )
             raise ResizeTimeoutError(problem, timeout_s=timeout_s)

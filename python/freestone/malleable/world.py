@@ -19,7 +19,7 @@ from freestone.malleable.checkpoints import Checkpoints
 from freestone.malleable.choosing import Chooser
 from freestone.malleable.config import Config
 from freestone.malleable.gathering import Call, require_all
-from freestone.malleable.heartbeat import Heartbeat, Word
+from freestone.malleable.heartbeat import Heartbeat
 from freestone.malleable.joining import Joining
 from freestone.malleable.joining_rank import end, pending
 from freestone.malleable.membership import Membership, host_of, next_membership
@@ -500,7 +500,7 @@ class World(Checkpoints):
             return False
         if self.size == 1:
             return True
-        word = Word(self._progress.done, has_left=True)
+        word = self._here(has_left=True)
         timeout_s = min(self._config.timeout_s, misuse.TIMEOUT_S)
         return isinstance(error, MalleableError) and self._beat.is_left_by_all(word, timeout_s)
 
@@ -512,7 +512,7 @@ class World(Checkpoints):
             return
         if self._beat.is_out:
             self._beat.read()
-        self._beat.meet(Word(self._progress.done, has_left=True))
+        self._beat.meet(self._here(has_left=True))
         self._end_resize()
         if self.rank == 0:
             for source in self._config.sources:

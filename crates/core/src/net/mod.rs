@@ -3,7 +3,7 @@
 //! - [`poller`]: waiting that spins for a moment before it blocks.
 //! - [`stream`], [`tls`], [`access`], [`listener`]: unix sockets, and TLS for everything else.
 //! - [`connection`]: frames over a stream, without blocking.
-//! - [`worker`]: the process of a worker; [`executors`], [`fork_server`], `children`, [`grants`], [`transfer`], [`idle`],
+//! - [`worker`]: the process of a worker; [`executors`], [`fork_server`], [`children`], [`grants`], [`transfer`], [`idle`],
 //!   [`pool`], [`prints`], [`signals`], [`scratch`]: what it is made of.
 //! - [`manager`]: the manager's thread, with [`records`]; [`client`], [`cell`]: how its program
 //!   talks to it, and [`remote`]: how another one does; [`CurrentHome`]: whose cache it shares.
@@ -13,7 +13,7 @@
 mod admission;
 mod arrivals;
 pub mod cell;
-mod children;
+pub mod children;
 pub mod client;
 mod clients;
 pub mod clock;

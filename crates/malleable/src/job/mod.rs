@@ -14,6 +14,8 @@ mod settings;
 mod spawning;
 mod together;
 mod transfer;
+#[cfg(test)]
+mod transfer_tests;
 
 use crate::blueprint::{Blueprint, Layouts};
 use crate::data::{Array, Content, Description, Form, Kind, UserRows, difference, fingerprint};

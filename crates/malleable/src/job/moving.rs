@@ -43,7 +43,7 @@ fn post_rows(
                     let end = (end, array.at(one.rows.start), nbytes as usize);
                     // SAFETY: rows that are held, or that this process is to have, whose
                     // addresses and pages stay until the resize is over.
-                    unsafe { transfer.post(between, tag, end, sends)? };
+                    unsafe { transfer.post(between, (tag, &array.description.name), end, sends)? };
                 }
             }
         }

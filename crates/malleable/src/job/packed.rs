@@ -80,7 +80,7 @@ impl Packed {
         }
         for (other, nbytes, sends) in sizes {
             // SAFETY: on the heap until all are done, or for ever if that fails.
-            unsafe { transfer.post(between, self.tag, (other, nbytes, 8), sends)? };
+            unsafe { transfer.post(between, (self.tag, &self.name), (other, nbytes, 8), sends)? };
         }
         let held = (std::mem::take(&mut self.incoming), std::mem::take(&mut self.outgoing));
         (self.incoming, self.outgoing) = kept(transfer.finish(between), held)?;
@@ -110,12 +110,12 @@ impl Packed {
         for message in &mut self.incoming {
             let end = (message.move_.source, message.bytes.as_mut_ptr(), message.bytes.len());
             // SAFETY: the bytes stay where they are until all are done.
-            unsafe { transfer.post(between, self.tag, end, false)? };
+            unsafe { transfer.post(between, (self.tag, &self.name), end, false)? };
         }
         for message in &mut self.outgoing {
             let end = (message.move_.target, message.bytes.as_mut_ptr(), message.bytes.len());
             // SAFETY: as above.
-            unsafe { transfer.post(between, self.tag, end, true)? };
+            unsafe { transfer.post(between, (self.tag, &self.name), end, true)? };
         }
         kept(transfer.finish(between), self)
     }

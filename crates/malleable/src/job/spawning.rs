@@ -53,7 +53,8 @@ fn receive(mpi: &dyn Mpi, comm: Handle, from: usize, tag: i32, bytes: &mut [u8])
     // SAFETY: waited for below without end: the message is there, or the job ends with its sender.
     let request = unsafe { mpi.receive(comm, from, tag, bytes.as_mut_ptr(), bytes.len())? };
     let mut requests = vec![request];
-    wait(Deadline::after(Duration::MAX), || are_done(mpi, &mut requests)).map(|_| ())
+    wait(Deadline::after(Duration::MAX), || are_done(mpi, &mut requests, |request| request))
+        .map(|_| ())
 }
 
 /// Sends bytes with their length before them.

@@ -24,7 +24,7 @@ pub fn finish(
     timeout: Duration,
     what: &str,
 ) -> Result<()> {
-    let is_done = wait(Deadline::after(timeout), || are_done(mpi, requests))?;
+    let is_done = wait(Deadline::after(timeout), || are_done(mpi, requests, |request| request))?;
     if is_done { Ok(()) } else { Err(late(what, timeout, String::new())) }
 }
 
@@ -33,17 +33,21 @@ pub fn finish(
 /// # Errors
 ///
 /// What MPI answers.
-pub fn are_done(mpi: &dyn Mpi, requests: &mut Vec<Handle>) -> Result<bool> {
+pub fn are_done<T>(
+    mpi: &dyn Mpi,
+    pending: &mut Vec<T>,
+    request_of: impl Fn(&mut T) -> &mut Handle,
+) -> Result<bool> {
     let mut problem = None;
     // One by one: MPICH's `Testall` was seen to fail with many of them.
-    requests.retain_mut(|request| match mpi.test(request) {
+    pending.retain_mut(|one| match mpi.test(request_of(one)) {
         Ok(is_done) => !is_done,
         Err(error) => {
             problem = Some(error);
             false
         }
     });
-    problem.map_or(Ok(requests.is_empty()), Err)
+    problem.map_or(Ok(pending.is_empty()), Err)
 }
 
 /// Copies memory of one rank to all.
@@ -225,6 +229,7 @@ fn missing(mpi: &dyn Mpi, comm: Handle) -> Result<String> {
     ))
 }
 
-fn late(what: &str, timeout: Duration, missing: String) -> MalleableError {
+/// The error of a wait that has taken too long.
+pub fn late(what: &str, timeout: Duration, missing: String) -> MalleableError {
     MalleableError::Timeout { what: what.to_owned(), timeout_s: timeout.as_secs_f64(), missing }
 }

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from freestone.malleable.moving.transport import Mailing
+from freestone.malleable.moving.transport import Mailing, Message
 from freestone.malleable.plans import Move
 
 __all__ = ["PointToPoint"]
@@ -18,19 +18,19 @@ class PointToPoint(Mailing):
 
     def start(self) -> None:
         """Post all receives, then all sends."""
-        self.requests = []
+        self.messages = []
         for tag, stream in enumerate(self._streams):
             for move in self._mine(stream, lambda move: move.target):
                 for first, last in _chunks(move):
                     view = stream.storage.view(first, last)
                     request = self._bridge.Irecv(view, move.source, tag)
-                    self.requests.append((move.source, request))
+                    self.messages.append(Message(move.source, request, stream.name, False))
         for tag, stream in enumerate(self._streams):
             for move in self._mine(stream, lambda move: move.source):
                 for first, last in _chunks(move):
                     view = stream.storage.view(first, last)
                     request = self._bridge.Isend(view, move.target, tag)
-                    self.requests.append((move.target, request))
+                    self.messages.append(Message(move.target, request, stream.name, True))
 
     def test(self) -> bool:
         """Tell whether all messages of this process are through."""

@@ -12,7 +12,7 @@ from freestone.malleable.plans import Move
 from freestone.malleable.storage import Storage
 from freestone.malleable.waiting import wait_until
 
-__all__ = ["Mailing", "Stream", "Transport"]
+__all__ = ["Mailing", "Message", "Stream", "Transport"]
 
 
 @dataclass(frozen=True)
@@ -27,11 +27,14 @@ class Stream:
         Where the bytes begin and end that this process has; some in between may be others'.
     moves : list of Move
         Of all processes, in bytes of the part's global order; none from a process to itself.
+    name : str
+        The array's, for errors.
     """
 
     storage: Storage
     span: tuple[int, int]
     moves: list[Move]
+    name: str = ""
 
 
 class Transport(ABC):
@@ -85,7 +88,12 @@ class Transport(ABC):
         ResizeTimeoutError
             If it does not in time.
         """
-        wait_until(self.test, self._timeout_s, "moving rows", self.nap_s)
+        wait_until(self.test, self._timeout_s, lambda: f"moving {self.pending()}", self.nap_s)
+
+    def pending(self) -> str:
+        """Return what moves, for errors: all arrays, as nobody knows of which rows are missing."""
+        names = {stream.name: None for stream in self._streams if stream.moves}
+        return f"rows of {', '.join(map(repr, names))}" if names else "rows"
 
     def drop(self, sources: int) -> None:
         """No longer wait for processes from `sources` on, which are lost.
@@ -108,16 +116,38 @@ class Transport(ABC):
         return [move for move in stream.moves if pick(move) == self._rank]
 
 
+@dataclass(frozen=True)
+class Message:
+    """A message that is not through yet.
+
+    Attributes
+    ----------
+    other : int
+        The process at the other end.
+    request : mpi4py request
+        What to test.
+    name : str
+        The array of which it carries rows.
+    sends : bool
+        Whether this process sends it.
+    """
+
+    other: int
+    request: Any
+    name: str
+    sends: bool
+
+
 class Mailing(Transport):
     """Carries by messages of which each has one other end.
 
     Attributes
     ----------
-    requests : list of tuple of int and request
-        What is not through yet, with the process at the other end.
+    messages : list of Message
+        What is not through yet.
     """
 
-    requests: list[tuple[int, Any]]
+    messages: list[Message]
     _sources: int | None = None
 
     def drop(self, sources: int) -> None:
@@ -128,12 +158,21 @@ class Mailing(Transport):
     def are_through(self) -> bool:
         """Tell whether all messages are through, of those that are still wanted."""
         last = self._sources
-        self.requests = [
-            (other, request)
-            for other, request in self.requests
-            if (last is None or other < last) and not request.Test()
+        self.messages = [
+            message
+            for message in self.messages
+            if (last is None or message.other < last) and not message.request.Test()
         ]
-        return not self.requests
+        return not self.messages
+
+    def pending(self) -> str:
+        """Return what moves, for errors: the first rows that are missing, and from or to whom."""
+        # What is not received says more: small messages count as sent before they are taken.
+        first = min(self.messages, key=lambda message: message.sends, default=None)
+        if first is None:
+            return super().pending()
+        way = "to" if first.sends else "from"
+        return f"rows of {first.name!r} {way} process {first.other} of the resize"
 
 
 def remaining(requests: list[Any]) -> list[Any]:
