@@ -55,7 +55,7 @@ def main() -> None:
         raise RuntimeError("no licence")
     if WHICH == "absent" and not IS_FIRST:
         return
-    if WHICH in ("hanging", "lost-unseen-starting"):
+    if WHICH in ("hanging", "hanging-elsewhere", "lost-unseen-starting"):
         waiting.time = resize.time = clock  # type: ignore[assignment]
     if WHICH in ("lost-unseen-moving-nonblocking", "lost-hung-moving-nonblocking"):
         # Not of other waits: the root may still be in one that the lost rank has taken part in.
@@ -63,7 +63,7 @@ def main() -> None:
     if WHICH == "hours":
         waiting.time = clock  # type: ignore[assignment]
         spawning.has_word = clock.has_word
-    if WHICH.startswith("lost-unseen"):
+    if WHICH == "hanging-elsewhere" or WHICH.startswith("lost-unseen"):
         # As if the root of the sources were on another host.
         spawning.host_name = lambda: "elsewhere"
     if WHICH.startswith("lost") and not IS_FIRST and MPI.COMM_WORLD.rank == 1:
@@ -76,7 +76,7 @@ def main() -> None:
     with malleable.World(rows=ROWS, **{"timeout_s": 60, **settings()}) as world:
         x = world.variable("x", load)
         c = world.constant("c", load_constant)
-        while WHICH == "hanging" and world.is_joining:
+        while WHICH.startswith("hanging") and world.is_joining:
             LATE.touch()
             signal.pause()
         if WHICH in ("again", "first", "second", "once", "saver", "broken-off"):
@@ -204,6 +204,9 @@ def settings() -> dict[str, object]:
     if WHICH == "nowhere":
         slots = {"localhost": 2, "nowhere.invalid": 2}
         return {"targets": {2: 4, 8: 1}, "method": method, "slots": slots}
+    if WHICH == "hanging-elsewhere":
+        # Its guard kills it after three times as long.
+        return {"targets": {2: 4, 8: 1}, "method": method, "spawn_timeout_s": 10}
     if WHICH == "endless":
         return {"targets": {2: 4}, "method": method}
     if WHICH in (

@@ -108,6 +108,8 @@ def test_fewer_rows_than_processes() -> None:
         ("gone", "/no/such/python can't be run"),
         ("nowhere", "nowhere.invalid"),
         ("hanging", "ResizeTimeoutError: spawning was not done after 60 s"),
+        # Where nobody but its guard can kill it, for which the launcher waits.
+        ("hanging-elsewhere", "ResizeTimeoutError: spawning was not done after 10 s"),
         ("otherwise", "a joining rank has relabel = False, where the others have True; give"),
     ],
 )

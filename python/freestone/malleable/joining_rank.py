@@ -95,6 +95,7 @@ class JoiningRank:
             If another one of this group failed.
         """
         self.is_ready = True
+        self._tell_guard(guard.ARRIVED)
         if self._agree(""):
             self._end_when_cancelled()
 
@@ -129,6 +130,11 @@ class JoiningRank:
     def follow(self) -> None:
         """Go on to another loop."""
         self.is_ready = False
+        self._tell_guard(guard.ON_ITS_WAY)
+
+    def _tell_guard(self, word: bytes) -> None:
+        if self.guard is not None:
+            os.write(self.guard, word)
 
     def end_cancelled(self) -> NoReturn:
         """End in good order, as all do that take part, since the resize does not come about."""
@@ -146,7 +152,7 @@ class JoiningRank:
         """Become as good as any other: from now on the job can't go on without this process."""
         self.has_joined = True
         if self.guard is not None:
-            os.write(self.guard, b"+")
+            os.write(self.guard, guard.JOINED)
             os.close(self.guard)
         self.peer.Free()
 
@@ -161,6 +167,7 @@ class JoiningRank:
     def refuse(self, problem: str) -> NoReturn:
         """Tell that this process can't join, and end."""
         self.is_ready = True
+        self._tell_guard(guard.ARRIVED)
         self._agree(problem)
         self._end_when_cancelled()
 

@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import math
 import os
 import signal
 import socket
@@ -158,12 +159,18 @@ class Spawned:
         try:
             for group in self.groups:
                 with watched(self.timeout_s):
-                    peer = spawn(group)
+                    peer = spawn(group, timeout_s=self._until_given_up_s)
                 self.greet(peer)
         except Exception as error:
             self.note(error)
         else:
             self.hear_all()
+
+    @property
+    def _until_given_up_s(self) -> float:
+        """After how long a joining rank that has not come to its loop is surely given up."""
+        # Each group may take so long to start, and so long again to come.
+        return (2 * len(self.groups) + 1) * self.timeout_s
 
     def check(self) -> str:
         """Return what is known to be in the way of new processes, which is an error then."""
@@ -403,7 +410,7 @@ def _give_up(timeout_s: float, call: str) -> None:
     os._exit(1)
 
 
-def spawn(group: Group, sources: Any = None) -> Any:
+def spawn(group: Group, sources: Any = None, timeout_s: float = math.inf) -> Any:
     """Start a group of joining ranks.
 
     Parameters
@@ -412,6 +419,9 @@ def spawn(group: Group, sources: Any = None) -> Any:
         How many, and where.
     sources : mpi4py communicator, optional
         Who does it, together; by default this process alone.
+    timeout_s : float
+        How long a joining rank may take to come to its loop before its guard kills it, if it has
+        one.
 
     Returns
     -------
@@ -427,7 +437,7 @@ def spawn(group: Group, sources: Any = None) -> Any:
     words = ["-m", "mpi4py", "-m", "freestone.malleable", packed(_program())]
     if _has_guard():
         # Isolated, and without packages: it has to be there first, and to need nothing.
-        words = ["-I", "-S", guard.__file__, sys.executable, *words]
+        words = ["-I", "-S", guard.__file__, repr(timeout_s), sys.executable, *words]
     sources = MPI.COMM_SELF if sources is None else sources
     between = sources.Spawn(sys.executable, words, group.count, info)
     info.Free()
