@@ -162,6 +162,7 @@ def test_calls_are_cancelled_by_their_tag(cluster: fs.Cluster, tmp_path: Path) -
     unwanted += cluster.map(wait, [never] * 3, range(3, 6), tag="unwanted")
     wanted = cluster.submit(wait, str(go), 99)
     cluster.cancel(tag="unwanted")
+    assert all(future.cancelled() for future in unwanted)
     cluster.cancel(tag="nobody has this one")
     with pytest.warns(UserWarning, match="had the tag 'unwantd'; did you mean 'unwanted'?"):
         cluster.cancel(tag="unwantd")

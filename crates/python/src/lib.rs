@@ -123,8 +123,8 @@ mod _native {
         use crate::manager::members::revoke_certificate;
         #[pymodule_export]
         use crate::manager::shared::{
-            cancel_tagged, close_queue, count_queue, delete_queue, delete_variable, fail_call,
-            let_go, restart_executors, set_variable,
+            cancel_for_all, cancel_tagged, close_queue, count_queue, delete_queue, delete_variable,
+            fail_call, let_go, restart_executors, set_variable,
         };
         #[pymodule_export]
         use crate::options::Options;

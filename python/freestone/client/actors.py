@@ -19,14 +19,12 @@ from freestone.client.acting import Input, Life, call_name, ended, replaced, ser
 from freestone.client.future import Future
 from freestone.client.generic import T
 from freestone.client.named import Named, check_timeout
-from freestone.client.remote import RemoteClient
 from freestone.client.variables import Variable
 from freestone.errors import (
     ActorMissingError,
     NameTakenError,
     SharedTimeoutError,
     TaskCancelledError,
-    UsageError,
     WaitTimeoutError,
     did_you_mean,
 )
@@ -61,7 +59,6 @@ class Actor(Named, Generic[T]):
     def __init__(self, client: LocalClient | None, known: _Known, task: Future | None) -> None:
         super().__init__(client, known.life.label)
         self._known = known
-        self._made_here = task is not None
         self._tasks = {} if task is None else {id(client): task}
         self._numbers: dict[tuple[int, str], int] = {}
 
@@ -73,8 +70,8 @@ class Actor(Named, Generic[T]):
         Parameters
         ----------
         now
-            End its process at once: calls that have not ended are cancelled. On a cluster of
-            another program only for an actor without a name, by the program or task that made it.
+            End its process at once: calls that have not ended are cancelled, also those of other
+            programs and tasks.
         timeout_s
             How long to wait, in seconds; None waits for as long as it takes.
 
@@ -82,25 +79,17 @@ class Actor(Named, Generic[T]):
         ------
         SharedTimeoutError
             When the time is over; the actor ends all the same.
-        UsageError
-            When this program may not end it at once.
         Exception
             What ended the actor before: what its class or its ``close`` raised, or that it was
             lost.
         """
         check_timeout(timeout_s)
         client = self._open("close")
-        if now and not self._can_end_now(client):
-            raise UsageError(
-                f"close(now=True) can't end the actor {self.name!r} from here: of a cluster that "
-                "several programs use, only the one that opened it may, or the one that made an "
-                "actor without a name; close() ends it once the calls before are done"
-            )
         task = self._task(client)
         if now:
-            client.cancel([task])
-        if not now or isinstance(client, RemoteClient):
-            # Also one that is cancelled for this program alone, because others refer to it.
+            # Others may need it too: who made it, and those whose calls wait for its end.
+            _native.manager.cancel_for_all(client.manager, self._known.task)
+        else:
             _stop(client, self._known.life)
         try:
             error = task.exception(timeout_s)
@@ -165,11 +154,6 @@ class Actor(Named, Generic[T]):
             raise
         _native.manager.SharedItem.put(client.manager, life.title, 0, content, client.task_worker)
         return result
-
-    def _can_end_now(self, client: LocalClient) -> bool:
-        """Tell whether a client may cancel the actor's task, which others may need."""
-        is_own = self._known.life.name is None and self._made_here
-        return is_own or not isinstance(client, RemoteClient)
 
     def _task(self, client: LocalClient) -> Future:
         """Return the future of the task that is the actor's life."""

@@ -129,9 +129,7 @@ class Future(_native.manager.FutureBase, NotAValue, Generic[T]):
             before, and for a value that is being put.
         """
         if not self.done():
-            self.client.cancel([self])
-            # Answered after the cancellation, so that this future knows by then.
-            self.client.who_has([])
+            self.client.cancel([self], waits=True)
         return self.cancelled()
 
     def detach(self) -> Future[T]:

@@ -105,8 +105,11 @@ class Client(Protocol):
     ) -> Future:
         """Combine blocks by a function of up to `arity` values, or by its number."""
 
-    def cancel(self, futures: Iterable[Future] | Future) -> None:
-        """Cancel tasks, also those that run, and all that depends on them."""
+    def cancel(self, futures: Iterable[Future] | Future, *, waits: bool = False) -> None:
+        """Cancel tasks, also those that run, and all that depends on them.
+
+        With `waits` the futures are cancelled once it returns, after an answer of the manager's.
+        """
 
     def subscribe(
         self, future: Future, callback: Callable[[Future], object]

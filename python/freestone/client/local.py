@@ -276,9 +276,14 @@ class LocalClient:
         )
         return result
 
-    def cancel(self, futures: Iterable[Future] | Future) -> None:
-        """Cancel tasks, also those that run, and all that depends on them."""
-        self.manager.cancel(checked(futures, "cancel"))
+    def cancel(self, futures: Iterable[Future] | Future, *, waits: bool = False) -> None:
+        """Cancel tasks, also those that run, and all that depends on them; see `Client.cancel`."""
+        cancelled = checked(futures, "cancel")
+        waits = waits and not all(future.done() for future in cancelled)
+        self.manager.cancel(cancelled)
+        if waits:
+            # Answered after the cancellation.
+            self.who_has([])
 
     def tagged(self, tag: str) -> list[Future]:
         """Return the futures of calls with a tag, as far as the program still refers to them."""

@@ -455,7 +455,7 @@ class Session(SharedState, Streaming, Observed, Everywhere):
         *,
         tag: str | None = None,
     ) -> None:
-        """Cancel tasks, also those that run, and all that depends on them.
+        """Cancel tasks, also those that run, and all that depends on them, before this returns.
 
         Parameters
         ----------
@@ -471,7 +471,7 @@ class Session(SharedState, Streaming, Observed, Everywhere):
         cancelled = [futures] if isinstance(futures, Future) else list(futures)
         if tag is not None:
             cancelled += self.client.tagged(tag)
-        self.client.cancel(cancelled)
+        self.client.cancel(cancelled, waits=True)
 
     def wait(
         self,

@@ -208,22 +208,30 @@ def test_a_name_finds_it_anywhere(cluster: fs.Cluster, served: fs.Cluster) -> No
     cluster.actor(Counter, name="shared counter").close()
 
 
-def test_who_may_not_end_an_actor_at_once_hears_it(cluster: fs.Cluster, served: fs.Cluster) -> None:
+def test_whoever_has_an_actor_ends_it_at_once(cluster: fs.Cluster, served: fs.Cluster) -> None:
     def ends(actor: Actor[Counter]) -> None:
-        actor.add().result()
         actor.close(now=True)
 
-    actor = cluster.actor(Counter)
-    with pytest.raises(errors.UsageError, match="can't end the actor 'Counter' from here"):
-        cluster.submit(ends, actor, pure=False).result()
-    actor.close(now=True)
-    assert until(lambda: served.statistics().assigned == 0)
-    named = cluster.actor(Counter, name="busy")
-    if cluster is not served:
-        with pytest.raises(errors.UsageError, match="only the one that opened it may"):
-            named.close(now=True)
-    served.actor("busy").close(now=True)
-    assert until(lambda: served.statistics().assigned == 0)
+    gate = cluster.variable("a gate that opens for nobody")
+    for name in (None, "busy"):
+        for how in ("its program", "a task", "the program that opened the cluster"):
+            actor = cluster.actor(Counter, name=name)
+            actor.add().result()
+            running, waiting = actor.gate(gate.name), actor.add()
+            if how == "a task":
+                cluster.submit(ends, actor, pure=False).result()
+            elif how == "its program" or name is None:
+                actor.close(now=True)
+            else:
+                served.actor(name).close(now=True)
+            for future in (running, waiting):
+                with pytest.raises(errors.TaskCancelledError):
+                    future.result()
+            assert until(lambda: served.statistics().assigned == 0)
+            if name is not None:
+                with pytest.raises(errors.ActorMissingError):
+                    cluster.actor(name)
+    gate.delete()
 
 
 class Marked(Counter):

@@ -111,6 +111,9 @@ pub enum Request {
     },
     /// Cancel the tasks that make these blocks, and what depends on them; running calls are ended.
     Cancel(Vec<Name>),
+    /// The same for all clients, though others than the one that asks need them: of actors, which
+    /// whoever has a handle may end.
+    CancelForAll(Vec<Name>),
     /// Cancel the calls that clients of other processes have submitted with a tag, for each of them.
     /// Answered with [`Outcome::Counted`]: how many they are. Sessions know tags, not the manager.
     CancelTagged {

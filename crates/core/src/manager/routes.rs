@@ -26,7 +26,7 @@ impl Manager {
             Request::Gather { name, worker, ticket } => self.on_gather(name, worker, ticket),
             Request::Unpin { name, worker } => self.on_unpin(name, worker),
             Request::Release(names) => self.on_release(&names),
-            Request::Cancel(names) => self.on_cancel(&names),
+            Request::Cancel(names) | Request::CancelForAll(names) => self.on_cancel(&names),
             // Without sessions there is nobody who has tagged anything.
             Request::CancelTagged { ticket, .. } => self.resolve(ticket, Outcome::Counted(0)),
             Request::Fail { name, worker, failure } => self.on_fail(name, worker, failure),

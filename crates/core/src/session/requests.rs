@@ -173,6 +173,7 @@ impl Session {
                 Request::Disperse { collection: self.ids.disperse(collection)? }
             }
             Request::Detach(names) => Request::Detach(names),
+            Request::CancelForAll(names) => Request::CancelForAll(names),
             Request::Fail { name, worker, failure } => Request::Fail { name, worker, failure },
             Request::WhoHas { names, ticket } => {
                 Request::WhoHas { names, ticket: self.wait_for(client, Pending::asked(ticket)) }

@@ -236,6 +236,23 @@ fn cancelling_ends_a_clients_own_waiting_and_spares_the_others_call() {
 }
 
 #[test]
+fn what_is_cancelled_for_all_ends_for_those_who_asked_for_it_too() {
+    let mut play = Play::new();
+    let (one, two) = (play.sessions.open(), play.sessions.open());
+    play.define(one, 0, b"a").unwrap();
+    play.ask(one, submit(&[(1, &[])])).unwrap();
+    play.ask(one, submit(&[(2, &[1])])).unwrap();
+    play.ask(one, submit(&[(3, &[])])).unwrap();
+    play.answers.clear();
+    play.ask(two, Request::CancelForAll(vec![name(1)])).unwrap();
+    let mut ended: Vec<(ClientId, u64)> =
+        play.answers.iter().map(|(client, ticket, _)| (*client, *ticket)).collect();
+    ended.sort_unstable();
+    assert_eq!(ended, [(one, 1), (one, 2)]);
+    assert_eq!(play.left().0, 1);
+}
+
+#[test]
 fn calls_with_a_tag_are_cancelled_for_those_clients_that_have_tagged_them() {
     let mut play = Play::new();
     let clients = [(); 3].map(|()| play.sessions.open());

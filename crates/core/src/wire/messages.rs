@@ -13,7 +13,7 @@ use smallvec::SmallVec;
 use std::sync::Arc;
 
 /// The version of this protocol; both sides of a connection must speak the same.
-pub const PROTOCOL: u32 = 21;
+pub const PROTOCOL: u32 = 22;
 
 /// How a block's bytes are to be understood.
 #[derive(Clone, PartialEq, Eq, Debug, Hash, Serialize, Deserialize)]

@@ -115,6 +115,7 @@ pub fn asked() -> Vec<Request> {
         Request::Gather { name: name(1), worker, ticket },
         Request::Unpin { name: name(1), worker },
         Request::Cancel(vec![name(1)]),
+        Request::CancelForAll(vec![name(1)]),
         Request::CancelTagged { tag: title.clone(), ticket },
         Request::Fail { name: name(1), worker, failure: samples::failures().remove(0) },
         Request::Abandon(vec![(name(1), 2)]),

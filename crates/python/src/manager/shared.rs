@@ -292,6 +292,12 @@ pub fn cancel_tagged(py: Python<'_>, manager: &Manager, tag: String) -> PyResult
     }
 }
 
+/// Ends the task that makes a block for all programs, also where others need it.
+#[pyfunction]
+pub fn cancel_for_all(manager: &Manager, name: [u8; 16]) {
+    manager.link.client.request(Request::CancelForAll(vec![Name(name)]));
+}
+
 /// Counts the items of a queue.
 #[pyfunction]
 pub fn count_queue(py: Python<'_>, manager: &Manager, title: String) -> PyResult<State> {
