@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import abc
 import dataclasses
+import datetime
 import enum
 import subprocess
 import sys
@@ -210,6 +211,9 @@ def test_members_that_a_new_of_the_program_has_made(cluster: fs.Cluster) -> None
         X = (4, "m")
         Y = (5, "s")
 
+    class Holiday(datetime.date, enum.Enum):
+        NEW_YEAR = 2013, 1, 1
+
     @dataclasses.dataclass
     class Legs:
         count: int
@@ -229,9 +233,10 @@ def test_members_that_a_new_of_the_program_has_made(cluster: fs.Cluster) -> None
         axis: Any = Axis(5)
         of_axis = axis is Axis.Y, bytes(axis), axis.unit, axis.value
         both = Access["BOTH"] == Access.READ | Access.WRITE, repr(Access.BOTH)
-        return of_axis, Animal.DOG.count, Animal.DOG.value.count, both, Pick.LENGTH.value([1])
+        dog, length = Animal.DOG, Pick.LENGTH.value([1])
+        return of_axis, dog.count, dog.value.count, both, length, Holiday.NEW_YEAR.isoformat()
 
-    expected = ((True, b"\x05", "s", 5), 4, 4, (True, "<Access.BOTH: 3>"), 1)
+    expected = ((True, b"\x05", "s", 5), 4, 4, (True, "<Access.BOTH: 3>"), 1, "2013-01-01")
     assert cluster.submit(seen).result() == seen() == expected
     assert cluster.submit(lambda: Axis.X).result() is Axis.X
 

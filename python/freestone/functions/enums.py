@@ -8,22 +8,12 @@ script has made of a value.
 from __future__ import annotations
 
 import enum
-from collections.abc import Callable
 from types import FunctionType
-from typing import Any, Final
+from typing import Any
 
 from cloudpickle import cloudpickle
 
 __all__ = ["made_of", "make", "member_attributes", "own_of", "put_into_members"]
-
-_PLAIN: Final[dict[type, Callable[[Any], Any]]] = {
-    int: int.__int__,
-    float: float.__float__,
-    str: str.__str__,
-    bytes: bytes.__bytes__,
-    tuple: tuple,
-}
-"""How to get what a member is of these types."""
 
 
 def own_of(cls: type[enum.Enum]) -> dict[str, Any]:
@@ -76,18 +66,33 @@ def made_of(cls: type[enum.Enum], args: tuple[Any, ...]) -> tuple[Any, ...]:
     return bases, name, qualname, members, module, tracker, _contents(cls)
 
 
-def _contents(cls: type[enum.Enum]) -> dict[str, Any] | None:
-    """Return what members are apart from their values; None if that follows from the values."""
+def _contents(cls: type[enum.Enum]) -> dict[str, tuple[Any, ...]] | None:
+    """Return what the members' type makes them of; None if that follows from the values."""
     kind: Any = cls._member_type_  # type: ignore[attr-defined]
-    is_bare = kind.__new__ is object.__new__
     made_by_new = any(
         "__new_member__" in vars(base) for base in cls.__mro__ if base.__module__ != "enum"
     )
-    is_mixed = is_bare and kind is not object
-    if not (is_mixed or made_by_new) or not (is_bare or kind in _PLAIN):
+    if kind is object and not made_by_new:
         return None
-    members = cls.__members__.items()
-    return {key: None if is_bare else _PLAIN[kind](member) for key, member in members}
+    contents: dict[str, tuple[Any, ...]] = {}
+    for key, member in cls.__members__.items():
+        content = _content(kind, member)
+        if content is None:
+            return None
+        contents[key] = content
+    return contents
+
+
+def _content(kind: Any, member: enum.Enum) -> tuple[Any, ...] | None:
+    """Return the arguments of ``__new__`` of a type for what is of this type in a member."""
+    if kind.__new__ is object.__new__:
+        return ()
+    if hasattr(kind, "__getnewargs__"):
+        return tuple(kind.__getnewargs__(member))
+    if kind.__reduce__ is object.__reduce__:
+        return None
+    made, args, *_ = kind.__reduce__(member)
+    return args if made is type(member) else None
 
 
 def make(
@@ -97,7 +102,7 @@ def make(
     members: dict[str, Any],
     module: str,
     tracker: str,
-    contents: dict[str, Any] | None,
+    contents: dict[str, tuple[Any, ...]] | None,
 ) -> type[enum.Enum]:
     """Make an enumeration with its members, and nothing else in it."""
     metaclass: Any = type(bases[-1])
@@ -126,8 +131,6 @@ def _set_nothing(self: Any, *_: Any) -> None:
 def _filled(cls: Any, *given: Any) -> Any:
     """Make a member of what it is and its value; enumerations of tuples get both as one."""
     content, value = given if len(given) == 2 else given[0]
-    kind = cls._member_type_
-    is_bare = kind.__new__ is object.__new__
-    member = object.__new__(cls) if is_bare else kind.__new__(cls, content)
+    member = cls._member_type_.__new__(cls, *content)
     member._value_ = value
     return member
