@@ -27,7 +27,7 @@ from freestone.errors import BlockingError, DroppedError, EmptyCollectionError
 if TYPE_CHECKING:
     from freestone.collections.rechunking import RechunkCost
 
-__all__ = ["Collection", "require_same_blocking"]
+__all__ = ["Collection", "require_same_blocking", "with_blocks"]
 
 
 class Collection(Sources):
@@ -217,7 +217,7 @@ class Collection(Sources):
     ) -> list[Any]:
         pieces = self._live("map it")
         columns: list[Any] = [range(len(pieces)), rows, pieces]
-        for other in map(_with_blocks, more):
+        for other in map(with_blocks, more):
             if isinstance(other, Collection):
                 require_same_blocking(self, other)
                 columns.append(other._live("map it"))
@@ -404,15 +404,19 @@ class Collection(Sources):
         return collection_html(self)
 
 
-def _with_blocks(other: Any) -> Any:
-    """Return an expression of arrays with its blocks, if it has some; anything else as it is."""
+def with_blocks(other: Any, *, must_have: bool = False) -> Any:
+    """Return an expression of arrays with its blocks; anything else as it is.
+
+    So is one that has none, such as a sum of all rows or a transpose, unless it must have some.
+    """
     if not isinstance(other, ArrayMethods) or isinstance(other, Collection):
         return other
     expression: Any = other
     try:
         return expression.to_array()
     except TypeError:
-        # Sums of all rows and transposes are whole.
+        if must_have:
+            raise
         return other
 
 

@@ -11,10 +11,9 @@ from numpy.typing import NDArray
 
 from freestone.client import Client
 from freestone.client.future import Future
-from freestone.collections.base import Collection, require_same_blocking
+from freestone.collections.base import Collection, require_same_blocking, with_blocks
 from freestone.collections.pieces import future_of
 from freestone.collections.placing import slots_of
-from freestone.collections.protocols import ArrayMethods
 from freestone.collections.rows import describe_type
 from freestone.errors import EmptyCollectionError
 from freestone.errors.keywords import suggest_keywords
@@ -106,7 +105,7 @@ def split(
 
             return split_dask(*collections, per=per, balance=balance, placement=policy)
         collections = tuple(held)
-    collections = tuple(map(_with_blocks, collections))
+    collections = tuple(with_blocks(each, must_have=True) for each in collections)
     first = _checked(collections)
     client = first.client
     if client is not None:
@@ -154,13 +153,6 @@ def _refusal(collection: Any, wanted: str) -> TypeError:
     if isinstance(collection, np.ndarray):
         advice += ", by Array.from_numpy"
     return TypeError(f"split() takes {wanted}, not what is {what}; {advice}")
-
-
-def _with_blocks(collection: Any) -> Any:
-    """Return an expression of arrays with its blocks; anything else as it is."""
-    if not isinstance(collection, ArrayMethods) or isinstance(collection, Collection):
-        return collection
-    return collection.to_array()  # type: ignore[attr-defined]
 
 
 def _located(collection: Collection, client: Client | None) -> tuple[Holders, Ints]:

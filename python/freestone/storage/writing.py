@@ -15,7 +15,7 @@ import numpy as np
 
 from freestone.client import Client, gather
 from freestone.collections.array import Array
-from freestone.collections.base import Collection
+from freestone.collections.base import Collection, with_blocks
 from freestone.collections.frame import Frame
 from freestone.collections.protocols import ArrayMethods
 from freestone.collections.rows import concatenate, is_sparse, is_table
@@ -225,8 +225,9 @@ _INSTEAD = {
 def _collection(x: Any) -> Collection:
     if isinstance(x, Frame):
         return x
-    if not isinstance(x, Array) and isinstance(x, ArrayMethods):
-        x = _computed(x)
+    x = with_blocks(x)
+    if isinstance(x, ArrayMethods) and not isinstance(x, Array):
+        x = x.compute()  # type: ignore[attr-defined]
     if isinstance(x, Array):
         return x
     if is_table(x) or type(x).__module__.split(".")[0] in ("pandas", "polars", "pyarrow"):
@@ -236,15 +237,6 @@ def _collection(x: Any) -> Collection:
     name = f"{type(x).__module__.split('.')[0]}.{type(x).__name__}"
     advice = _INSTEAD.get(name.removeprefix("builtins."), _ANY)
     raise UsageError(f"a value of type {type(x).__name__} can't be written; {advice}")
-
-
-def _computed(expression: Any) -> Any:
-    """Return an expression's blocks, computed where they are; or all of it, if it has none."""
-    try:
-        return expression.to_array()
-    except TypeError:
-        # Sums of all rows, products and transposes.
-        return expression.compute()
 
 
 def _checked(x: Any, kind: str) -> Any:

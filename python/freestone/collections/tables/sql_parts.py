@@ -12,7 +12,7 @@ What is not known to be the same by parts is no query by parts.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
@@ -23,15 +23,23 @@ from freestone.collections.tables.lowering import may_hash
 from freestone.collections.tables.sql_aggregates import kinds_of, of_parts
 from freestone.collections.tables.sql_trees import (
     Tree,
+    by_function,
     column_of,
     conjuncts,
     each_node,
     errors_of_duckdb,
     functions_of,
+    is_function,
+    is_window,
     parsed,
     require_alone,
     tables_in,
     text_of,
+    unqualified,
+    whole_number_of,
+    with_each,
+    without_alias,
+    without_entries,
 )
 
 __all__ = ["PARTS", "ByParts", "by_parts"]
@@ -119,12 +127,14 @@ class _Query:
         self.aggregates = functions_of(self.connection, "aggregate")
         # A macro may be an aggregate, too.
         known = self.aggregates | functions_of(self.connection, "scalar")
-        called = [one["function_name"] for one in each_node(self.node) if _is_function(one)]
+        called = [one["function_name"] for one in each_node(self.node) if is_function(one)]
         if not known.issuperset(called):
             raise _NotByPartsError
         self._check()
         self.items: list[Tree] = self.node["select_list"]
-        self.aliases = {one["alias"].lower(): _bare(one) for one in self.items if one.get("alias")}
+        self.aliases = {
+            one["alias"].lower(): without_alias(one) for one in self.items if one.get("alias")
+        }
         return self._apart()
 
     def _apart(self) -> ByParts:
@@ -165,7 +175,7 @@ class _Query:
             raise _NotByPartsError
 
     def _may_have_windows(self) -> bool:
-        return not self.node.get("qualify") and not any(map(_is_window, each_node(self.node)))
+        return not self.node.get("qualify") and not any(map(is_window, each_node(self.node)))
 
     def _large_in(self, tree: Tree) -> list[str]:
         """Return the names of the tables in parts, as often as they are there."""
@@ -257,7 +267,7 @@ class _Query:
         return {key: self._plain(one) for key, one in tree.items() if key not in dropped}
 
     def _is_aggregate(self, tree: Tree) -> bool:
-        return _is_function(tree) and tree["function_name"] in self.aggregates
+        return is_function(tree) and tree["function_name"] in self.aggregates
 
     def _is_aggregated(self, tree: Any) -> bool:
         return any(map(self._is_aggregate, each_node(tree, within=("SUBQUERY",))))
@@ -276,7 +286,7 @@ class _Query:
         columns = [{**one, "alias": f"__g{place}"} for place, one in enumerate(groups)]
         columns += [column for found in self.partials.values() for column in found]
         first: Tree = {
-            **_without(self.node, "modifiers", "having"),
+            **without_entries(self.node, "modifiers", "having"),
             "select_list": columns or [self._expression("1", "__g")],
             "group_expressions": groups,
             "group_sets": [list(range(len(groups)))] if groups else [],
@@ -292,7 +302,7 @@ class _Query:
 
     def _groups(self) -> list[Tree]:
         if self._takes_all_groups(self.node):
-            found = [_bare(one) for one in self.items if not self._is_aggregated(one)]
+            found = [without_alias(one) for one in self.items if not self._is_aggregated(one)]
         else:
             found = [self._group(one) for one in self.node.get("group_expressions", [])]
         if any(one.get("class") == "STAR" or self._is_aggregated(one) for one in found):
@@ -308,13 +318,13 @@ class _Query:
 
     def _group(self, tree: Tree) -> Tree:
         """Return the expression that a group is by: items may be named by number and by alias."""
-        number = _number(tree)
+        number = whole_number_of(tree)
         if number is not None:
-            return _bare(self.items[number - 1])
+            return without_alias(self.items[number - 1])
         name = column_of(tree)
         if name is not None and name not in self.names:
-            return self.aliases.get(name, _bare(tree))
-        return _bare(tree)
+            return self.aliases.get(name, without_alias(tree))
+        return without_alias(tree)
 
     def _second(self, labels: Sequence[str]) -> Tree:
         """Return the query of what the parts give."""
@@ -324,7 +334,7 @@ class _Query:
         source = self._parsed(f'SELECT 1 FROM "{PARTS}"')["from_table"]
         groups = [self._expression(f'"{name}"') for name in self.groups.values()]
         made: Tree = {
-            **_without(self.node, "where_clause", "having", "modifiers"),
+            **without_entries(self.node, "where_clause", "having", "modifiers"),
             "select_list": items,
             "from_table": source,
             "group_expressions": groups,
@@ -337,10 +347,10 @@ class _Query:
         return made
 
     def _modifier(self, modifier: Tree) -> Tree:
-        return _with_each(modifier, self._ordering)
+        return with_each(modifier, self._ordering)
 
     def _ordering(self, tree: Tree) -> Tree:
-        is_place = _number(tree) is not None or not set(tree) - {"class", "type", "columns"}
+        is_place = whole_number_of(tree) is not None or not set(tree) - {"class", "type", "columns"}
         found: Tree = tree if is_place else self._of_parts(tree, named=True)
         return found
 
@@ -392,7 +402,7 @@ class _Query:
         if key not in self.partials:
             first = sum(map(len, self.partials.values()))
             self.partials[key] = [
-                _called(tree, kind, f"__a{first + at}") for at, kind in enumerate(kinds)
+                by_function(tree, kind, f"__a{first + at}") for at, kind in enumerate(kinds)
             ]
         columns = [one["alias"] for one in self.partials[key]]
         return self._expression(of_parts(name, columns, self._cast), alias)
@@ -418,7 +428,7 @@ class _Query:
         # What rows are put in order by, and is none of the columns that come out.
         hidden: dict[str, Tree] = {}
         shown = partial(self._shown, labels, hidden)
-        after = [_with_each(one, shown) for one in modifiers]
+        after = [with_each(one, shown) for one in modifiers]
         names = ", ".join(hidden)
         star = f"* EXCLUDE ({names})" if hidden else "*"
         whole = {**self._parsed(f'SELECT {star} FROM "{PARTS}"'), "modifiers": after}
@@ -431,10 +441,10 @@ class _Query:
     def _shown(self, labels: set[str], hidden: dict[str, Tree], tree: Tree) -> Tree:
         """Return what rows are put in order by as one of the columns that the parts give."""
         is_all = tree.get("class") == "STAR"
-        if is_all or _number(tree) is not None:
+        if is_all or whole_number_of(tree) is not None:
             return tree
         if self._is_label(tree, labels):
-            return _unqualified(tree)
+            return unqualified(tree)
         for place, item in enumerate(self.items, 1):
             is_column = column_of(tree) is not None
             if not is_column and not self._has_stars() and self._key(item) == self._key(tree):
@@ -478,12 +488,12 @@ class _Query:
             return modifier
         limit, offset = (modifier.get(word) for word in ("limit", "offset"))
         if limit is None:
-            return {**_without(modifier, "offset"), "limit": None}
-        count = _number(limit), 0 if offset is None else _number(offset)
+            return {**without_entries(modifier, "offset"), "limit": None}
+        count = whole_number_of(limit), 0 if offset is None else whole_number_of(offset)
         if None in count:
             raise _NotByPartsError
         total = self._expression(str(sum(one or 0 for one in count)))
-        return {**_without(modifier, "offset"), "limit": total}
+        return {**without_entries(modifier, "offset"), "limit": total}
 
 
 class _OfKeys(_Query):
@@ -500,7 +510,7 @@ class _OfKeys(_Query):
         """Return the columns of the table in parts that are among the keys of all that has keys."""
         if len(self.large) > 1:
             raise _NotByPartsError
-        keys = [one.get("partitions", []) for one in each_node(self.node) if _is_window(one)]
+        keys = [one.get("partitions", []) for one in each_node(self.node) if is_window(one)]
         if self._has_groups():
             groups = self._groups()
             sets = self._group_sets(len(groups)) or [[]]
@@ -548,53 +558,3 @@ class _OfDistinctValues(_OfKeys):
 
     def _may_combine(self, aggregate: Tree) -> bool:
         return True
-
-
-def _with_each(modifier: Tree, change: Callable[[Tree], Tree]) -> Tree:
-    """Return what is done to rows at the end with other expressions in it."""
-    found = dict(modifier)
-    if "orders" in modifier:
-        found["orders"] = [
-            {**one, "expression": change(one["expression"])} for one in modifier["orders"]
-        ]
-    if "distinct_on_targets" in modifier:
-        found["distinct_on_targets"] = list(map(change, modifier["distinct_on_targets"]))
-    return found
-
-
-def _without(tree: Tree, *words: str) -> Tree:
-    return {word: one for word, one in tree.items() if word not in words}
-
-
-def _bare(tree: Tree) -> Tree:
-    return _without(tree, "alias")
-
-
-def _called(tree: Tree, name: str, alias: str) -> Tree:
-    """Return an aggregate of the same rows by another function."""
-    made = {**tree, "function_name": name, "alias": alias}
-    return {**made, "qualified_name": {"path": [name]}} if "qualified_name" in tree else made
-
-
-def _unqualified(tree: Tree) -> Tree:
-    is_column = tree.get("class") == "COLUMN_REF"
-    return {**tree, "column_names": tree["column_names"][-1:]} if is_column else tree
-
-
-def _is_function(tree: Tree) -> bool:
-    return tree.get("class") == "FUNCTION"
-
-
-def _is_window(tree: Tree) -> bool:
-    return tree.get("class") == "WINDOW"
-
-
-def _number(tree: Tree) -> int | None:
-    """Return the whole number that an expression is."""
-    if tree.get("class") != "CONSTANT":
-        return None
-    literal = tree.get("literal", {})
-    if literal.get("kind") == "INTEGER":
-        return int(literal["text"])
-    value = tree.get("value", {}).get("value")
-    return value if type(value) is int else None

@@ -15,6 +15,7 @@ __all__ = [
     "aggregate_of",
     "all_of",
     "as_text",
+    "by_function",
     "called",
     "column_of",
     "column_ref",
@@ -24,6 +25,8 @@ __all__ = [
     "equal",
     "errors_of_duckdb",
     "functions_of",
+    "is_function",
+    "is_window",
     "parsed",
     "quoted",
     "replaced",
@@ -32,7 +35,12 @@ __all__ = [
     "tables_in",
     "text_of",
     "types_of",
+    "unqualified",
     "volatile_functions",
+    "whole_number_of",
+    "with_each",
+    "without_alias",
+    "without_entries",
 ]
 
 Tree = dict[str, Any]
@@ -215,3 +223,58 @@ def all_of(conditions: Sequence[Tree]) -> Tree:
     if len(conditions) == 1:
         return conditions[0]
     return {"class": "CONJUNCTION", "type": "CONJUNCTION_AND", "children": list(conditions)}
+
+
+def with_each(modifier: Tree, change: Callable[[Tree], Tree]) -> Tree:
+    """Return what is done to rows at the end with other expressions in it."""
+    found = dict(modifier)
+    if "orders" in modifier:
+        found["orders"] = [
+            {**one, "expression": change(one["expression"])} for one in modifier["orders"]
+        ]
+    if "distinct_on_targets" in modifier:
+        found["distinct_on_targets"] = list(map(change, modifier["distinct_on_targets"]))
+    return found
+
+
+def without_entries(tree: Tree, *words: str) -> Tree:
+    """Return a tree without some of its entries."""
+    return {word: one for word, one in tree.items() if word not in words}
+
+
+def without_alias(tree: Tree) -> Tree:
+    """Return an expression without its alias."""
+    return without_entries(tree, "alias")
+
+
+def by_function(tree: Tree, name: str, alias: str) -> Tree:
+    """Return an aggregate of the same rows by another function."""
+    made = {**tree, "function_name": name, "alias": alias}
+    return {**made, "qualified_name": {"path": [name]}} if "qualified_name" in tree else made
+
+
+def unqualified(tree: Tree) -> Tree:
+    """Return a column without the name of its table; any other expression as it is."""
+    is_column = tree.get("class") == "COLUMN_REF"
+    return {**tree, "column_names": tree["column_names"][-1:]} if is_column else tree
+
+
+def is_function(tree: Tree) -> bool:
+    """Tell whether an expression is a call of a function."""
+    return tree.get("class") == "FUNCTION"
+
+
+def is_window(tree: Tree) -> bool:
+    """Tell whether an expression is a window."""
+    return tree.get("class") == "WINDOW"
+
+
+def whole_number_of(tree: Tree) -> int | None:
+    """Return the whole number that an expression is."""
+    if tree.get("class") != "CONSTANT":
+        return None
+    literal = tree.get("literal", {})
+    if literal.get("kind") == "INTEGER":
+        return int(literal["text"])
+    value = tree.get("value", {}).get("value")
+    return value if type(value) is int else None

@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
 from freestone.collections import Array
+from freestone.collections.base import with_blocks
 from freestone.collections.protocols import ArrayMethods
 from freestone.collections.rows import is_sparse
 from freestone.lang.arrays import totals
@@ -142,7 +143,8 @@ class LazyArray(ArrayMethods):
     def _with_rows(self) -> NDArray[Any] | Array:
         if not self.shape:
             raise TypeError("iteration over a 0-d array")
-        return np.asarray(self) if self._node.rows is None else self.to_array()
+        found = with_blocks(self)
+        return found if isinstance(found, Array) else np.asarray(self)
 
     # -- what it is computed to -----------------------------------------------------------
 
