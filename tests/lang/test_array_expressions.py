@@ -423,3 +423,10 @@ def test_steps_of_a_loop_do_not_look_at_all_steps_before() -> None:
         computing._small(mean, known)
     assert known.lookups < 20 * len(means)
     np.testing.assert_allclose(step.compute(), np.arange(12.0).reshape(4, 3) - 5.5)
+
+
+def test_an_expression_does_not_change() -> None:
+    made = fs.Array.from_numpy(np.arange(6.0).reshape(3, 2), 2) + 1
+    for key in (0, (0, 1), made > 2):
+        with pytest.raises(TypeError, match="an expression does not change; make another"):
+            made[key] = 0.0

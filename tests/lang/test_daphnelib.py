@@ -478,6 +478,12 @@ def test_a_misspelt_method_gets_a_suggestion() -> None:
         CONTEXT.rnd()
 
 
+def test_help_says_how_a_method_is_called() -> None:
+    method = CONTEXT.from_numpy(X).reshape
+    assert method.__name__ == "reshape"
+    assert "reshape(arg, numRows, numCols)" in str(method.__doc__)
+
+
 def test_what_a_name_is_near_to_is_looked_for_when_somebody_reads_it(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

@@ -7,7 +7,7 @@ import inspect
 import operator
 from collections.abc import Callable, Iterator, Sequence
 from datetime import datetime
-from typing import TYPE_CHECKING, Any, Literal, TypeVar
+from typing import TYPE_CHECKING, Any, Literal, NoReturn, TypeVar
 
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
@@ -293,6 +293,12 @@ class LazyArray(ArrayMethods):
             return LazyArray(elementwise(operation, [self._node, _node(other)], operation.__name__))
         except NotLazyError as refused:
             return _elsewhere(refused, operation, (self, other), {})
+
+    def __setitem__(self, key: Any, value: Any) -> NoReturn:
+        raise TypeError(
+            "an expression does not change; make another one, such as np.where(mask, value, x), or "
+            "change a copy of its values, x.compute()"
+        )
 
     def __getitem__(self, key: Any) -> Any:
         """Take a part: rows by a slice, a number or a mask, columns by anything of NumPy's.

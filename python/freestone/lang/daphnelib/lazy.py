@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import sys
 import time
 from collections.abc import Callable, Iterable, Sequence
@@ -93,7 +94,12 @@ class Lazy:
     def __getattr__(self, name: str) -> Callable[..., Any]:
         if name.startswith("_") or find(name) is None:
             raise MissingError(type(self), name)
-        return lambda *args, **keywords: called(name, (self, *args), keywords)
+
+        def method(*args: Any, **keywords: Any) -> Any:
+            return called(name, (self, *args), keywords)
+
+        method.__name__, method.__doc__ = name, _told(name)
+        return method
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__} {self._value.type}, not computed>"
@@ -166,6 +172,18 @@ class Lazy:
 
     def __bool__(self) -> bool:
         raise failure(ScriptCompileError, "a lazy value has no truth yet; call compute() first")
+
+
+@functools.cache
+def _told(name: str) -> str:
+    """Return what `help` says of a built-in function as a method."""
+    function = find(name)
+    assert function is not None
+    first = (*function.required, *function.optional, function.rest)[0]
+    return (
+        f"``{function.signature}``, a built-in function of the language, with this value as "
+        f"`{first}`; made lazily."
+    )
 
 
 def lifted(value: Any) -> Any:
