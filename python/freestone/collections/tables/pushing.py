@@ -159,7 +159,11 @@ class _Reading:
         kind = self._type(name)
         if not (pa.types.is_integer(kind) or _is_text(kind)):
             raise _NoCounterpartError
-        values = pa.ipc.open_stream(bytes(stream)).read_all().column(0)
+        try:
+            values = pa.ipc.open_stream(bytes(stream)).read_all().column(0)
+        except pa.ArrowNotImplementedError:
+            # Polars' integers of 128 bits.
+            raise _NoCounterpartError from None
         same = _is_text(values.type) if _is_text(kind) else pa.types.is_integer(values.type)
         if not same or values.null_count:
             raise _NoCounterpartError
