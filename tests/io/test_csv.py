@@ -127,6 +127,12 @@ def test_a_meta_has_the_separator_where_the_name_does_not_say_it(tmp_path: Path)
         fs.read(tmp_path / "x.tsv")
 
 
+def test_texts_that_begin_with_a_mark_of_byte_order_keep_it(tmp_path: Path) -> None:
+    table = pa.table({"s": ["\ufeffabc", "\ufeff", "x"]})
+    fs.write(table, tmp_path / "x.csv")
+    assert fs.read(tmp_path / "x.csv").to_arrow().to_pydict() == table.to_pydict()
+
+
 def test_a_column_that_csv_has_no_form_for_is_named(tmp_path: Path) -> None:
     for kind, values in (("span", [np.timedelta64(5, "s")]), ("list", [[1]])):
         with pytest.raises(UsageError, match=f"column '{kind}' of type .* can't be written as CSV"):

@@ -13,7 +13,7 @@ import pyarrow as pa
 import pytest
 
 import freestone as fs
-from freestone.errors import UsageError
+from freestone.errors import FormatError, UsageError
 
 h5py = pytest.importorskip("h5py")
 
@@ -74,6 +74,8 @@ def test_missing_floats_are_nan(tmp_path: Path) -> None:
     [
         (TABLE.with_columns(z=pl.lit(None, pl.Int64)), {}, "'z' of int64 has missing values"),
         (pa.table({"x\0y": [1]}), {}, "can be called 'x.x00y'"),
+        (pa.table({"s": ["a", "b\0c"]}), {}, "column 's' has a text with a NUL"),
+        (pa.table([[1], [2]], ["a", "a"]), {}, "two columns are called 'a'"),
         (pl.DataFrame({"d": [datetime.date(2024, 1, 1)]}), {}, "column 'd' is of date32"),
         (TABLE.rename({"a": "m/s"}), {}, "can be called 'm/s'"),
         (np.array(["2024-01-01"], "M8[D]"), {}, "the array is of datetime64"),
@@ -99,3 +101,14 @@ def test_a_link_to_nothing_is_no_dataset(tmp_path: Path) -> None:
     for name in ("gone", "b"):
         with pytest.raises(UsageError, match="'a'"):
             fs.read(path, dataset=name)
+
+
+def test_texts_of_another_encoding_are_named(tmp_path: Path) -> None:
+    path = tmp_path / "x.h5"
+    with h5py.File(path, "w") as file:
+        file["g/s"] = np.array([b"\xff", b"a"])
+        file["g/n"] = [1, 2]
+    with pytest.raises(FormatError, match=r"x\.h5 can't be used: 'g/s' has texts .* as bytes"):
+        fs.read(path, dataset="g").compute()
+    assert fs.read(path, dataset="g", columns=["n"]).to_polars()["n"].to_list() == [1, 2]
+    assert fs.read(path, dataset="g/s").compute().tolist() == [b"\xff", b"a"]

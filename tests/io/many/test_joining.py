@@ -239,6 +239,13 @@ def test_columns_without_values_beside_options_have_the_type_of_others(tmp_path:
     assert fs.read(tmp_path, **options).compute().schema == alone.schema
 
 
+def test_a_file_without_a_line_goes_with_all(tmp_path: Path) -> None:
+    (tmp_path / "1.csv").write_text("x,y\n1,2\n")
+    (tmp_path / "2.csv").write_text("")
+    found = fs.read(tmp_path, kind="frame", types={"x": "i8"}).compute()
+    assert found.to_pydict() == {"x": [1], "y": [2]}
+
+
 def test_json_lines_without_rows_go_with_all(tmp_path: Path, cluster: fs.Cluster) -> None:
     table = pl.DataFrame({"a": [1, 2], "s": ["x", "y"]})
     for number, rows in enumerate([0, 2, 0]):

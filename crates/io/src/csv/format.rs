@@ -111,9 +111,11 @@ fn pad(out: &mut Vec<u8>, start: usize, width: usize, row: usize, column: usize)
 /// Writes a text, in quotes if it needs them.
 ///
 /// It does when it holds the delimiter, a quote or a line end; and also when it would otherwise be
-/// read as a missing value: an empty text is `""`, and nothing is nothing.
+/// read as a missing value: an empty text is `""`, and nothing is nothing. A mark of byte order at
+/// its beginning would be taken for that of the file.
 pub fn text(cell: &[u8], delimiter: u8, out: &mut Vec<u8>) {
     let needs = cell.is_empty()
+        || cell.starts_with("\u{feff}".as_bytes())
         || cell.iter().any(|byte| *byte == delimiter || matches!(byte, b'"' | b'\n' | b'\r'));
     if !needs {
         out.extend_from_slice(cell);
@@ -132,6 +134,13 @@ pub fn text(cell: &[u8], delimiter: u8, out: &mut Vec<u8>) {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_mark_at_the_beginning_is_no_mark_of_the_file() {
+        let mut out = Vec::new();
+        text("\u{feff}a".as_bytes(), b',', &mut out);
+        assert_eq!(out, "\"\u{feff}a\"".as_bytes());
+    }
 
     #[test]
     fn cells_that_no_number_needs_are_refused() {

@@ -338,7 +338,9 @@ class Look:
     ) -> Dataset:
         skip = self.above + has_header
         rows = self.lines - skip
-        self.wanted.check(self.location.url, names)
+        if self.first:
+            # An empty file has no columns, and goes with all that have some.
+            self.wanted.check(self.location.url, names)
         casts = self._casts(skip, names, codes, sights)
         kept = list(zip(names, codes, casts, strict=True))
         each = () if sights is None else zip(names, kinds_of(sights), strict=True)
@@ -383,7 +385,6 @@ class Look:
                     self.location.url,
                     "it is empty; say what it holds by kind= and dtype=, or by a .meta",
                 )
-            self.wanted.check(self.location.url, ())
             is_array = kind != "frame"
             return self._array(False, code_of(dtype)) if is_array else self._frame(False, (), ())
         given = header is not None
@@ -472,7 +473,7 @@ class Look:
 
     def by_meta(self, meta: Meta, header: bool | None, dtype: Any, kind: str | None) -> Dataset:
         """Say what the file holds from its `.meta`, which it has to agree with."""
-        header = meta.header if header is None else header
+        given, header = header is not None, meta.header if header is None else header
         rows = self.lines - self.above - header
         if meta.rows == 0 and rows == 0:
             self.width = meta.columns
@@ -483,7 +484,8 @@ class Look:
                 f"rows, the first of {found[1]} cells; correct the .meta or remove it"
             )
             raise FormatError(self.location.url, reason)
-        self._require_labels(meta, header)
+        if not given:
+            self._require_labels(meta, header)
         if (meta.schema and kind != "array") or kind == "frame":
             names = tuple(name for name, _ in meta.schema) or self._names(header)
             types = [one for _, one in meta.schema] or [meta.value_type or "f64"] * self.width
@@ -502,7 +504,8 @@ class Look:
             order = "in another order" if header else "and is no row"
             reason = (
                 f"its first line, {', '.join(cells)}, has the names of the columns that its .meta "
-                f"has, {', '.join(labels)}, {order}; correct the .meta or remove it"
+                f"has, {', '.join(labels)}, {order}; correct the .meta or remove it, or pass "
+                f"header={header} if it is right"
             )
             raise FormatError(self.location.url, reason)
 

@@ -17,7 +17,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from freestone.errors import UsageError
+from freestone.errors import FormatError, UsageError
 from freestone.io.dataset import Dataset
 from freestone.io.formats.format import Format
 from freestone.io.formats.hdf5_writing import MARK, Hdf5Writer
@@ -60,18 +60,26 @@ class Fields(Dataset):
                 # A field of a record is read with the others, chunk by chunk.
                 records = found.fields(list(self.columns))[start:stop]
                 return pa.table([_column(records[name]) for name in self.columns], self.columns)
-            values = [_values_of(found[name], start, stop) for name in self.columns]
+            values = [self._values_of(found, name, start, stop) for name in self.columns]
             return pa.table([_column(each) for each in values], list(self.columns))
+
+    def _values_of(self, group: Any, name: str, start: int, stop: int) -> Any:
+        h5py = needs("h5py", "hdf5", "HDF5")
+        dataset = group[name]
+        is_text = h5py.check_string_dtype(dataset.dtype) is not None
+        try:
+            return (dataset.asstr() if is_text else dataset)[start:stop]
+        except UnicodeDecodeError as error:
+            path = dataset.name.strip("/")
+            raise FormatError(
+                self.location.url,
+                f"{path!r} has texts that are not of its encoding ({error}); read it alone, as "
+                f"bytes, by dataset={path!r}",
+            ) from None
 
     def select(self, columns: tuple[str, ...]) -> Fields:
         """Return the frame with some of its columns only."""
         return self._with_columns(columns)
-
-
-def _values_of(dataset: Any, start: int, stop: int) -> Any:
-    h5py = needs("h5py", "hdf5", "HDF5")
-    is_text = h5py.check_string_dtype(dataset.dtype) is not None
-    return (dataset.asstr() if is_text else dataset)[start:stop]
 
 
 def _column(values: Any) -> Any:

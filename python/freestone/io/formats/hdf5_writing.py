@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from freestone.errors import UsageError
-from freestone.io.formats.tables import needs
+from freestone.io.formats.tables import needs, repeated
 from freestone.io.writer import StreamWriter
 
 __all__ = ["MARK", "Hdf5Writer"]
@@ -67,6 +67,7 @@ class Hdf5Writer(StreamWriter):
             if values.dtype.kind == "U":
                 values = values.astype(object)
             if rows:
+                self._check_texts(name, values)
                 dataset[file.rows : file.rows + rows] = values
         file.rows += rows
 
@@ -75,6 +76,9 @@ class Hdf5Writer(StreamWriter):
         if self.shape.kind == "array":
             return {"": self._stored(np.dtype(self.shape.dtype), "the array")}
         pa = needs("pyarrow", "arrow", "a frame")
+        twice = repeated(first.schema.names)
+        if twice is not None:
+            raise UsageError(f"{self.location.url}: two columns are called {twice!r}; rename one")
         found = {}
         for field in first.schema:
             kind = field.type.value_type if pa.types.is_dictionary(field.type) else field.type
@@ -103,6 +107,15 @@ class Hdf5Writer(StreamWriter):
                 "parquet"
             )
         return dtype
+
+    def _check_texts(self, name: str, values: Any) -> None:
+        """Raise `UsageError` for texts that would end before their last character."""
+        if values.dtype == object and any("\0" in text for text in values.flat if text):
+            which = f"column {name!r}" if name else "the array"
+            raise UsageError(
+                f"{self.location.url}: {which} has a text with a NUL, at which texts of HDF5 end; "
+                "replace it, or write parquet or npy"
+            )
 
     def _values(self, name: str, column: Any) -> Any:
         """Return the values of a column."""
