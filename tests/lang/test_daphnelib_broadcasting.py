@@ -70,6 +70,16 @@ def test_parts_of_a_choice_are_repeated(way: Settings) -> None:
     )
 
 
+@pytest.mark.parametrize("shape", [(2, 1), (1, 3), (1, 1), ()])
+def test_a_condition_is_repeated(shape: tuple[int, ...]) -> None:
+    cells, condition = np.arange(6.0).reshape(2, 3), np.resize([1.0, 0.0], shape)
+    x = CONTEXT.from_numpy(cells)
+    lazy = CONTEXT.from_numpy(condition) if shape else CONTEXT.from_numpy(np.ones((1, 1))).sum()
+    np.testing.assert_array_equal(np.where(lazy, x, -1.0).compute(), np.where(condition, cells, -1))
+    if not shape:
+        assert np.where(lazy > 0, 2.0, 3.0).compute() == 2.0
+
+
 def test_what_does_not_go_together_is_refused() -> None:
     x = CONTEXT.from_numpy(np.ones((3, 4)))
     with pytest.raises(ScriptError, match="a row of 4 or a column of 3"):

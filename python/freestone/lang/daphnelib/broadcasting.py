@@ -6,12 +6,12 @@ The language repeats a row, a column or a number on the right of an operation on
 from __future__ import annotations
 
 from freestone.lang.front.builtins import lower
-from freestone.lang.front.builtins.elementwise import cast
+from freestone.lang.front.builtins.elementwise import cast, choose
 from freestone.lang.front.graph.emitter import Emitter
 from freestone.lang.front.graph.graph import Value
 from freestone.lang.front.types.types import Type
 
-__all__ = ["fitted", "repeated"]
+__all__ = ["chosen", "fitted"]
 
 Shape = tuple[int | None, int | None]
 
@@ -37,33 +37,58 @@ def fitted(emitter: Emitter, name: str, left: Value, right: Value) -> tuple[str,
     if None in one or None in other or one == other:
         return name, left, right
     if other == (1, 1):
-        return name, left, cast(emitter, right, "scalar", None)
+        return name, left, _number(emitter, right)
     if one == (1, 1):
-        return name, cast(emitter, left, "scalar", None), right
+        return name, _number(emitter, left), right
     whole = _whole(one, other)
     if whole in (None, one):
         return name, left, right
     if other == whole and name in SWAPPED:
         return SWAPPED[name], right, left
-    return name, repeated(emitter, left, whole), right
+    return name, _repeated(emitter, left, whole), right
 
 
-def repeated(emitter: Emitter, value: Value, shape: Shape | None) -> Value:
+def chosen(emitter: Emitter, condition: Value, then: Value, otherwise: Value) -> Value:
+    """Return cells of one where a condition is not 0, and of the other where it is."""
+    values = [condition, then, otherwise]
+    whole: Shape | None = (1, 1)
+    for value in values:
+        if value.type.data == "matrix":
+            whole = None if whole is None else _whole(whole, _shape(value.type))
+    if whole is None:
+        return choose(emitter, *values)
+    if condition.type.data == "scalar" or _shape(condition.type) == (1, 1) != whole:
+        condition = _filled(emitter, _number(emitter, condition), whole)
+    parts = [_repeated(emitter, part, whole) for part in (then, otherwise)]
+    made = choose(emitter, _repeated(emitter, condition, whole), *parts)
+    is_number = all(value.type.data == "scalar" for value in values)
+    return _number(emitter, made) if is_number else made
+
+
+def _repeated(emitter: Emitter, value: Value, shape: Shape) -> Value:
     """Return a matrix of a shape whose rows or columns are all those of a row or a column."""
     own = _shape(value.type)
-    if value.type.data != "matrix" or own == shape or shape is None or _whole(own, shape) != shape:
+    if value.type.data != "matrix" or own == shape:
         return value
     if own == (1, 1):
-        return cast(emitter, value, "scalar", None)
-    rows, columns = (emitter.constant(count or 0, "si64") for count in shape)
-    one, once = emitter.constant(1, value.type.cell), emitter.constant(1, "si64")
+        return _number(emitter, value)
+    one = emitter.constant(1, value.type.cell)
     if own[0] == 1:
-        [ones] = lower(emitter, "fill", [one, rows, once], {})
-        [made] = lower(emitter, "outerMul", [ones, value], {})
+        sides = [_filled(emitter, one, (shape[0], 1)), value]
     else:
-        [ones] = lower(emitter, "fill", [one, once, columns], {})
-        [made] = lower(emitter, "outerMul", [value, ones], {})
+        sides = [value, _filled(emitter, one, (1, shape[1]))]
+    [made] = lower(emitter, "outerMul", sides, {})
     return made
+
+
+def _filled(emitter: Emitter, value: Value, shape: Shape) -> Value:
+    sides = [emitter.constant(count or 0, "si64") for count in shape]
+    [made] = lower(emitter, "fill", [value, *sides], {})
+    return made
+
+
+def _number(emitter: Emitter, value: Value) -> Value:
+    return cast(emitter, value, "scalar", None) if value.type.data == "matrix" else value
 
 
 def _shape(type: Type) -> Shape:

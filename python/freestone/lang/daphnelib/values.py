@@ -8,7 +8,7 @@ from typing import Any, Self
 import numpy as np
 
 from freestone.lang.daphnelib import graph
-from freestone.lang.daphnelib.broadcasting import repeated
+from freestone.lang.daphnelib.broadcasting import chosen
 from freestone.lang.daphnelib.exchange import table_of
 from freestone.lang.daphnelib.indexing import indexed, is_comparison, written
 from freestone.lang.daphnelib.lazy import (
@@ -88,7 +88,7 @@ class Operand(Lazy):
         if name == "transpose" and len(args) == 1:
             return called("t", args, {})
         if name == "where" and len(args) == 3:
-            return lifted(args[0]).ifElse(*args[1:])
+            return _chosen(*args)
         if name in REDUCTIONS and set(keywords) <= {"axis"}:
             axis = args[1] if len(args) > 1 else keywords.get("axis")
             if axis not in (None, 0, 1):
@@ -204,6 +204,14 @@ class Operand(Lazy):
     __hash__ = Lazy.__hash__
 
 
+def _chosen(condition: Any, then: Any, otherwise: Any) -> Any:
+    """Make the cells of one value where a condition is not 0, and of another where it is."""
+    args = (condition, then, otherwise)
+    # What an array of one dimension is decides the first matrix that it is given with.
+    partner = next((arg for arg in args if isinstance(arg, Matrix)), None)
+    return wrapped(chosen(graph.emitter(), *(beside(arg, partner)._value for arg in args)))
+
+
 def _is_into_array(out: Any = None) -> bool:
     return isinstance(out, np.ndarray)
 
@@ -285,10 +293,7 @@ class Matrix(Table, Operand, data="matrix"):
 
     def ifElse(self, thenVal: Any, elseVal: Any) -> Any:  # noqa: N802, N803 - DaphneLib's names
         """Take cells of one where this is not 0, and of the other where it is."""
-        shape = self.shape
-        parts = [beside(part, self)._value for part in (thenVal, elseVal)]
-        values = [self._value, *(repeated(graph.emitter(), part, shape) for part in parts)]
-        return wrapped(elementwise.choose(graph.emitter(), *values))
+        return _chosen(self, thenVal, elseVal)
 
     def __dlpack__(self, **options: Any) -> Any:
         """Compute, and hand the cells out without a copy: ``torch.from_dlpack(matrix)``."""
