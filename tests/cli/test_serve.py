@@ -180,6 +180,14 @@ def test_a_server_that_does_not_answer_is_named(capsys: pytest.CaptureFixture[st
     assert until(lambda: main(["list"]) == 0 and "no cluster" in capsys.readouterr().out)
 
 
+@pytest.mark.parametrize("seconds", ["-1", "nan", "inf"])
+def test_a_wait_for_the_end_has_one(seconds: str, capsys: pytest.CaptureFixture[str]) -> None:
+    with fs.Cluster(executors=1, memory="64MiB", disk="64MiB") as cluster:
+        cluster.share("mine")
+        assert main(["stop", "mine", f"--timeout={seconds}"]) == 2
+        assert "give seconds, from 0 to" in capsys.readouterr().err
+
+
 def test_options_that_do_not_go_together_are_refused(
     capsys: pytest.CaptureFixture[str],
 ) -> None:

@@ -116,6 +116,8 @@ def test_a_trace_is_reported_and_converted(
     events = json.loads((tmp_path / "out.json").read_text())["traceEvents"]
     assert sum(event.get("cat") == "task" for event in events) == 10
     assert main(["report", str(tmp_path / "none.jsonl")]) == 2
+    assert main(["report", str(tmp_path / "out.json")]) == 2
+    assert "give the trace that it was made of" in capsys.readouterr().err
 
 
 def test_a_trace_is_served_until_ctrl_c(tmp_path: Path) -> None:

@@ -28,3 +28,12 @@ def test_it_joins_runs_calls_and_ends_with_the_cluster(tmp_path: Path) -> None:
     assert worker.returncode == 0
     assert f'"manager": "{cluster.address}"' in reported
     assert not folder.exists()
+
+
+def test_an_address_that_is_none_is_refused() -> None:
+    with fs.Cluster(executors=1, memory="64MiB", disk="64MiB") as cluster:
+        access = Path(cluster.folder) / "access.json"
+        words = ["worker", "--manager", "foo", "--access", str(access)]
+        done = subprocess.run([*FREESTONE, *words], capture_output=True, text=True, check=False)
+    assert done.returncode == 2
+    assert "--manager foo: write unix:PATH or tcp://HOST:PORT" in done.stderr

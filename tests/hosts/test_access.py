@@ -143,6 +143,11 @@ def test_from_a_terminal(cluster: fs.Cluster, joined: Joined, tmp_path: Path) ->
     assert until(lambda: count(cluster) == 1)
     done = freestone("access", "list", "--json", *here)
     assert json.loads(done.stdout) == {"granted": ["frank"]}
+    done = freestone("access", "grant", "grace", str(path), *here)
+    assert done.returncode == 2
+    assert "may be the access of another member" in done.stderr
+    done = freestone("access", "grant", "", str(tmp_path / "nobody.json"), *here)
+    assert (done.returncode, "is no name" in done.stderr) == (2, True)
     assert freestone("access", "revoke", "frank", *here).stdout == "frank is shut out\n"
     assert process.wait(60) == 2
     done = freestone("access", "revoke", "frank", *here)

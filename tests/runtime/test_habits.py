@@ -155,3 +155,41 @@ def test_keywords_that_are_like_nothing_and_those_of_any_name_go_to_the_function
 def test_a_misspelt_keyword_of_another_call_has_a_suggestion(cluster, call, given, message):
     with pytest.raises(TypeError, match=re.escape(message)):
         getattr(cluster, call)(**given)
+
+
+class Plain:
+    """A class that takes nothing."""
+
+
+def test_state_that_is_shared_is_not_used_as_elsewhere(cluster: fs.Cluster) -> None:
+    queue, lock, variable = cluster.queue("habit"), cluster.lock("habit"), cluster.variable("habit")
+    for owner, name, advice in (
+        (lock, "acquire", "write with lock"),
+        (lock, "release", "at the end of with"),
+        (queue, "empty", r"queue.qsize\(\) == 0"),
+        (queue, "get_nowait", "timeout_s=0"),
+        (queue, "puts", "did you mean 'put'"),
+        (variable, "value", r"variable.get\(\)"),
+    ):
+        with pytest.raises(AttributeError, match=advice):
+            getattr(owner, name)
+    for wait in (queue.get, variable.get):
+        with pytest.raises(TypeError, match="write timeout_s=1, in seconds"):
+            wait(timeout=1)
+
+
+def test_classes_are_not_called_with_options_of_others(cluster: fs.Cluster) -> None:
+    with pytest.raises(
+        TypeError, match=r"no option of actor and no parameter of Plain; .*restarts="
+    ):
+        cluster.actor(Plain, max_restarts=2)
+    with pytest.raises(TypeError, match="did you mean 'retries'"):
+        cluster.submit(Plain, retrys=1)
+    assert cluster.submit(dict, num=1).result() == {"num": 1}
+
+
+def test_an_executor_takes_options_of_calls(cluster: fs.Cluster) -> None:
+    with cluster.executor(retries=2) as pool:
+        assert pool.submit(pow, 2, 3).result() == 8
+    with pytest.raises(TypeError, match="max_workers=2; leave it out"):
+        cluster.executor(max_workers=2)

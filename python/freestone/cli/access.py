@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import os
 from collections.abc import Callable
 from typing import Any
 
@@ -45,7 +46,15 @@ def execute(arguments: argparse.Namespace, output: Output) -> int:
 def _grant(arguments: argparse.Namespace, ask: Ask, output: Output) -> None:
     from freestone.hosts.access import Access
 
-    member, text = arguments.member, ask("grant", member=arguments.member)["access"]
+    member = arguments.member
+    if not member.strip():
+        raise UsageError(f"MEMBER {member!r} is no name; give one by which to revoke the access")
+    if os.path.isfile(arguments.file):
+        raise UsageError(
+            f"{arguments.file} is there, and may be the access of another member; remove it, or "
+            "give another FILE"
+        )
+    text = ask("grant", member=member)["access"]
     try:
         path = Access.parse(text).write(arguments.file)
     except UsageError:

@@ -12,6 +12,7 @@ from freestone.errors import UsageError
 __all__ = ["configure", "execute"]
 
 _POLL_INTERVAL_S = 0.02
+_MAX_TIMEOUT_S = 1_000_000
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -38,6 +39,10 @@ def execute(arguments: argparse.Namespace, output: Output) -> int:
         _native.folders.OwnedFolder.take(str(killed)).remove()
         output.show({"name": arguments.name}, lambda: f"{arguments.name} is given up")
         return 0
+    if not 0 <= arguments.timeout <= _MAX_TIMEOUT_S:
+        raise UsageError(
+            f"--timeout {arguments.timeout:g}: give seconds, from 0 to {_MAX_TIMEOUT_S:,}"
+        )
     cluster = chosen_cluster(arguments.name)
     folder = str(cluster["folder"])
     deadline = time.monotonic() + arguments.timeout

@@ -53,6 +53,8 @@ def execute(arguments: argparse.Namespace, output: Output) -> int:
     manager = arguments.manager or access.address
     keywords = {key: getattr(arguments, key) for key in _SETTINGS}
     config = Config.load(keywords)
+    if not manager.startswith(("unix:", "tcp://")):
+        raise UsageError(f"--manager {manager}: write unix:PATH or tcp://HOST:PORT")
     data = {"pid": os.getpid(), "manager": manager}
     output.show(data, lambda: f"worker {os.getpid()} joins {manager}")
     _run(arguments, config, manager, access)

@@ -20,6 +20,7 @@ from freestone.errors import (
     UsageError,
     WaitTimeoutError,
 )
+from freestone.errors.habits import OF_SHARED, missing_attribute
 
 if TYPE_CHECKING:
     from freestone.client.local import LocalClient
@@ -56,6 +57,11 @@ class Named:
             raise TypeError(f"the name of a {kind} is text, not {name!r:.80}")
         self.name: str = name
         self._client = client or _of_program()
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("_"):
+            raise AttributeError(name, name=name, obj=self)
+        raise missing_attribute(f"a {type(self).__name__}", name, self, OF_SHARED)
 
     def _open(self, action: str) -> LocalClient:
         """Return the client of the cluster, which is open: in a task, that of the task's."""

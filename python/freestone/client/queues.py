@@ -10,6 +10,7 @@ from freestone.client.future import Future
 from freestone.client.generic import T
 from freestone.client.named import Named, as_future, check_timeout, end_of, leaving, queue_of
 from freestone.errors import QueueClosedError
+from freestone.errors.keywords import suggest_keywords
 
 if TYPE_CHECKING:
     from freestone.client.local import LocalClient
@@ -20,6 +21,7 @@ MAX_ITEMS = 2**32 - 1
 """The most that `maxsize` may be: the manager counts in 32 bits."""
 
 
+@suggest_keywords
 class Queue(Named, Generic[T]):
     """A queue of a cluster, from `Cluster.queue`: what is put first is taken first.
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import inspect
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from types import BuiltinFunctionType, CodeType, MethodType
 from typing import TYPE_CHECKING, Any, Never
 
@@ -97,7 +97,12 @@ def refuse_ambiguous(
 
 
 def refuse_unknown(
-    function: Callable[..., Any], keywords: Iterable[str], options: Iterable[str]
+    function: Callable[..., Any],
+    keywords: Iterable[str],
+    options: Iterable[str],
+    *,
+    call: str = "submit",
+    hints: Mapping[str, str] = OF_CALL,
 ) -> None:
     """Refuse keywords that the function does not take, and that were meant for options.
 
@@ -115,10 +120,10 @@ def refuse_unknown(
     for key in keywords:
         if key in parameters:
             continue
-        known = f"; {OF_CALL[key]}" if key in OF_CALL else ""
+        known = f"; {hints[key]}" if key in hints else ""
         if advice := known or did_you_mean(key, [*parameters, *options]):
             name = _name_of(function)
-            raise TypeError(f"{key}= is no option of submit and no parameter of {name}{advice}")
+            raise TypeError(f"{key}= is no option of {call} and no parameter of {name}{advice}")
 
 
 def _keywords(function: Callable[..., Any]) -> Sequence[str] | None:
@@ -126,7 +131,7 @@ def _keywords(function: Callable[..., Any]) -> Sequence[str] | None:
     code = getattr(function, "__code__", None)
     if isinstance(code, CodeType):
         return None if code.co_flags & inspect.CO_VARKEYWORDS else _parameters(function)
-    if not isinstance(function, BuiltinFunctionType):
+    if not isinstance(function, BuiltinFunctionType | type):
         return None
     try:
         found = inspect.signature(function).parameters

@@ -10,6 +10,7 @@ from freestone import _native
 from freestone.client.future import Future
 from freestone.client.generic import T
 from freestone.client.named import Named, as_future, check_timeout, end_of
+from freestone.errors.keywords import suggest_keywords
 
 if TYPE_CHECKING:
     from freestone.client.local import LocalClient
@@ -30,6 +31,7 @@ class Unset:
 UNSET: Final = Unset()
 
 
+@suggest_keywords
 class Variable(Named, Generic[T]):
     """A variable of a cluster, from `Cluster.variable`. Sent to a task it is the same one there."""
 

@@ -9,7 +9,9 @@ from freestone.client import actors
 from freestone.client.actors import Actor
 from freestone.client.locks import Lock, semaphore
 from freestone.client.queues import Queue
+from freestone.client.usage import refuse_unknown
 from freestone.client.variables import UNSET, Variable
+from freestone.errors.habits import OF_ACTOR
 from freestone.errors.keywords import suggest_keywords
 
 if TYPE_CHECKING:
@@ -265,5 +267,8 @@ class SharedState:
                 problem = f"actor({kind!r}) finds an actor by its name, and takes nothing else"
                 raise TypeError(f"{problem}; to make one, give its class: actor(Class, ...)")
             return actors.find(self.client, kind)
+        if kwargs:
+            known = ("name", "restarts", "checkpoint", "resources", "worker")
+            refuse_unknown(kind, kwargs, known, call="actor", hints=OF_ACTOR)
         options = {"resources": resources, "worker": worker}
         return actors.make(self.client, kind, args, kwargs, name, restarts, checkpoint, options)

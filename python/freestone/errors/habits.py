@@ -7,12 +7,15 @@ from collections.abc import Mapping
 from freestone.errors.base import did_you_mean
 
 __all__ = [
+    "OF_ACTOR",
     "OF_AS_COMPLETED",
     "OF_CALL",
     "OF_CLUSTER",
+    "OF_EXECUTOR",
     "OF_FUTURE",
     "OF_MODULE",
     "OF_SETTINGS",
+    "OF_SHARED",
     "OF_TASK",
     "OF_TIMES",
     "OF_WAITING",
@@ -20,6 +23,7 @@ __all__ = [
 ]
 
 _TASK = "decorate the function with @fs.task: its calls give futures"
+_ACTOR = "write cluster.actor(Class, ...): its methods give futures"
 _STATE = "use cluster.variable(name) or cluster.queue(name)"
 _METHOD = "it is a method of a cluster: with fs.Cluster() as cluster: cluster.{}(...)"
 _CURRENT = "in a task, and with a cluster open, fs.current() is the cluster"
@@ -61,7 +65,7 @@ OF_MODULE: Mapping[str, str] = {
     "Event": _STATE,
     "Pub": _STATE,
     "Sub": _STATE,
-    "Actor": _STATE,
+    "Actor": _ACTOR,
     "progress": "write fs.Cluster(progress=True)",
     "kill": "write future.cancel()",
     "Executor": "write cluster.executor()",
@@ -182,7 +186,7 @@ OF_CALL: Mapping[str, str] = {
     "fifo_timeout": "leave it out: what is submitted first runs first",
     "batch_size": _BATCHES,
     "chunksize": _BATCHES,
-    "actor": _STATE,
+    "actor": _ACTOR,
     "num_cpus": "write resources={'cores': 2}",
     "num_gpus": "write resources={'gpus': 1}",
     "max_retries": "write retries=",
@@ -190,6 +194,35 @@ OF_CALL: Mapping[str, str] = {
     "nout": _ONE_OUTPUT,
     "runtime_env": "write env= for variables, environment= for an archive",
 }
+
+OF_ACTOR: Mapping[str, str] = {
+    "max_restarts": "write restarts=",
+    "max_task_retries": "write restarts=, and checkpoint= to save its state",
+    "num_cpus": OF_CALL["num_cpus"],
+    "num_gpus": OF_CALL["num_gpus"],
+    "max_concurrency": "leave it out: an actor does one call at a time",
+    "lifetime": "give it a name=: it then outlives the program",
+}
+
+OF_EXECUTOR: Mapping[str, str] = {
+    **OF_CALL,
+    "max_workers": "leave it out: as many calls run as the cluster has executors, "
+    "fs.Cluster(executors=n)",
+}
+
+OF_SHARED: Mapping[str, str] = {
+    "acquire": "write with lock: ..., and cluster.lock(name, timeout_s=...) for how long to wait",
+    "release": "it is released at the end of with lock: ...",
+    "locked": "enter it with a timeout: with cluster.lock(name, timeout_s=0): ...",
+    "empty": "write queue.qsize() == 0",
+    "full": "write queue.qsize() == queue.maxsize",
+    "get_nowait": "write queue.get(timeout_s=0)",
+    "put_nowait": "write queue.put(value, timeout_s=0)",
+    **dict.fromkeys(("get_batch", "get_many"), "take items with for item in queue: ..."),
+    "join": "keep the futures of the calls that take items, and cluster.wait(futures)",
+    "value": "write variable.get()",
+}
+"""What to write for methods of locks, queues and variables of other libraries."""
 
 OF_SETTINGS: Mapping[str, str] = {
     "n_workers": "write workers=, and executors= for processes of each that run calls",

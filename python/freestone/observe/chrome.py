@@ -25,7 +25,12 @@ _written: dict[str, None] = {}
 _begun: dict[str, str] = {}
 
 
-def write(path: str | os.PathLike[str], events: Iterable[Mapping[str, Any]], unit: str) -> int:
+def write(
+    path: str | os.PathLike[str],
+    events: Iterable[Mapping[str, Any]],
+    unit: str,
+    of: str = "ranks",
+) -> int:
     """Write a file, and remember its name for the live page.
 
     Parameters
@@ -36,6 +41,8 @@ def write(path: str | os.PathLike[str], events: Iterable[Mapping[str, Any]], uni
         As the format has them; times in microseconds.
     unit
         In which times are shown: ``ms`` or ``ns``.
+    of
+        What did that: ``ranks``, which is all that `read` takes, or a ``run``.
 
     Returns
     -------
@@ -44,7 +51,8 @@ def write(path: str | os.PathLike[str], events: Iterable[Mapping[str, Any]], uni
     """
     found = list(events)
     with replaced(Path(path)) as partial:
-        partial.write_text(json.dumps({"traceEvents": found, "displayTimeUnit": unit}), "utf-8")
+        data = {"traceEvents": found, "displayTimeUnit": unit, "otherData": {"of": of}}
+        partial.write_text(json.dumps(data), "utf-8")
     name = os.path.abspath(path)
     # The last ones, this one at the end.
     _written.pop(name, None)
@@ -96,8 +104,12 @@ def read(path: str | os.PathLike[str]) -> list[dict[str, Any]]:
     try:
         found = json.loads(Path(path).read_bytes())
         events = found["traceEvents"] if isinstance(found, dict) else None
+        of_run = isinstance(found, dict) and found.get("otherData") == {"of": "run"}
     except (ValueError, KeyError):
-        events = None
+        events, of_run = None, False
+    if of_run:
+        problem = "it is a run as `freestone trace --perfetto` writes it"
+        raise FormatError(os.fspath(path), f"{problem}: give the trace that it was made of")
     if not isinstance(events, list) or not all(isinstance(one, dict) for one in events):
         raise FormatError(os.fspath(path), "it is no trace of a run: it has no list 'traceEvents'")
     return events

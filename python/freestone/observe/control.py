@@ -237,8 +237,11 @@ def only(found: list[Reach], wanted: str | None) -> Reach:
     if wanted is None:
         if len(found) == 1:
             return found[0]
-        problem = "no cluster is named" if found else "no cluster runs"
-        raise UsageError(f"{problem}; give --cluster one of those that run: {running}")
+        if not found:
+            raise UsageError(
+                "no cluster runs on this machine, of this user; 'freestone serve' starts one"
+            )
+        raise UsageError(f"no cluster is named; give --cluster one of those that run: {running}")
     for cluster in found:
         if wanted.rstrip("/") in (*cluster.names, f"unix:{cluster.get('socket', '')}"):
             return cluster

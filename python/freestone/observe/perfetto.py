@@ -19,7 +19,7 @@ Record = Mapping[str, Any]
 
 def write(path: str | os.PathLike[str], records: Iterable[Record]) -> int:
     """Write a trace; how many events it has."""
-    return chrome.write(path, events(records), "ms")
+    return chrome.write(path, events(records), "ms", "run")
 
 
 def events(records: Iterable[Record]) -> Iterator[dict[str, Any]]:
