@@ -18,8 +18,8 @@ from freestone.cluster.everywhere import Everywhere
 from freestone.cluster.observed import Observed
 from freestone.cluster.shared import SharedState
 from freestone.cluster.streaming import Streaming
-from freestone.errors.habits import OF_CLUSTER, OF_EXECUTOR, OF_WAITING, missing_attribute
-from freestone.errors.keywords import refuse_keywords, suggesting
+from freestone.errors.habits import OF_CLUSTER, OF_WAITING, missing_attribute
+from freestone.errors.keywords import suggesting
 
 if TYPE_CHECKING:
     import concurrent.futures
@@ -403,23 +403,9 @@ class Session(SharedState, Streaming, Observed, Everywhere):
         return Command(futures[0], dict(zip(outputs, futures[1:], strict=True)))
 
     def executor(self, **options: Any) -> concurrent.futures.Executor:
-        """Return a `concurrent.futures.Executor` whose calls run here.
-
-        Parameters
-        ----------
-        **options
-            Options of `submit` for every call, such as ``retries=2``; ``pure`` is False by default.
-
-        Raises
-        ------
-        TypeError
-            For what is none.
-        """
+        """Return a `concurrent.futures.Executor` whose calls run here, with options of `submit`."""
         from freestone.compat.concurrent import Executor
 
-        known = [*CallOptions.__annotations__]
-        unknown = {key: value for key, value in options.items() if key not in known}
-        refuse_keywords("executor", known, unknown, OF_EXECUTOR)
         return Executor(self, **options)
 
     # -- blocks -----------------------------------------------------------------------------

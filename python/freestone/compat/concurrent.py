@@ -11,6 +11,9 @@ from collections.abc import Callable, Iterable, Iterator
 from types import TracebackType
 from typing import Any, Protocol, TypeVar
 
+from freestone.errors.habits import OF_EXECUTOR
+from freestone.errors.keywords import refuse_keywords
+
 __all__ = ["Executor", "follow"]
 
 T = TypeVar("T")
@@ -91,6 +94,11 @@ class Executor(concurrent.futures.Executor):
         Options of ``Cluster.submit`` for every call. ``pure`` is False by default, so that every
         call runs, as with any other executor.
 
+    Raises
+    ------
+    TypeError
+        For options that there are not.
+
     Notes
     -----
     Futures are those of ``concurrent.futures``, so that its ``wait`` and ``as_completed`` and
@@ -105,9 +113,11 @@ class Executor(concurrent.futures.Executor):
     """
 
     def __init__(self, cluster: _Submits, **options: Any) -> None:
-        self._submit = functools.partial(cluster.submit, **{"pure": False, **options})
         known = inspect.signature(cluster.submit).parameters.values()
         self._options = {entry.name for entry in known if entry.kind is entry.KEYWORD_ONLY}
+        unknown = {key: value for key, value in options.items() if key not in self._options}
+        refuse_keywords("executor", sorted(self._options), unknown, OF_EXECUTOR)
+        self._submit = functools.partial(cluster.submit, **{"pure": False, **options})
         self._lock = threading.Lock()
         self._open = True
         self._pending: set[_Future[Any]] = set()

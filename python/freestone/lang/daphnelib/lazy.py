@@ -98,7 +98,7 @@ class Lazy:
         def method(*args: Any, **keywords: Any) -> Any:
             return called(name, (self, *args), keywords)
 
-        method.__name__, method.__doc__ = name, _told(name)
+        method.__name__, method.__doc__ = name, _help_of(name)
         return method
 
     def __repr__(self) -> str:
@@ -175,7 +175,7 @@ class Lazy:
 
 
 @functools.cache
-def _told(name: str) -> str:
+def _help_of(name: str) -> str:
     """Return what `help` says of a built-in function as a method."""
     function = find(name)
     assert function is not None
