@@ -66,6 +66,7 @@ impl Manager {
         self.transfer.balance.on_joined(self.now);
         self.adopt_stranded(id);
         self.adopt_at_joined();
+        self.resume_retirements();
         if early.retire {
             self.on_retire(id);
         }

@@ -21,6 +21,8 @@ impl Manager {
         let worker = &mut self.members.workers[id];
         worker.stage = WorkerStage::Retiring;
         self.members.workers.retiring += 1;
+        let had_others = self.members.workers.least_filled(1, |_| true).is_some();
+        self.members.workers[id].had_others = had_others;
         let worker = &mut self.members.workers[id];
         let queue = std::mem::take(&mut worker.queue);
         for task in self.take_queue(id, queue) {
@@ -57,7 +59,7 @@ impl Manager {
             return;
         }
         while let Some(slot) = self.members.workers[id].handing.first().copied() {
-            if self.is_only_at(slot, id) && self.hand_over(slot) {
+            if self.is_only_at(slot, id) && self.hand_over(slot, id) {
                 return;
             }
             self.members.workers[id].handing.remove(&slot);
@@ -90,7 +92,7 @@ impl Manager {
         let blocks = self.members.workers[id].blocks.iter().copied();
         let mut only: BTreeSet<BlockSlot> =
             blocks.filter(|slot| self.is_only_at(*slot, id)).collect();
-        only.retain(|slot| self.hand_over(*slot));
+        only.retain(|slot| self.hand_over(*slot, id));
         only
     }
 
@@ -103,13 +105,28 @@ impl Manager {
         })
     }
 
-    /// Has a block copied to another worker; whether there is one.
-    fn hand_over(&mut self, slot: BlockSlot) -> bool {
+    /// A worker has joined: those that retire may have waited for one to take their blocks.
+    pub(in crate::manager) fn resume_retirements(&mut self) {
+        if self.members.workers.retiring == 0 {
+            return;
+        }
+        for id in self.members.workers.ids() {
+            if self.members.workers[id].stage == WorkerStage::Retiring {
+                self.members.touch(id);
+            }
+        }
+    }
+
+    /// Has a block copied to another worker; false if nobody takes it. Where others were lost since
+    /// the worker began to retire, the block stays until somebody joins.
+    fn hand_over(&mut self, slot: BlockSlot, id: WorkerId) -> bool {
         let mut targets = self.graph.blocks[slot].wants().iter().map(|want| want.target);
         if targets.any(|target| self.members.workers.get(target).is_some_and(Worker::is_active)) {
             return true;
         }
-        let Some(target) = self.members.workers.least_filled(8, |_| true) else { return false };
+        let Some(target) = self.members.workers.least_filled(8, |_| true) else {
+            return self.members.workers[id].had_others;
+        };
         self.queues().want(slot, target);
         true
     }

@@ -102,9 +102,10 @@ pub(in crate::manager) struct Worker {
     pub returning: Option<Vec<(TaskId, u32)>>,
     /// While it retires: whether it was asked for all that has not begun.
     pub asked_all: bool,
+    /// While it retires: whether others were there when that began.
+    pub had_others: bool,
     /// While it retires: the blocks that have to be copied to others.
     pub handing: BTreeSet<BlockSlot>,
-
     pub defined: Vec<u64>,
     pub blocks: SetOf<BlockSlot>,
     pub nbytes: u64,
@@ -161,6 +162,7 @@ impl Worker {
             queue: Queue::default(),
             returning: None,
             asked_all: false,
+            had_others: false,
             handing: BTreeSet::new(),
             defined: Vec::new(),
             blocks: SetOf::default(),
