@@ -152,3 +152,27 @@ def test_what_it_has_no_form_for_is_refused(
     with pytest.raises(UsageError, match=reason):
         fs.write(value, tmp_path / "x.nc", **options)
     assert os.listdir(tmp_path) == []
+
+
+@pytest.mark.parametrize("value", [True, None, datetime.date(2024, 1, 1)])
+def test_an_attribute_that_is_none_is_named(tmp_path: Path, value: Any) -> None:
+    with pytest.raises(
+        UsageError, match=f"the attribute 'when' is {value!r}".replace("(", ".")[:30]
+    ):
+        fs.write(np.ones((2, 3)), tmp_path / "x.nc", attributes={"when": value})
+    assert not list(tmp_path.iterdir())
+
+
+def test_what_would_change_values_or_groups_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="'scale_factor' would have other values read"):
+        fs.write(np.ones(3), tmp_path / "x.nc", attributes={"scale_factor": 2.0})
+    with pytest.raises(UsageError, match="'a/b' is no name of a dimension"):
+        fs.write(np.ones(3), tmp_path / "x.nc", dimensions=["a/b"])
+
+
+def test_coordinates_lie_beside_their_variable(tmp_path: Path) -> None:
+    path = tmp_path / "x.nc"
+    fs.write(np.arange(3.0), path, variable="g/h/v", dimensions="x", coordinates={"x": [5, 6, 7]})
+    with xr.open_dataset(path, group="g/h") as found:
+        assert found["v"].sel(x=6).item() == 1.0
+    assert fs.read(path).compute().tolist() == [0, 1, 2]

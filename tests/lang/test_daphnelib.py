@@ -478,6 +478,15 @@ def test_a_misspelt_method_gets_a_suggestion() -> None:
         CONTEXT.rnd()
 
 
+def test_extremes_of_all_elements_have_another_name() -> None:
+    x = CONTEXT.from_numpy(X)
+    for name, other in (("max", "aggMax"), ("min", "aggMin")):
+        for keywords in ({}, {"axis": 0}):
+            with pytest.raises(TypeError, match=rf"x\.{other}\(\)"):
+                getattr(x, name)(**keywords)
+    np.testing.assert_array_equal(x.max(other=2.0).compute(), np.maximum(X, 2))
+
+
 def test_help_says_how_a_method_is_called() -> None:
     method = CONTEXT.from_numpy(X).reshape
     assert method.__name__ == "reshape"

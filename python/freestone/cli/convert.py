@@ -121,13 +121,12 @@ def _options(words: list[str], flag: str) -> dict[str, Any]:
         of_other_form = dot != "" or isinstance(options.get(whole), dict)
         if of_other_form and not (dot and isinstance(options.setdefault(whole, {}), dict)):
             raise UsageError(f"{flag} {word}: {whole} is given as a whole, and by keys; give one")
-        if dot:
-            options[whole][key] = _value(value)
-        elif name not in options:
-            options[name] = _value(value)
+        place, name = (options[whole], key) if dot else (options, name)
+        if name not in place:
+            place[name] = _value(value)
         else:
-            known = options[name]
-            options[name] = [*(known if isinstance(known, list) else [known]), _value(value)]
+            known = place[name]
+            place[name] = [*(known if isinstance(known, list) else [known]), _value(value)]
     return options
 
 

@@ -103,8 +103,8 @@ class Hdf5Writer(StreamWriter):
         if dtype.kind not in "biufcS":
             raise UsageError(
                 f"{self.location.url}: {what} is of {kind or dtype}, and HDF5 has numbers, "
-                "booleans and texts; cast it, dates to integers for instance, or write zarr or "
-                "parquet"
+                "booleans and texts; cast it, dates to integers for instance, or write "
+                f"{'zarr' if kind is None else 'parquet'}"
             )
         return dtype
 

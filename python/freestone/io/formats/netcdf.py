@@ -373,7 +373,7 @@ def open_writer(
         variable=name,
         dimensions=names,
         coordinates=_along(dict(zip(names, lengths, strict=True)), coordinates),
-        attributes={} if attributes is None else attributes,
+        attributes={} if attributes is None else _meant(attributes),
         compression=compression,
     )
 
@@ -391,7 +391,21 @@ def _dimensions(
             f"dimensions={dimensions!r}: it is {len(lengths)} different names, one of each axis, "
             f"of {' x '.join(map(str, lengths))} elements"
         )
+    wrong = next((name for name in names if "/" in name or not name.strip(". ")), None)
+    if wrong is not None:
+        raise UsageError(f"dimensions={dimensions!r}: {wrong!r} is no name of a dimension")
     return names
+
+
+def _meant(attributes: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return attributes that leave the meaning of the values that are written as it is."""
+    for name in (*FILLS, "scale_factor", "add_offset", "_Unsigned"):
+        if name in attributes:
+            raise UsageError(
+                f"attributes of {name!r} would have other values read than those that are written; "
+                "leave it out, or write it by xarray, which packs values"
+            )
+    return attributes
 
 
 def _along(lengths: dict[str, int], coordinates: Mapping[str, Any] | None) -> dict[str, Any]:

@@ -97,19 +97,36 @@ class NetcdfWriter(StreamWriter):
         file, shape = opened.file, (self.shape.rows,)
         if self.shape.kind == "array":
             shape += self.shape.columns
+        # Beside the variable, where xarray looks for them, too.
+        folder = self.variable.rpartition("/")[0] if self.shape.kind == "array" else ""
+        group = file.create_group(folder) if folder else file
         for name, length in zip(self.dimensions, shape, strict=True):
-            file.dimensions[name] = length
+            group.dimensions[name] = length
         for name, form in coordinates.items():
-            variable = self._made(file, name, (name,), form, len(self.coordinates[name]))
+            variable = self._made(group, name, (name,), form, len(self.coordinates[name]))
             _fill(variable, slice(None), self.coordinates[name])
         for name, form in forms.items():
-            opened.variables[name] = self._made(file, name, self.dimensions, form, all(shape))
-        attributes = dict(self.attributes)
+            own = name.removeprefix(f"{folder}/")
+            opened.variables[name] = self._made(group, own, self.dimensions, form, all(shape))
         if self.shape.kind == "array":
-            opened.variables[self.variable].attrs.update(attributes)
+            self._describe(opened.variables[self.variable])
         else:
-            file.attrs.update(attributes | {MARK: list(forms)})
+            self._describe(file)
+            file.attrs[MARK] = list(forms)
         return opened
+
+    def _describe(self, what: Any) -> None:
+        """Give a variable or a file its attributes."""
+        h5netcdf = needs("h5netcdf", "hdf5", "NetCDF")
+        refusals = (TypeError, ValueError, AttributeError, h5netcdf.core.CompatibilityError)
+        for name, value in self.attributes.items():
+            try:
+                what.attrs[str(name)] = value
+            except refusals as error:
+                raise UsageError(
+                    f"{self.location.url}: the attribute {name!r} is {value!r:.80}, and NetCDF has "
+                    f"texts, numbers and lists of them ({error})"
+                ) from None
 
     def append(self, file: Open, block: Any) -> None:
         """Write a block."""
@@ -171,7 +188,7 @@ class NetcdfWriter(StreamWriter):
         raise UsageError(
             f"{self.location.url}: {what} is of {kind or dtype}, and NetCDF has integers, floats "
             "of 32 and 64 bits, texts, and, as days to nanoseconds, times without a zone; cast it, "
-            "or write hdf5, zarr or parquet"
+            f"or write {'zarr' if kind is None else 'parquet'}"
         )
 
     def _check_missing(self, name: str, column: Any, form: Form) -> None:

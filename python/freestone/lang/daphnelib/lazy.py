@@ -233,6 +233,8 @@ def wrapped(value: Value) -> Any:
 
 OF_CELLS = frozenset({"min", "max", "mod", "pow", "log"})
 """Methods that are operations of cells when they are given two values."""
+REDUCED = {"min": "aggMin", "max": "aggMax"}
+"""What those are called that NumPy has by the name of an operation of cells."""
 
 
 def operated(name: str, *args: Any) -> Any:
@@ -292,6 +294,11 @@ def called(name: str, args: Iterable[Any], keywords: dict[str, Any]) -> Any:
     given = [arg for arg in _flat(args) if arg is not None]
     if name in OF_CELLS and len(given) == 2:
         return operated(name, *given)
+    if name in REDUCED and len(given) == 1 and not {"other", "rhs"} & {*keywords}:
+        raise TypeError(
+            f"x.{name}(y) compares elements with those of another value; of all elements it is "
+            f"x.{REDUCED[name]}(), or np.{name}(x, axis=0) of each column"
+        )
     values = [value_of(arg) for arg in given]
     named = _named(name, keywords) if keywords else {}
     made = [wrapped(value) for value in lower(graph.emitter(), name, values, named)]
