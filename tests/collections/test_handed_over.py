@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -9,6 +10,7 @@ import pytest
 
 import freestone as fs
 from freestone.client.future import Future
+from freestone.errors import BlockTypeError, NotSerializableError
 
 pytest.importorskip("dask.dataframe", reason="the extra 'dask' is not installed")
 
@@ -18,6 +20,12 @@ import dask.dataframe as dd
 import pandas as pd
 
 WHOLE = np.arange(240.0).reshape(20, 3, 4)
+
+
+def test_no_dtype_is_taken_from_dask_that_blocks_have_not() -> None:
+    made = da.ones(6, chunks=2).map_blocks(lambda b: b.astype("f4"), dtype="f8")
+    with pytest.raises(BlockTypeError, match=r"block 0 of 'array' is of dtype float32.*float64"):
+        fs.Array.from_dask(made)
 
 
 @pytest.fixture
@@ -127,3 +135,16 @@ def test_an_array_of_xarray_is_refused_with_the_way_to_its_data() -> None:
     xr = pytest.importorskip("xarray")
     with pytest.raises(TypeError, match=r"of type DataArray; its data is a dask\.array"):
         fs.Array.from_dask(xr.DataArray(da.ones(4, chunks=2)))
+
+
+def test_an_open_file_says_what_to_send_instead(cluster: fs.Cluster, tmp_path: Path) -> None:
+    h5py = pytest.importorskip("h5py")
+    path = tmp_path / "x.h5"
+    with h5py.File(path, "w") as file:
+        file["y"] = np.arange(40)
+    with h5py.File(path) as file:
+        graph = da.from_array(file["y"], chunks=9).sum()
+        with pytest.raises(NotSerializableError, match=r"Dataset: .*fs\.read\(path, dataset=name"):
+            graph.compute(scheduler=cluster.get)
+    found = fs.read(path, dataset="y").to_dask().sum()
+    assert found.compute(scheduler=cluster.get) == 780

@@ -164,7 +164,9 @@ class Array(Expressions, Collection):
         check_kind(x, cls)
         blocks, rows = array_blocks(x, name)
         if not are_held(blocks):
-            return cls._from_own(blocks, name=name)
+            made = cls._from_own(blocks, name=name)
+            check_dtype(name, x.dtype, [describe(block) for block in blocks])
+            return made
         offsets = None if rows is None else offsets_of(rows)
         known = not any(side != side for side in x.shape[1:])
         columns = tuple(map(int, x.shape[1:])) if known else None

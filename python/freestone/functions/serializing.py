@@ -47,7 +47,17 @@ def not_serializable(
         where=where.removeprefix("argument."),
         kind=f"{type(part).__module__}.{type(part).__qualname__}".removeprefix("builtins."),
         label=label,
-        reason=str(error),
+        reason=f"{error}{_instead(part)}",
+    )
+
+
+def _instead(part: Any) -> str:
+    """Say what to send instead of something that is open in this process."""
+    if type(part).__module__.partition(".")[0] != "h5py":
+        return ""
+    return (
+        "; give the path and open the file where it is read, or fs.read(path, dataset=name), whose "
+        ".to_dask() is an array of Dask's"
     )
 
 
@@ -60,9 +70,12 @@ def _culprit(value: Any, where: str, depth: int) -> tuple[str, Any]:
 
 
 def _says_itself(value: Any) -> bool:
-    """Whether it is of a type of freestone's that says why it can't be sent."""
+    """Whether it is of a type that says why it can't be sent, of freestone's or open files."""
     kind = type(value)
-    is_own = kind.__module__.partition(".")[0] == "freestone"
+    package = kind.__module__.partition(".")[0]
+    if package == "h5py":
+        return True
+    is_own = package == "freestone"
     reduce: object = kind.__reduce__
     return is_own and reduce is not object.__reduce__
 

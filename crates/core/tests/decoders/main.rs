@@ -189,7 +189,7 @@ fn there_is_a_sample_of_every_kind() {
     every!(clients::to_client(), ToClient: Welcome, Refused, Outcomes, Home, Closed, Received, Renumbered, Printed);
     every!(clients::from_client(), FromClient: Requests, Received, Leave);
     every!(clients::asked(), Request: Define, Submit, Reduce, Put, PutInline, Watch, Release, Gather,
-        Unpin, Cancel, CancelTagged, Fail, Abandon, Publish, Unpublish, Publications, Detach, Retire, Restart, Collect,
+        Unpin, Cancel, CancelTagged, CancelForAll, Fail, Abandon, Publish, Unpublish, Publications, Detach, Retire, Restart, Collect,
         Disperse, Balance, WhoHas, Explain, Statistics, Overview, Observe, Shared, Shutdown);
     every!(clients::outcomes(), Outcome: Ready, Failed, Pinned, Locations, Explained, Statistics,
         Overview, Accepted, Counted, Publications, Entered, Given);

@@ -125,6 +125,7 @@ impl Inner {
 mod tests {
     use super::*;
 
+    #[allow(clippy::unnecessary_wraps)] // beside ranks of which nothing is known
     fn signs(count: u64) -> Option<Life> {
         Some(Life { signs: count, can_arrive: true })
     }

@@ -20,6 +20,9 @@ const LONGEST_RUN: usize = 4;
 /// Some byte is a blank.
 const BLANK: u8 = 8;
 
+/// A line end follows on another one, or half of it.
+const EMPTY_LINE: u8 = 16;
+
 /// What a byte is to one beside it: numbers are padded by blanks behind a delimiter or a line end.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Side {
@@ -160,20 +163,9 @@ fn look(bytes: &[u8], delimiter: u8) -> Look {
 fn look_plainly(bytes: &[u8], delimiter: u8) -> Look {
     let (lines, kinds) = count(bytes, delimiter);
     let is_wrong = kinds & (BLANK | OTHER) == BLANK && !is_padded(bytes, delimiter);
-    let kinds = (kinds | if is_wrong { OTHER } else { 0 }) & !BLANK;
-    Look { lines, kinds, has_blanks: has_blanks(bytes) }
-}
-
-/// Whether a line end follows on another one, or half of it.
-#[allow(clippy::needless_bitwise_bool)] // a lazy operator is a branch
-#[allow(clippy::inline_always)] // see `look_plainly`
-#[inline(always)]
-fn has_blanks(bytes: &[u8]) -> bool {
-    let pairs = bytes.iter().zip(bytes.iter().skip(1));
-    let found = pairs.fold(0, |found, (&byte, &next)| {
-        found | u8::from((byte == b'\n') & ((next == b'\n') | (next == b'\r')))
-    });
-    found != 0
+    let has_blanks = kinds & EMPTY_LINE != 0;
+    let kinds = (kinds | if is_wrong { OTHER } else { 0 }) & !(BLANK | EMPTY_LINE);
+    Look { lines, kinds, has_blanks }
 }
 
 /// Whether each blank stands in front of a number or of another one.
@@ -203,15 +195,17 @@ struct Lanes {
     float: [u8; LANES],
     quote: [u8; LANES],
     blank: [u8; LANES],
+    empty_line: [u8; LANES],
 }
 
 impl Lanes {
-    /// Adds a byte to each lane: no branches, so that compilers make vectors of them.
+    /// Adds a byte to each lane, beside which is the one behind it: no branches, so that compilers
+    /// make vectors of them.
     #[allow(clippy::needless_bitwise_bool)] // a lazy operator is a branch
     #[allow(clippy::inline_always)] // see `look_plainly`
     #[inline(always)]
-    fn add(&mut self, bytes: &[u8; LANES], delimiter: u8) {
-        for (lane, &byte) in bytes.iter().enumerate() {
+    fn add(&mut self, bytes: &[u8; LANES], next: &[u8; LANES], delimiter: u8) {
+        for (lane, (&byte, &next)) in bytes.iter().zip(next).enumerate() {
             let is_end = byte == b'\n';
             let is_float = (byte == b'.') | (byte | 0x20 == b'e');
             let is_plain = (byte.wrapping_sub(b'0') < 10)
@@ -224,13 +218,15 @@ impl Lanes {
             self.other[lane] |= u8::from(!(is_plain | is_end | is_float | is_blank));
             self.float[lane] |= u8::from(is_float);
             self.quote[lane] |= u8::from(byte == QUOTE);
+            self.empty_line[lane] |= u8::from(is_end & ((next == b'\n') | (next == b'\r')));
         }
     }
 
     fn kinds(&self) -> u8 {
         let any = |lanes: &[u8; LANES], kind: u8| lanes.iter().fold(0, |all, one| all | one) * kind;
         let known = any(&self.other, OTHER) | any(&self.float, FLOAT);
-        known | any(&self.quote, QUOTED) | any(&self.blank, BLANK)
+        let blank = any(&self.blank, BLANK) | any(&self.empty_line, EMPTY_LINE);
+        known | any(&self.quote, QUOTED) | blank
     }
 }
 
@@ -239,25 +235,31 @@ impl Lanes {
 #[inline(always)]
 fn count(bytes: &[u8], delimiter: u8) -> (u64, u8) {
     // So few groups that no counter of eight bits overflows.
-    const BATCH: usize = 255 * LANES;
+    const BATCH: usize = 255;
     let mut ends = 0_u64;
     let mut kinds = 0_u8;
-    for batch in bytes.chunks(BATCH) {
-        let mut lanes = Lanes::default();
-        let (groups, rest) = batch.as_chunks::<LANES>();
-        for group in groups {
-            lanes.add(group, delimiter);
-        }
+    let mut add = |lanes: &Lanes| {
         ends += lanes.ends.iter().map(|count| u64::from(*count)).sum::<u64>();
         kinds |= lanes.kinds();
-        // The last few bytes, made up to a group with delimiters, which are nothing.
-        let mut group = [delimiter; LANES];
-        group[..rest.len()].copy_from_slice(rest);
-        let mut last = Lanes::default();
-        last.add(&group, delimiter);
-        ends += last.ends.iter().map(|count| u64::from(*count)).sum::<u64>();
-        kinds |= last.kinds();
+    };
+    // All groups behind which there is a byte: it is the next one of their last.
+    let (groups, _) = bytes[..bytes.len().saturating_sub(1)].as_chunks::<LANES>();
+    let (next, _) = bytes[bytes.len().min(1)..].as_chunks::<LANES>();
+    for (groups, next) in groups.chunks(BATCH).zip(next.chunks(BATCH)) {
+        let mut lanes = Lanes::default();
+        for (group, next) in groups.iter().zip(next) {
+            lanes.add(group, next, delimiter);
+        }
+        add(&lanes);
     }
+    // The last few bytes, made up to a group with delimiters, which are nothing.
+    let rest = &bytes[groups.len() * LANES..];
+    let (mut group, mut next) = ([delimiter; LANES], [delimiter; LANES]);
+    group[..rest.len()].copy_from_slice(rest);
+    next[..rest.len().saturating_sub(1)].copy_from_slice(&rest[rest.len().min(1)..]);
+    let mut last = Lanes::default();
+    last.add(&group, &next, delimiter);
+    add(&last);
     (ends, kinds)
 }
 

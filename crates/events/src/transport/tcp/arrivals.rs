@@ -38,7 +38,7 @@ mod tests {
     use std::os::fd::AsRawFd;
     use std::time::{Duration, Instant};
 
-    fn until(connection: &TcpStream, is_met: impl Fn(Life) -> bool) {
+    fn until(connection: &TcpStream, mut is_met: impl FnMut(Life) -> bool) {
         let begin = Instant::now();
         while !is_met(life(connection.as_raw_fd()).unwrap()) {
             assert!(begin.elapsed() < Duration::from_secs(60));
@@ -54,8 +54,9 @@ mod tests {
         sender.write_all(b"sign").unwrap();
         until(&receiver, |life| life == Life { signs: 4, can_arrive: true });
         sender.set_nonblocking(true).unwrap();
+        let mut bytes = vec![0; 1 << 16];
         until(&receiver, |life| {
-            if let Err(error) = (&sender).write(&[0; 1 << 16]) {
+            if let Err(error) = (&sender).write(&bytes) {
                 assert_eq!(error.kind(), ErrorKind::WouldBlock);
             }
             !life.can_arrive
@@ -63,7 +64,7 @@ mod tests {
         let before = life(receiver.as_raw_fd()).unwrap().signs;
         receiver.set_nonblocking(true).unwrap();
         until(&receiver, |life| {
-            while (&receiver).read(&mut [0; 1 << 16]).is_ok() {}
+            while (&receiver).read(&mut bytes).is_ok() {}
             life.signs >= before && life.can_arrive
         });
     }
