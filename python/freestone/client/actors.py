@@ -21,6 +21,7 @@ from freestone.client.generic import T
 from freestone.client.named import Named, check_timeout
 from freestone.client.variables import Variable
 from freestone.errors import (
+    ActorEndedError,
     ActorMissingError,
     NameTakenError,
     SharedTimeoutError,
@@ -71,7 +72,7 @@ class Actor(Named, Generic[T]):
         ----------
         now
             End its process at once: calls that have not ended are cancelled, also those of other
-            programs and tasks.
+            programs and tasks, and later ones raise `ActorEndedError`.
         timeout_s
             How long to wait, in seconds; None waits for as long as it takes.
 
@@ -131,6 +132,8 @@ class Actor(Named, Generic[T]):
     def _call(self, method: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Future:
         client = self._open("call")
         life, label = self._known.life, f"{self._known.life.kind}.{method}"
+        if self._task(client).cancelled():
+            raise ActorEndedError(name=life.label, reason="it was closed by close(now=True)")
         inputs: list[Future] = []
 
         def position(future: Future) -> Input:

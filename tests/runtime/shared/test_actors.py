@@ -227,6 +227,8 @@ def test_whoever_has_an_actor_ends_it_at_once(cluster: fs.Cluster, served: fs.Cl
             for future in (running, waiting):
                 with pytest.raises(errors.TaskCancelledError):
                     future.result()
+            with pytest.raises(errors.ActorEndedError, match=r"close\(now=True\)"):
+                actor.add().result()
             assert until(lambda: served.statistics().assigned == 0)
             if name is not None:
                 with pytest.raises(errors.ActorMissingError):
