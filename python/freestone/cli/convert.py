@@ -106,6 +106,9 @@ def execute(arguments: argparse.Namespace, output: Output) -> int:
     }
     size = " x ".join(f"{number:,}" for number in shape)
     shown = "".join(f"; found {name}={value!r}" for name, value in found.found.items())
+    is_csv = arguments.target == "csv" or arguments.output.lower().endswith((".csv", ".tsv"))
+    if isinstance(found, fs.Frame) and is_csv and not {"header", "meta"} & {*writing}:
+        shown += f"; its columns are named in {arguments.output}.meta, and by --write header=true"
     output.show(data, lambda: f"{arguments.output}: {size} in {seconds:.3g} s{shown}")
     return 0
 

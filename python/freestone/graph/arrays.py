@@ -76,10 +76,9 @@ def _getters() -> tuple[Any, ...]:
 
 def _has_array(node: Any, client: Client) -> bool:
     """Tell whether a node is a constant that is an array, or an expression, of a cluster."""
-    value = getattr(node, "value", None)
-    if type(node) is not task_spec().DataNode or not isinstance(value, ArrayMethods):
+    if type(node) is not task_spec().DataNode or not isinstance(node.value, ArrayMethods):
         return False
-    return any(source.client is client for source in value._sources())
+    return any(source.client is client for source in node.value._sources())
 
 
 def _cuts(given: Any, wholes: dict[Any, Any], client: Client) -> bool:

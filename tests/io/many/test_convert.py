@@ -5,6 +5,7 @@ from __future__ import annotations
 from datetime import date
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 import freestone as fs
@@ -23,6 +24,27 @@ def test_many_files_become_one(tmp_path: Path, capsys: pytest.CaptureFixture[str
     assert "2 x 2" in capsys.readouterr().out
     assert main(["convert", *two, str(out), "--columns", "z"]) != 0
     assert 'no column "z"' in capsys.readouterr().err
+
+
+def test_it_says_where_the_names_of_columns_go(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    source, out = tmp_path / "a.parquet", tmp_path / "a.csv"
+    fs.write(fs.Frame.from_table({"n": [1]}, 1), source)
+    for words, says in ([], True), (["--write", "header=true"], False):
+        assert main(["convert", str(source), str(out), *words]) == 0
+        assert (f"named in {out}.meta" in capsys.readouterr().out) == says
+        assert out.read_text().startswith("n\n") != says
+
+
+def test_keys_given_twice_are_lists(tmp_path: Path) -> None:
+    xr = pytest.importorskip("xarray")
+    source, out = tmp_path / "a.npy", tmp_path / "a.nc"
+    fs.write(np.arange(2.0), source)
+    words = ["--write", "coordinates.dim_0=5", "--write", "coordinates.dim_0=6"]
+    assert main(["convert", str(source), str(out), *words]) == 0
+    with xr.open_dataset(out) as found:
+        assert found["dim_0"].to_numpy().tolist() == [5, 6]
 
 
 WANTED = [
