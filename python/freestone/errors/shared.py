@@ -116,8 +116,8 @@ class SharedTimeoutError(FreestoneError, TimeoutError):
 
     def __init__(self, *, name: str, wanted: str, timeout_s: float) -> None:
         super().__init__(
-            f"there was no sign of {wanted} within {format_seconds(timeout_s)}; give a longer "
-            "timeout_s, or none to wait without end",
+            f"{wanted} did not come within {format_seconds(timeout_s)}; give a longer timeout_s, "
+            "or none to wait without end",
             name=name,
             wanted=wanted,
             timeout_s=timeout_s,
