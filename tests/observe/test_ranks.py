@@ -176,4 +176,5 @@ def test_the_last_files_are_remembered(tmp_path: Path, monkeypatch: pytest.Monke
     assert json.loads((tmp_path / "3.json").read_text()) == {
         "traceEvents": [],
         "displayTimeUnit": "ms",
+        "otherData": {"of": "ranks"},
     }

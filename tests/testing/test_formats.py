@@ -31,6 +31,7 @@ VALUES: dict[str, list[Any]] = {
     "zarr": [MATRIX, np.arange(24).reshape(6, 2, 2)],
     "tdms": [MATRIX, TABLE],
     "hdf5": [MATRIX, TEXTS, np.arange(24).reshape(6, 2, 2)],
+    "netcdf": [MATRIX, TEXTS, np.arange(24).reshape(6, 2, 2)],
     "root": [MATRIX, TABLE],
     "jsonl": [TEXTS],
     "orc": [TEXTS],
