@@ -52,17 +52,21 @@ impl Signs {
 
     /// Takes in those that have come; what is known of a rank then.
     pub fn life(&mut self, world: &World, source: Rank) -> Result<Option<Life>, TransportError> {
+        self.take_in(world)?;
+        let signs = self.counts[source as usize];
+        Ok((signs > 0).then_some(Life { signs, can_arrive: true }))
+    }
+
+    fn take_in(&mut self, world: &World) -> Result<(), TransportError> {
         loop {
             if let Some((request, _)) = &mut self.posted {
                 if !world.library.test(request)? {
-                    break;
+                    return Ok(());
                 }
                 self.count();
             }
             self.post(world)?;
         }
-        let signs = self.counts[source as usize];
-        Ok((signs > 0).then_some(Life { signs, can_arrive: true }))
     }
 
     fn count(&mut self) {
@@ -83,19 +87,31 @@ impl Signs {
     }
 
     /// Waits until `end` at most for MPI to send what is on its way, and receives no more.
+    ///
+    /// Until then it takes in what comes: a sign to another endpoint of the same process may count as sent
+    /// only once that has received it.
     pub fn finish(&mut self, world: &World, end: Instant) {
         // What is for a lost rank never goes.
         let end = if world.has_loss() { Instant::now() } else { end };
-        for (mut request, bytes) in self.on_way.drain(..).flatten() {
-            let mut is_sent = || world.library.test(&mut request).unwrap_or(false);
-            while !is_sent() {
-                if Instant::now() >= end {
-                    // MPI may read there until the end of the process.
-                    std::mem::forget(bytes);
-                    break;
-                }
-                std::thread::yield_now();
+        loop {
+            if !world.has_loss() && self.take_in(world).is_err() {
+                break;
             }
+            for on_way in &mut self.on_way {
+                if let Some((request, _)) = on_way
+                    && world.library.test(request).unwrap_or(false)
+                {
+                    *on_way = None;
+                }
+            }
+            if self.on_way.iter().all(Option::is_none) || Instant::now() >= end {
+                break;
+            }
+            std::thread::yield_now();
+        }
+        for (_, bytes) in self.on_way.drain(..).flatten() {
+            // MPI may read there until the end of the process.
+            std::mem::forget(bytes);
         }
         if let Some((mut request, bytes)) = self.posted.take() {
             if world.has_loss() {
