@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 
 import freestone as fs
+from freestone.collections.base import Collection
 
 xr = pytest.importorskip("xarray")
 pytest.importorskip("h5netcdf")
@@ -141,3 +142,42 @@ def test_arrays_in_blocks_are_sorted_and_interpolated_on_a_cluster(cluster: fs.C
         lambda array: array.copy(deep=True) * 2,
     ):
         np.testing.assert_array_equal(pipeline(found), pipeline(expected))
+
+
+# Blocks as large as these are on workers, not in the graph.
+VALUES = np.arange(400_000.0).reshape(-1, 4)
+
+
+@pytest.fixture
+def held(two_workers: fs.Cluster) -> fs.Array:
+    x = fs.Array.from_numpy(VALUES, 40_000)
+    x.persist()
+    return x
+
+
+@pytest.mark.parametrize("chunks", [{}, {"t": 30_000}, {"t": 30_000, "y": 3}], ids=str)
+def test_xarray_cuts_chunks_out_of_blocks(
+    two_workers: fs.Cluster, held: fs.Array, chunks: dict[str, int]
+) -> None:
+    data = xr.Dataset({"a": (("t", "y"), held), "b": (("t", "y"), held * 2)})
+    chunked = data.chunk(chunks)
+    found = chunked.compute(scheduler=two_workers.get)
+    np.testing.assert_array_equal(found["a"].values, VALUES)
+    np.testing.assert_array_equal(found["b"].values, VALUES * 2)
+    mean = chunked["b"].mean("t").compute(scheduler=two_workers.get)
+    np.testing.assert_allclose(mean.values, VALUES.mean(0) * 2)
+
+
+def test_an_array_may_be_inside_of_a_task(two_workers: fs.Cluster, held: fs.Array) -> None:
+    chunked = xr.DataArray(held + 1, dims=("t", "y")).chunk({"t": 30_000}, inline_array=True)
+    np.testing.assert_array_equal(chunked.compute(scheduler=two_workers.get).values, VALUES + 1)
+
+
+def test_no_row_goes_through_the_program(
+    two_workers: fs.Cluster, held: fs.Array, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    chunked = xr.DataArray(held, dims=("t", "y")).chunk({"t": 50_000})
+    with monkeypatch.context() as patch:
+        patch.setattr(Collection, "compute", None)
+        kept = chunked.persist(scheduler=two_workers.get)
+    np.testing.assert_array_equal(kept.compute(scheduler=two_workers.get).values, VALUES)
