@@ -46,6 +46,8 @@ _RESOURCES = {
     "gpus": ("gpus", 1),
 }
 """What Snakemake's standard resources are to freestone, and their units."""
+_OWN_MEMORY = 256 * _MEGABYTE
+"""What Snakemake itself takes in a job, of which a rule's ``mem_mb`` does not speak."""
 _OF_PROCESS = ("FREESTONE_", "SLURM_", "TMPDIR")
 """How variables begin that are about this process, and not about where software is."""
 _MAX_PRIORITY = 2**31 - 1
@@ -260,6 +262,8 @@ def _amounts(job: JobExecutorInterface, counted: Iterable[str]) -> dict[str, int
     for name, (ours, unit) in _RESOURCES.items():
         if amount := _whole(job, name):
             amounts[ours] = amount * unit
+    if "memory" in amounts:
+        amounts["memory"] += _OWN_MEMORY
     return amounts | {name: amount for name in counted if (amount := _whole(job, name))}
 
 

@@ -223,7 +223,7 @@ def job(threads: int = 1, **resources: Any) -> Any:
     [
         (job(), {"cores": 1}),
         (job(threads=0), {"cores": 1}),
-        (job(4, mem_mb=2000, disk_mb=10), {"cores": 4, "memory": 2 * 10**9, "disk": 10**7}),
+        (job(4, mem_mb=2000, disk_mb=10), {"cores": 4, "memory": 2_256 * 10**6, "disk": 10**7}),
         (job(gpu=1, tmpdir="/tmp", tape=3), {"cores": 1, "gpus": 1}),
         (job(gpus=2, licence=3, mem_mb="much"), {"cores": 1, "gpus": 2, "licence": 3}),
     ],
