@@ -5,7 +5,7 @@ from __future__ import annotations
 import concurrent.futures
 import re
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
@@ -161,6 +161,15 @@ class Plain:
     """A class that takes nothing."""
 
 
+class Filled:
+    def __init__(self, actor: int) -> None:
+        self.actor = actor
+
+
+class Made(NamedTuple):
+    actor: int
+
+
 def test_state_that_is_shared_is_not_used_as_elsewhere(cluster: fs.Cluster) -> None:
     queue, lock, variable = cluster.queue("habit"), cluster.lock("habit"), cluster.variable("habit")
     for owner, name, advice in (
@@ -183,8 +192,11 @@ def test_classes_are_not_called_with_options_of_others(cluster: fs.Cluster) -> N
         TypeError, match=r"no option of actor and no parameter of Plain; .*restarts="
     ):
         cluster.actor(Plain, max_restarts=2)
-    with pytest.raises(TypeError, match="did you mean 'retries'"):
-        cluster.submit(Plain, retrys=1)
+    for kind in (Plain, Filled, Made):
+        with pytest.raises(TypeError, match="did you mean 'retries'"):
+            cluster.submit(kind, retrys=1)
+    assert cluster.submit(Filled, actor=2).result().actor == 2
+    assert cluster.submit(Made, actor=2).result().actor == 2
     assert cluster.submit(dict, num=1).result() == {"num": 1}
 
 
