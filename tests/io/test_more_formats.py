@@ -10,6 +10,7 @@ from typing import Any
 import h5netcdf
 import h5py
 import numpy as np
+import polars as pl
 import pyarrow as pa
 import pyarrow.orc
 import pytest
@@ -125,6 +126,34 @@ def test_json_lines(two_workers: fs.Cluster, tmp_path: Path) -> None:
     assert fs.read(tmp_path / "c.jsonl").compute().to_pylist() == expected
     with pytest.raises(UsageError, match=r"nan\.jsonl can't be written"):
         fs.write(fs.Frame.from_table({"x": [float("nan")]}, 1), tmp_path / "nan.jsonl")
+
+
+def test_json_lines_without_rows_have_columns(two_workers: fs.Cluster, tmp_path: Path) -> None:
+    path, others = tmp_path / "a.jsonl", tmp_path / "b.jsonl"
+    table = pa.table({"i": [3], "s": ["x"], "l": [[0.5]]})
+    none = fs.Frame.from_table(table, 1).filter(pl.col("i") > 3)
+    for frame, schema in ((table[:0], table.schema), (none, none.compute().schema)):
+        fs.write(frame, path)
+        assert fs.read(path).compute().schema == schema
+    fs.write(table, others)
+    for paths in ([path, others], [others, path]):
+        assert fs.read(paths).compute().to_pylist() == table.to_pylist()
+    # Rows have their names themselves.
+    fs.write(table.select(["s"]), path)
+    assert sorted(each.name for each in tmp_path.iterdir()) == ["a.jsonl", "b.jsonl"]
+    assert fs.read(path).columns == ("s",)
+
+
+def test_json_lines_without_rows_of_others(tmp_path: Path) -> None:
+    path, beside = tmp_path / "a.jsonl", tmp_path / "a.jsonl.meta"
+    path.write_text("\n")
+    assert fs.read(path).columns == ()
+    beside.write_text('{"numRows": 0, "numCols": 1, "arrowSchema": "AAAA"}')
+    with pytest.raises(FormatError, match=r"a\.jsonl"):
+        fs.read(path)
+    beside.write_text("notes")
+    fs.write(pa.table({"i": [1]}), path)
+    assert beside.read_text() == "notes"
 
 
 def test_lines_that_are_no_objects(tmp_path: Path) -> None:

@@ -3,6 +3,9 @@
 Texts stay texts, also those that look like times. A column of whole numbers beyond 64 bits with a
 sign, or of some beside fractions, is of float64, and refused if that can't hold them. A file is
 looked through once, and then read in parts that end with a line; each worker parses its own.
+
+Only rows have names. Those of a frame without rows are in a `.meta` beside the file, with the types
+as Arrow has them.
 """
 
 from __future__ import annotations
@@ -10,7 +13,7 @@ from __future__ import annotations
 import io
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -20,6 +23,7 @@ from freestone.errors import FormatError, UsageError
 from freestone.io.dataset import Dataset
 from freestone.io.formats.format import Format
 from freestone.io.formats.json_numbers import check_whole_numbers, largest
+from freestone.io.formats.meta import Meta, read_meta
 from freestone.io.formats.tables import by_library, first_line, foreign, needs, repeated
 from freestone.io.raw import read_values
 from freestone.io.stores import FileLocation
@@ -118,6 +122,8 @@ def open_dataset(location: FileLocation) -> Dataset:
             ends.append(ends[-1])
         begins.append(begins[-1] + len(text))
     with foreign(location):
+        if not ends[-1]:
+            schemas.append(_kept_schema(location) or pa.schema([]))
         schema = pa.unify_schemas(schemas, promote_options="permissive")
     if len(set(schema.names)) < len(schema.names):
         raise FormatError(location.url, "an object has two values of one name")
@@ -134,6 +140,15 @@ def open_dataset(location: FileLocation) -> Dataset:
         begins=tuple(begins),
         ends=tuple(ends),
     )
+
+
+def _kept_schema(location: FileLocation) -> Any:
+    """Return the schema that was written beside a file without rows; None if none was."""
+    meta = read_meta(location)
+    if meta is None or not meta.arrow_schema:
+        return None
+    pa = needs("pyarrow", "arrow", "JSON lines")
+    return pa.ipc.read_schema(pa.py_buffer(meta.arrow_schema))
 
 
 def _with_texts(schema: Any) -> Any:
@@ -213,6 +228,22 @@ class JsonWriter(Writer):
             raise
         self._check_large(block)
         return ["".join(f"{line}\n" for line in lines).encode()]
+
+    def beside(self, nbytes: Sequence[int]) -> dict[str, bytes | None]:
+        """Return the `.meta` of a frame without rows; one of an earlier file is removed."""
+        if self.shape.rows:
+            return {".meta": None} if self._keeps_schema() else {}
+        schema = self.shape.schema.remove_metadata().serialize().to_pybytes()
+        meta = Meta(rows=0, columns=self.shape.width, arrow_schema=schema)
+        return {".meta": meta.encode()}
+
+    def _keeps_schema(self) -> bool:
+        try:
+            meta = read_meta(self.location)
+        except FormatError:
+            # Of that name, and not written by freestone.
+            return False
+        return meta is not None and bool(meta.arrow_schema)
 
     def _check_numbers(self, rows: list[dict[str, Any]]) -> None:
         """Raise the error for the first column that has NaN or infinities."""

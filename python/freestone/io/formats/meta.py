@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import json
 from dataclasses import dataclass, field
 from typing import Any
@@ -70,6 +71,9 @@ class Meta:
         What separates cells where it is no comma; freestone's own.
     hdfs : str or None
         The path of the segments, when the file is in HDFS.
+    arrow_schema : bytes
+        The columns of a frame whose types DAPHNE does not have, as Arrow serializes a schema;
+        freestone's own.
     """
 
     rows: int
@@ -81,6 +85,7 @@ class Meta:
     triples: bool = False
     separator: str | None = None
     hdfs: str | None = None
+    arrow_schema: bytes = b""
 
     def encode(self) -> bytes:
         """Return the content of the file."""
@@ -99,6 +104,8 @@ class Meta:
             data["separator"] = self.separator
         if self.hdfs is not None:
             data["hdfs"] = {"HDFSFilename": self.hdfs, "isHDFS": True}
+        if self.arrow_schema:
+            data["arrowSchema"] = base64.b64encode(self.arrow_schema).decode()
         return json.dumps(data).encode()
 
 
@@ -137,6 +144,7 @@ def parse_meta(url: str, content: bytes) -> Meta:
         separator = data.get("separator")
         if separator is not None and not isinstance(separator, str):
             raise ValueError(f"separator is {separator!r}")
+        arrow_schema = base64.b64decode(data.get("arrowSchema", ""), validate=True)
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
         reason = f"it is no JSON with numRows, numCols and valueType or schema ({error!r})"
         raise FormatError(url, reason) from None
@@ -156,6 +164,7 @@ def parse_meta(url: str, content: bytes) -> Meta:
         triples=bool(data.get("triples", False)),
         separator=separator,
         hdfs=where,
+        arrow_schema=arrow_schema,
     )
 
 
