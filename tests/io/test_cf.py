@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime
 import tempfile
 from pathlib import Path
 from typing import Any
@@ -39,10 +40,15 @@ REFERENCES = [
 ]
 
 
-def written(path: Path, form: str, variable: Any, **others: Any) -> Any:
-    """Write variables with attributes of their own, and return one as xarray decodes it."""
+def put(path: Path, form: str, variable: Any, **others: Any) -> None:
+    """Write variables with attributes of their own."""
     dataset = xr.Dataset({"v": variable, **others})
     dataset.to_netcdf(path, engine=FORMS[form], format=form)
+
+
+def written(path: Path, form: str, variable: Any, **others: Any) -> Any:
+    """Write variables with attributes of their own, and return one as xarray decodes it."""
+    put(path, form, variable, **others)
     with xr.open_dataset(path, engine=FORMS[form]) as found:
         return found["v"].load()
 
@@ -271,6 +277,59 @@ def test_times_out_of_range_are_refused(tmp_path: Path, value: float) -> None:
     dataset.to_netcdf(tmp_path / "v.nc", engine="h5netcdf")
     with pytest.raises(FormatError, match="no time of its calendar"):
         read(tmp_path / "v.nc")
+
+
+@pytest.mark.parametrize("time_unit", ["s", "ms", "us"])
+@pytest.mark.parametrize("form", sorted(FORMS))
+def test_times_of_other_units_as_xarray_decodes_them(
+    tmp_path: Path, form: str, time_unit: str
+) -> None:
+    coder = xr.coders.CFDatetimeCoder(time_unit=time_unit)
+    for units, calendar in (
+        ("days since 2000-01-01", "standard"),
+        ("hours since 1583-1-1 06:30:07", "gregorian"),
+        ("seconds since 0001-1-1", "proleptic_gregorian"),
+    ):
+        attributes = {"units": units, "calendar": calendar}
+        put(tmp_path / "v.nc", form, (("x",), np.array([0, 900_000], "i4"), attributes))
+        with xr.open_dataset(tmp_path / "v.nc", decode_times=coder) as dataset:
+            expected = dataset["v"].to_numpy()
+        found = read(tmp_path / "v.nc", time_unit=time_unit)
+        assert found.dtype == expected.dtype == np.dtype(f"M8[{time_unit}]")
+        np.testing.assert_array_equal(found, expected)
+
+
+def test_times_of_floats_are_rounded_to_their_unit(tmp_path: Path) -> None:
+    values = np.array([1 / 3, -500_000.1, np.nan])
+    put(tmp_path / "v.nc", "NETCDF4", (("x",), values, {"units": "days since 3000-01-01"}))
+    expected = np.datetime64("3000-01-01", "s") + np.array([28_800, -43_200_008_640], "m8[s]")
+    np.testing.assert_array_equal(read(tmp_path / "v.nc", time_unit="s")[:2], expected)
+    assert np.isnat(read(tmp_path / "v.nc", time_unit="s")[2])
+
+
+def test_units_and_dates_that_times_of_another_unit_do_not_have(tmp_path: Path) -> None:
+    path = tmp_path / "v.nc"
+    put(path, "NETCDF4", (("x",), np.array([-1]), {"units": "ms since 1970-01-01"}))
+    with pytest.raises(UsageError, match="'s' would lose digits; time_unit='ms' keeps them"):
+        read(path, time_unit="s")
+    before = datetime.datetime(1969, 12, 31, 23, 59, 59, 999_000)
+    assert read(path, time_unit="ms").tolist() == [before]
+    # The day before 1582-10-15 is 1582-10-04, which is no date of datetime64's.
+    days = np.array([-1, 0])
+    put(path, "NETCDF4", (("x",), days, {"units": "days since 1582-10-15"}))
+    with pytest.raises(FormatError, match="no time of its calendar"):
+        read(path, time_unit="s")
+    with pytest.raises(UsageError, match="'h': it is one of 's', 'ms', 'us', 'ns'"):
+        read(path, time_unit="h")
+    with pytest.raises(UsageError, match="leave one out"):
+        read(path, time_unit="s", decode_cf=False)
+
+
+def test_weeks_are_seven_days(tmp_path: Path) -> None:
+    attributes = {"units": "weeks since 2001-01-01"}
+    put(tmp_path / "v.nc", "NETCDF4", (("x",), np.arange(3), attributes))
+    expected = np.array(["2001-01-01", "2001-01-08", "2001-01-15"], "M8[ns]")
+    np.testing.assert_array_equal(read(tmp_path / "v.nc"), expected)
 
 
 def test_a_text_of_another_encoding_is_refused(tmp_path: Path) -> None:

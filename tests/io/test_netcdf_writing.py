@@ -11,10 +11,11 @@ from typing import Any
 
 import numpy as np
 import polars as pl
+import pyarrow as pa
 import pytest
 
 import freestone as fs
-from freestone.errors import UsageError
+from freestone.errors import FormatError, UsageError
 
 h5netcdf = pytest.importorskip("h5netcdf")
 xr = pytest.importorskip("xarray")
@@ -176,3 +177,50 @@ def test_coordinates_lie_beside_their_variable(tmp_path: Path) -> None:
     with xr.open_dataset(path, group="g/h") as found:
         assert found["v"].sel(x=6).item() == 1.0
     assert fs.read(path).compute().tolist() == [0, 1, 2]
+
+
+def test_dates_beyond_nanoseconds_come_back(two_workers: fs.Cluster, tmp_path: Path) -> None:
+    dates = np.array(["1066-10-14", "2500-01-01", "NaT", "0001-01-01"], "M8[D]")
+    fs.write(fs.Array.from_numpy(dates, 2), tmp_path / "x.nc")
+    found = fs.read(tmp_path / "x.nc", time_unit="s").compute()
+    assert found.dtype == "M8[s]"
+    np.testing.assert_array_equal(found, dates)
+    with pytest.raises(FormatError, match=r"to 2262-04-11.*; time_unit='s' has it"):
+        fs.read(tmp_path / "x.nc").compute()
+    table = pa.table({"day": pa.array(dates), "at": pa.array(dates.astype("M8[us]"))})
+    fs.write(table, tmp_path / "t.nc")
+    assert fs.read(tmp_path / "t.nc", time_unit="us").compute().to_pydict() == {
+        name: column.cast(pa.timestamp("us")).to_pylist()
+        for name, column in zip(table.column_names, table.columns, strict=True)
+    }
+
+
+def test_a_variable_that_is_called_as_its_dimension_comes_back(tmp_path: Path) -> None:
+    fs.write(np.arange(3.0), tmp_path / "x.nc", dimensions="x", variable="x")
+    np.testing.assert_array_equal(fs.read(tmp_path / "x.nc").compute(), np.arange(3))
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"coordinates": 5}, "coordinates=5: it is a dict"),
+        ({"attributes": [1]}, r"attributes=\[1\]: it is a dict"),
+        ({"dimensions": 5}, "dimensions=5: it is a list of names"),
+        ({"coordinates": {"dim_0": [[1], [2, 3]]}}, "coordinates of 'dim_0' are no array"),
+        (
+            {"coordinates": {"x": [1, 2]}, "dimensions": "x", "variable": "x"},
+            "coordinates of 'x': the array itself is called so; leave out or rename one",
+        ),
+    ],
+)
+def test_options_of_another_type_are_named(
+    tmp_path: Path, options: dict[str, Any], message: str
+) -> None:
+    with pytest.raises(UsageError, match=message):
+        fs.write(np.arange(2.0), tmp_path / "x.nc", **options)
+    assert not any(tmp_path.iterdir())
+
+
+def test_a_column_and_a_coordinate_of_one_name_are_named(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="coordinates of 'index': a column is called so"):
+        fs.write(pa.table({"index": [1]}), tmp_path / "x.nc", coordinates={"index": [1]})

@@ -17,14 +17,17 @@ from numpy.typing import NDArray
 
 from freestone.errors import FormatError, UsageError
 
-__all__ = ["FILLS", "Decoding", "decoding_of", "word_of"]
+__all__ = ["FILLS", "TICKS_NS", "Decoding", "decoding_of", "word_of"]
 
 FILLS = ("_FillValue", "missing_value")
 PACKING = ("scale_factor", "add_offset")
 STANDARD = ("standard", "gregorian")
 CALENDARS = (*STANDARD, "proleptic_gregorian")
 DAY_NS = 86_400_000_000_000
+TICKS_NS = {"s": 1_000_000_000, "ms": 1_000_000, "us": 1_000, "ns": 1}
+"""What decoded times count, coarse to fine."""
 UNITS_NS = {
+    "weeks": 7 * DAY_NS,
     "days": DAY_NS,
     "hours": 3_600_000_000_000,
     "minutes": 60_000_000_000,
@@ -53,8 +56,9 @@ REFERENCE = re.compile(
 )
 # The Julian day number of 1970-01-01; dates before this day are Julian in the standard calendar.
 EPOCH_DAY, GREGORIAN = 2_440_588, (1582, 10, 15)
+GREGORIAN_NS = -141_427 * DAY_NS
 NAT = np.iinfo(np.int64).min
-MAX_NS = np.iinfo(np.int64).max
+MAX_TICKS = np.iinfo(np.int64).max
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -79,9 +83,13 @@ class Decoding:
         What values are multiplied by, and what is added then.
     units : str
         Those of times, as the file says them.
-    unit_ns, reference_ns : int
-        Nanoseconds of one unit of time, and of the reference date since 1970; a unit of 0 is of
-        values that are no times.
+    unit, reference : int
+        How much of what `dtype` counts one unit of time has, and the reference date since 1970; a
+        unit of 0 is of values that are no times.
+    is_mixed : bool
+        Whether dates before 1582-10-15 are Julian, which datetime64 does not have.
+    coarsest : str
+        The coarsest of `TICKS_NS` in which unit and reference are whole numbers.
     """
 
     url: str
@@ -94,8 +102,10 @@ class Decoding:
     scale: Any = None
     offset: Any = None
     units: str = ""
-    unit_ns: int = 0
-    reference_ns: int = 0
+    unit: int = 0
+    reference: int = 0
+    is_mixed: bool = False
+    coarsest: str = "ns"
 
     def decode(self, values: NDArray[Any]) -> NDArray[Any]:
         """Return what stored values stand for."""
@@ -104,7 +114,7 @@ class Decoding:
             return self._text(values, dtype)
         if self.integers:
             values = values.view(self.integers)
-        if self.unit_ns:
+        if self.unit:
             return self._times(values, dtype)
         return self._numbers(values, dtype)
 
@@ -149,29 +159,48 @@ class Decoding:
         if present.size:
             self._check_range(shift, rest, present.min(), present.max())
         # Floats are multiplied and cut as xarray does it: a time is the same here and there.
-        out = ((wide + shift) * np.int64(self.unit_ns)).astype("i8") + rest
+        out = (wide + shift) * np.int64(self.unit)
+        if out.dtype.kind == "f" and self._tick != "ns":
+            # A cut would be of up to a second: 1 / 3 of a day has no exact float.
+            np.rint(out, out=out)
+        out = out.astype("i8") + rest
         out[missing] = NAT
         return out.view(dtype)
 
+    @property
+    def _tick(self) -> str:
+        return np.datetime_data(np.dtype(self.dtype))[0]
+
     def _reference_in_units(self, dtype: np.dtype[Any]) -> tuple[int, int]:
-        """Return the reference as units and nanoseconds, neither of more than 64 bits."""
-        if dtype.kind == "f" and abs(self.reference_ns) <= MAX_NS:
-            return 0, self.reference_ns
-        return divmod(self.reference_ns, self.unit_ns)
+        """Return the reference as units and the rest, neither of more than 64 bits."""
+        if dtype.kind == "f" and abs(self.reference) <= MAX_TICKS:
+            return 0, self.reference
+        return divmod(self.reference, self.unit)
 
     def _check_range(self, shift: int, rest: int, *ends: Any) -> None:
-        """Raise `FormatError` for times that 64 bits of nanoseconds or the calendar do not have."""
+        """Raise `FormatError` for times that 64 bits or the calendar do not have."""
+        tick_ns = TICKS_NS[self._tick]
         for one in ends:
             # Floats are multiplied as floats, integers as Python's, which have any size.
-            since = (one.item() + shift) * self.unit_ns
-            is_time = abs(since) <= MAX_NS and -MAX_NS <= since + rest <= MAX_NS
-            if not is_time:
-                raise FormatError(
-                    self.url,
-                    f"{self.variable!r} has {one} {self.units!r}, which is no time of its calendar "
-                    "that datetime64[ns] has (1677-09-21 to 2262-04-11); decode_cf=False reads the "
-                    "numbers",
-                )
+            since = (one.item() + shift) * self.unit
+            if self._has(since, rest, tick_ns, self._tick):
+                continue
+            advice = "decode_cf=False reads the numbers"
+            if self._has(since, rest, tick_ns, self.coarsest):
+                advice = f"time_unit={self.coarsest!r} has it, and {advice}"
+            ends_of = " (1677-09-21 to 2262-04-11)" if self.dtype.endswith("M8[ns]") else ""
+            raise FormatError(
+                self.url,
+                f"{self.variable!r} has {one} {self.units!r}, which is no time of its calendar "
+                f"that {np.dtype(self.dtype)} has{ends_of}; {advice}",
+            )
+
+    def _has(self, since: Any, rest: int, tick_ns: int, tick: str) -> bool:
+        """Tell whether 64 bits of `tick`, and datetime64's calendar, have a time."""
+        if self.is_mixed and not (since + rest) * tick_ns >= GREGORIAN_NS:
+            return False
+        limit = MAX_TICKS * TICKS_NS[tick]
+        return bool(abs(since * tick_ns) <= limit and abs((since + rest) * tick_ns) <= limit)
 
 
 def decoding_of(
@@ -180,6 +209,7 @@ def decoding_of(
     stored: np.dtype[Any],
     shape: tuple[int, ...],
     attributes: dict[str, Any],
+    time_unit: str = "ns",
 ) -> Decoding:
     """Return how the values of a variable are decoded.
 
@@ -191,11 +221,14 @@ def decoding_of(
         Those of the variable in the file.
     attributes
         Those of the variable; for the bounds of times, with the units of the times.
+    time_unit
+        What decoded times and durations count, one of `TICKS_NS`.
 
     Raises
     ------
     UsageError
-        When its times have a calendar or a unit that datetime64 does not have.
+        When its times have a calendar or a unit that datetime64 does not have, or count something
+        finer than `time_unit`.
     """
     common: dict[str, Any] = {"url": url, "variable": variable}
     if stored.kind not in "iuf":
@@ -206,7 +239,7 @@ def decoding_of(
     common |= {"fills": fills, "scale": scale, "offset": offset}
     if integers != stored:
         common["integers"] = integers.newbyteorder("=").str
-    times = _times_of(url, variable, attributes)
+    times = _times_of(url, variable, attributes, time_unit)
     if times is not None:
         return Decoding(**common, **times)
     is_packed = scale is not None or offset is not None
@@ -304,11 +337,15 @@ def _float_dtype(stored: np.dtype[Any], scale: Any, offset: Any) -> np.dtype[Any
 # -- times ----------------------------------------------------------------------------------------
 
 
-def _times_of(url: str, variable: str, attributes: dict[str, Any]) -> dict[str, Any] | None:
+def _times_of(
+    url: str, variable: str, attributes: dict[str, Any], time_unit: str
+) -> dict[str, Any] | None:
     """Return the fields of a decoding of times or durations; None of other values."""
     units = word_of(attributes.get("units")).strip()
+    where = f"{url}: {variable!r}"
     if units in UNITS_NS and word_of(attributes.get("dtype")).startswith("timedelta64"):
-        return {"dtype": "<m8[ns]", "units": units, "unit_ns": UNITS_NS[units]}
+        ticks = _in_ticks(where, units, UNITS_NS[units], 0, time_unit)
+        return {"dtype": f"<m8[{time_unit}]", "units": units, **ticks}
     unit, since, reference = units.partition(" since ")
     if not since:
         return None
@@ -319,15 +356,27 @@ def _times_of(url: str, variable: str, attributes: dict[str, Any]) -> dict[str, 
     start = _reference_ns(reference.strip(), calendar)
     if calendar not in CALENDARS or unit_ns is None or start is None:
         raise UsageError(
-            f"{url}: {variable!r} has times in {units!r} of the calendar {calendar!r}, which "
-            "datetime64 does not have; decode_cf=False reads the numbers"
+            f"{where} has times in {units!r} of the calendar {calendar!r}, which datetime64 does "
+            "not have; decode_cf=False reads the numbers"
         )
     return {
-        "dtype": "<M8[ns]",
+        "dtype": f"<M8[{time_unit}]",
         "units": units,
-        "unit_ns": unit_ns,
-        "reference_ns": start,
+        "is_mixed": calendar in STANDARD,
+        **_in_ticks(where, units, unit_ns, start, time_unit),
     }
+
+
+def _in_ticks(where: str, units: str, unit_ns: int, start: int, time_unit: str) -> dict[str, Any]:
+    """Return a unit and a reference date as whole numbers of what decoded times count."""
+    coarsest = next(name for name, ns in TICKS_NS.items() if not (unit_ns % ns or start % ns))
+    tick = TICKS_NS[time_unit]
+    if unit_ns % tick or start % tick:
+        raise UsageError(
+            f"{where} has times in {units!r}, of which time_unit={time_unit!r} would lose digits; "
+            f"time_unit={coarsest!r} keeps them"
+        )
+    return {"unit": unit_ns // tick, "reference": start // tick, "coarsest": coarsest}
 
 
 def _reference_ns(text: str, calendar: str) -> int | None:

@@ -5,8 +5,9 @@ A file that `fs.write` made of a frame is that frame, unless `variable` names on
 Options of a read: `variable`, its name, where the file has several that are no coordinates; that of
 a group is `group/name`. Values are decoded as the CF conventions say, by the rules of xarray's
 `open_dataset`: `scale_factor` and `add_offset` are applied, `_FillValue` and `missing_value` become
-NaN, or NaT, times are `datetime64[ns]`, and characters texts. `decode_cf=False` gives the values as
-they are stored. Chunks are not cut along the first axis.
+NaN, or NaT, times are `datetime64[ns]`, and characters texts. `time_unit`, ``"s"``, ``"ms"`` or
+``"us"``, is what times count instead of ``"ns"``, which has 1677 to 2262 only. `decode_cf=False`
+gives the values as they are stored. Chunks are not cut along the first axis.
 
 Options of a write: `variable`, by default ``"data"``, the name of an array's variable, or its path
 in groups; `dimensions`, a name for each axis, by default ``dim_0``, ``dim_1`` and so on, and
@@ -19,7 +20,7 @@ from __future__ import annotations
 
 import hashlib
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -27,7 +28,7 @@ import numpy as np
 
 from freestone.errors import FormatError, UsageError
 from freestone.io.dataset import Dataset
-from freestone.io.formats.cf import FILLS, Decoding, decoding_of, word_of
+from freestone.io.formats.cf import FILLS, TICKS_NS, Decoding, decoding_of, word_of
 from freestone.io.formats.format import Format
 from freestone.io.formats.mtx import read_some
 from freestone.io.formats.netcdf3 import CLASSIC, Head, read_head
@@ -97,16 +98,27 @@ def _decoded(values: Any, decoding: Decoding | None) -> Any:
 
 
 def open_dataset(
-    location: FileLocation, *, variable: str | None = None, decode_cf: bool = True
+    location: FileLocation,
+    *,
+    variable: str | None = None,
+    decode_cf: bool = True,
+    time_unit: str | None = None,
 ) -> Dataset:
     """Look at the variables of a NetCDF file."""
+    if time_unit is not None and time_unit not in TICKS_NS:
+        raise UsageError(f"time_unit={time_unit!r}: it is one of {', '.join(map(repr, TICKS_NS))}")
+    if time_unit is not None and not decode_cf:
+        raise UsageError(
+            "time_unit= is for times, and decode_cf=False reads numbers; leave one out"
+        )
+    tick = (time_unit or "ns") if decode_cf else None
     stamp = location.stamp()
     if read_some(location, stamp, len(CLASSIC[0])) in CLASSIC:
-        return _open_classic(location, stamp, variable, decode_cf)
+        return _open_classic(location, stamp, variable, tick)
     h5netcdf = needs("h5netcdf", "hdf5", "NetCDF")
     with foreign(location), file_of(location) as raw, h5netcdf.File(raw, "r") as file:
         if variable is None and MARK in file.attrs:
-            return _frame_of(location, file, stamp, decode_cf)
+            return _frame_of(location, file, stamp, tick)
         found, group = _variable_of(location, file, variable)
         name = found.name.strip("/")
         if not found.shape:
@@ -115,9 +127,9 @@ def open_dataset(
             )
         stored, shape = dtype_reported(location.url, widest_text(found)), tuple(found.shape)
         decoding = None
-        if decode_cf:
+        if tick:
             attributes = {each: dict(one.attrs) for each, one in group.variables.items()}
-            decoding = _decoding(location, name, stored, shape, attributes)
+            decoding = _decoding(location, name, stored, shape, attributes, tick)
         dtype, columns = _decoded_form(stored, shape, decoding)
         return Variable(
             location=location,
@@ -140,9 +152,9 @@ def open_dataset(
 
 
 def _frame_of(
-    location: FileLocation, file: Any, stamp: tuple[Any, ...], decode_cf: bool
+    location: FileLocation, file: Any, stamp: tuple[Any, ...], tick: str | None
 ) -> Variables:
-    """Return the columns of a file that `fs.write` made of a frame."""
+    """Return the columns of a file that `fs.write` made of a frame; as stored, without `tick`."""
     attributes = {name: dict(one.attrs) for name, one in file.variables.items()}
     names = [str(name) for name in np.atleast_1d(file.attrs[MARK])]
     decodings: dict[str, Decoding] = {}
@@ -151,8 +163,8 @@ def _frame_of(
         if found is None or len(found.shape) != 1:
             reason = f"it says that {name!r} is a column, and this is no variable of one dimension"
             raise FormatError(location.url, reason)
-        if decode_cf and found.dtype.kind in "biuf":
-            decodings[name] = _decoding(location, name, found.dtype, found.shape, attributes)
+        if tick and found.dtype.kind in "biuf":
+            decodings[name] = _decoding(location, name, found.dtype, found.shape, attributes, tick)
     first = file.variables[names[0]]
     return Variables(
         location=location,
@@ -163,7 +175,7 @@ def _frame_of(
         unit_rows=int(first.chunks[0]) if first.chunks else 1,
         row_nbytes=float(sum(file.variables[name].dtype.itemsize for name in names)),
         decodings=decodings,
-        nullable=frozenset(name for name in names if decode_cf and {*FILLS} & {*attributes[name]}),
+        nullable=frozenset(name for name in names if tick and {*FILLS} & {*attributes[name]}),
     )
 
 
@@ -226,6 +238,7 @@ def _decoding(
     stored: np.dtype[Any],
     shape: tuple[int, ...],
     attributes: dict[str, dict[str, Any]],
+    tick: str,
 ) -> Decoding:
     """Return how a variable is decoded, by its attributes beside those of the others."""
     own = name.rpartition("/")[2]
@@ -234,7 +247,7 @@ def _decoding(
         # The bounds of times need not repeat what the times say.
         if word_of(other.get("bounds")) == own and " since " in word_of(other.get("units")):
             mine = {key: other[key] for key in ("units", "calendar") if key in other} | mine
-    return decoding_of(location.url, name, stored, shape, mine)
+    return decoding_of(location.url, name, stored, shape, mine, tick)
 
 
 def _decoded_form(
@@ -277,7 +290,7 @@ class Records(Dataset):
 
 
 def _open_classic(
-    location: FileLocation, stamp: tuple[Any, ...], variable: str | None, decode_cf: bool
+    location: FileLocation, stamp: tuple[Any, ...], variable: str | None, tick: str | None
 ) -> Dataset:
     head = read_head(location, stamp)
     names = list(head.variables)
@@ -293,9 +306,9 @@ def _open_classic(
         reason = f"{name!r} ends at byte {end:,}, and it has {stamp[0]:,} (truncated)"
         raise FormatError(location.url, reason)
     decoding = None
-    if decode_cf:
+    if tick:
         attributes = {each: one.attributes for each, one in head.variables.items()}
-        decoding = _decoding(location, name, stored, found.shape, attributes)
+        decoding = _decoding(location, name, stored, found.shape, attributes, tick)
     dtype, columns = _decoded_form(stored, found.shape, decoding)
     return Records(
         location=location,
@@ -330,12 +343,16 @@ def _classic_coordinates(
 
 
 def _chosen(location: FileLocation, names: list[str], data: list[str], variable: str | None) -> str:
-    """Return the name of a variable: the one that is asked for, or the only one with data."""
+    """Return the name of a variable: the one that is asked for, or the only one with data.
+
+    A file of coordinates alone has one if it has only that.
+    """
     wanted = variable.strip("/") if isinstance(variable, str) else variable
     if wanted in names:
         return str(wanted)
-    if variable is None and len(data) == 1:
-        return data[0]
+    only = data or names
+    if variable is None and len(only) == 1:
+        return only[0]
     raise UsageError(not_chosen(location.url, "variable", names, "variable", variable))
 
 
@@ -363,10 +380,21 @@ def open_writer(
     name = "data" if variable is None else str(variable).strip("/")
     if not name.strip("/. "):
         raise UsageError(f"variable={variable!r}: it is a name, such as 't2m' or 'surface/t2m'")
+    for option, given, example in (
+        ("coordinates", coordinates, '{"time": [0, 1, 2]}'),
+        ("attributes", attributes, '{"units": "mm"}'),
+    ):
+        if given is not None and not isinstance(given, Mapping):
+            raise UsageError(f"{option}={given!r:.80}: it is a dict, such as {example}")
     if compression not in (None, "gzip"):
         raise UsageError(f"compression={compression!r}: it is 'gzip' or None")
     lengths = (shape.rows, *(shape.columns if shape.kind == "array" else ()))
     names = _dimensions(shape, lengths, dimensions)
+    own = shape.columns if shape.kind == "frame" else (name.rpartition("/")[2],)
+    twice = next((each for each in own if each in (coordinates or ())), None)
+    if twice is not None:
+        what = "a column" if shape.kind == "frame" else "the array itself"
+        raise UsageError(f"coordinates of {twice!r}: {what} is called so; leave out or rename one")
     return NetcdfWriter(
         location=location,
         shape=shape,
@@ -385,6 +413,8 @@ def _dimensions(
     if dimensions is None:
         names = tuple(f"dim_{axis}" for axis in range(len(lengths)))
         return ("index",) if shape.kind == "frame" else names
+    if not isinstance(dimensions, Iterable):
+        raise UsageError(f"dimensions={dimensions!r}: it is a list of names, one of each axis")
     names = (dimensions,) if isinstance(dimensions, str) else tuple(map(str, dimensions))
     if len(names) != len(lengths) or len({*names}) < len(names) or not all(names):
         raise UsageError(
@@ -416,7 +446,10 @@ def _along(lengths: dict[str, int], coordinates: Mapping[str, Any] | None) -> di
             raise UsageError(
                 f"coordinates of {name!r}: the dimensions are {', '.join(map(repr, lengths))}"
             )
-        found[name] = np.asarray(values)
+        try:
+            found[name] = np.asarray(values)
+        except ValueError as error:
+            raise UsageError(f"coordinates of {name!r} are no array: {error}") from None
         if found[name].shape != (lengths[name],):
             raise UsageError(
                 f"coordinates of {name!r} have shape {found[name].shape}, and the dimension has "
