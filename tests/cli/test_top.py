@@ -239,7 +239,7 @@ def test_the_end_of_a_cluster_is_no_error(capsys: pytest.CaptureFixture[str]) ->
         pass
     page = Dashboard(lambda: Views(cluster))
     with contextlib.closing(page):
-        assert main(["top", page.link]) == 0
+        assert main(["top", page.link]) == 1
     assert capsys.readouterr().err == "freestone top: the cluster is closed\n"
 
 
@@ -247,7 +247,7 @@ def test_an_address_where_nothing_answers_is_named(capsys: pytest.CaptureFixture
     with socket.socket() as unheard:
         unheard.bind(("127.0.0.1", 0))
         address = f"127.0.0.1:{unheard.getsockname()[1]}"
-        main(["top", f"http://{address}/token/"])
+        assert main(["top", "--once", f"http://{address}/token/"]) == 1
     assert f"freestone top: no page answers at {address} (" in capsys.readouterr().err
 
 

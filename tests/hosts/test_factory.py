@@ -215,11 +215,18 @@ def test_sigterm_ends_a_factory_and_its_workers(cluster: fs.Cluster, tmp_path: P
         keeper.kill()
 
 
-def test_bounds_that_do_not_go_together_are_reported() -> None:
-    words = [*FREESTONE, "factory", "--min", "3", "--max", "2"]
+@pytest.mark.parametrize(
+    ("bounds", "problem"),
+    [
+        (["--min", "3", "--max", "2"], "--min 3 and --max 2"),
+        (["--max", "0"], "--max 0 keeps no worker"),
+    ],
+)
+def test_bounds_that_keep_no_workers_are_reported(bounds: list[str], problem: str) -> None:
+    words = [*FREESTONE, "factory", *bounds]
     done = subprocess.run(words, capture_output=True, text=True, timeout=60, check=False)
     assert done.returncode == 2
-    assert "--min 3 and --max 2" in done.stderr
+    assert problem in done.stderr
 
 
 def test_slurm_needs_a_cluster_that_listens(tmp_path: Path) -> None:

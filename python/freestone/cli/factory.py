@@ -57,6 +57,8 @@ def execute(arguments: argparse.Namespace, output: Output) -> int:
     if not 0 <= arguments.min <= arguments.max:
         problem = f"--min {arguments.min} and --max {arguments.max} do not go together"
         raise UsageError(f"{problem}; min is at least 0 and at most max")
+    if arguments.max == 0:
+        raise UsageError("--max 0 keeps no worker at any time; the most to keep is at least 1")
     cluster = chosen_cluster(arguments.cluster)
     folder = _folder(arguments)
     try:

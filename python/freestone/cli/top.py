@@ -58,17 +58,26 @@ def execute(arguments: argparse.Namespace, output: Output) -> int:
         raise UsageError(f"--interval is at least 0.1 s, not {arguments.interval}")
     page = PageReader(arguments.link or _link(arguments.cluster))
     try:
-        if arguments.once or output.form != "table" or not sys.stdout.isatty():
-            figures = _look(page)
-            output.show(figures, lambda: "\n".join(screen(figures, None, None, None)))
-        else:
-            with _whole_screen(), Keys(arguments.interval) as keys:
-                watch(lambda: _look(page, keys), _draw, keys.pause)
+        figures = _look(page)
     except ConnectionError as error:
-        print(f"freestone top: {error}", file=sys.stderr)
+        return _report(error, 1)
+    if arguments.once or output.form != "table" or not sys.stdout.isatty():
+        output.show(figures, lambda: "\n".join(screen(figures, None, None, None)))
+        return 0
+    try:
+        with _whole_screen(), Keys(arguments.interval) as keys:
+            watch(lambda: _look(page, keys), _draw, keys.pause)
+    except ConnectionError as error:
+        # Somebody watched a cluster to its end.
+        return _report(error, 0)
     except KeyboardInterrupt:
         pass
     return 0
+
+
+def _report(error: ConnectionError, status: int) -> int:
+    print(f"freestone top: {error}", file=sys.stderr)
+    return status
 
 
 def _link(cluster: str | None) -> str:
