@@ -502,3 +502,33 @@ def test_a_meta_of_a_file_with_its_columns_in_another_order_is_refused(
     path.write_text("b,a\n" + rows)
     with pytest.raises(FormatError, match=r"its first line, b, a, has the names .*, a, b, "):
         fs.read(path)
+
+
+@pytest.mark.parametrize(
+    "rows", [[["a", "b"], ["c", "d"]], [["b", "a"]], [["x", "y"], ["a", "b"]], [["0", "1"]]]
+)
+def test_a_first_row_of_names_is_a_row_where_the_meta_says_so(
+    two_workers: fs.Cluster, tmp_path: Path, rows: list[list[str]]
+) -> None:
+    path, names = tmp_path / "t.csv", sorted(rows[0])
+    table = pa.table([list(column) for column in zip(*rows, strict=True)], names=names)
+    table = table.cast(pa.schema([(name, "i8") for name in names])) if names[0] == "0" else table
+    for written in (table, fs.Frame.from_table(table, len(rows)), table[:0]):
+        for header in (False, True):
+            fs.write(written, path, header=header)
+            expected = table if len(written) else table[:0]
+            assert fs.read(path).compute().cast(table.schema).equals(expected)
+
+
+@pytest.mark.parametrize("options", [{"meta": False}, {"header": True}])
+def test_names_that_begin_as_a_byte_order_mark_come_back(
+    tmp_path: Path, options: dict[str, bool]
+) -> None:
+    for names in (
+        ["\ufeffa", "b"],
+        ["a", "\ufeffb"],
+        ["\ufeff", '\ufeff"b'],
+        ['\ufeff"a', "\ufeff,"],
+    ):
+        fs.write(pa.table([[1], [2]], names=names), tmp_path / "t.csv", **options)
+        assert fs.read(tmp_path / "t.csv").columns == tuple(names)

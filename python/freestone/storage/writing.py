@@ -24,6 +24,7 @@ from freestone.io import Shape, StreamWriter, Writer, open_writer
 from freestone.io.contract import encoded, head_of
 from freestone.io.folders import drafted_folder
 from freestone.io.formats import format_of
+from freestone.io.formats.csv_writing import CsvWriter
 from freestone.io.formats.mtx_writing import MtxWriter
 from freestone.io.formats.root import histograms_of
 from freestone.io.formats.tables import by_library
@@ -112,7 +113,7 @@ def write(
         elif isinstance(writer, StreamWriter):
             _write_stream(writer, collection, meter)
         else:
-            writer = _halved(writer, collection)
+            writer = _halved(_with_first_row(writer, collection, client), collection)
             if client is None:
                 _write_here(writer, collection)
             else:
@@ -183,6 +184,19 @@ def _halved(writer: Writer, x: Collection) -> Writer:
         return writer
     assert isinstance(x, Array)
     return replace(writer, entries=entries_of_half(x, writer.symmetry, writer.location.url))
+
+
+def _with_first_row(writer: Writer, x: Collection, client: Client | None) -> Writer:
+    """Look whether the first row of a CSV file could be taken for a header."""
+    if not isinstance(writer, CsvWriter) or not writer.may_have_names_first or not len(x):
+        return writer
+    block = x.blocks[int(np.argmax(np.diff(x.offsets) > 0))]
+    if client is None:
+        found = writer.begins_with_names(block)
+    else:
+        options = {"near": "input", "name": f"write {writer.location.name}"}
+        [found] = gather([client.submit(CsvWriter.begins_with_names, (writer, block), {}, options)])
+    return replace(writer, has_names_first=found)
 
 
 def _meter(writer: Any, client: Client | None) -> Meter:

@@ -473,7 +473,7 @@ class Look:
 
     def by_meta(self, meta: Meta, header: bool | None, dtype: Any, kind: str | None) -> Dataset:
         """Say what the file holds from its `.meta`, which it has to agree with."""
-        given, header = header is not None, meta.header if header is None else header
+        given, header = header is not None, bool(meta.header) if header is None else header
         rows = self.lines - self.above - header
         if meta.rows == 0 and rows == 0:
             self.width = meta.columns
@@ -500,7 +500,7 @@ class Look:
         labels = [label for label, _ in meta.schema]
         cells = [text.decode(errors="replace") for text, _ in self.first]
         is_named = bool(labels) and sorted(cells) == sorted(labels)
-        if is_named and (not header or cells != labels):
+        if is_named and (meta.header is None or (header and cells != labels)):
             order = "in another order" if header else "and is no row"
             reason = (
                 f"its first line, {', '.join(cells)}, has the names of the columns that its .meta "

@@ -21,23 +21,30 @@ __all__ = ["CsvWriter", "column_type", "numbers_of", "separator_by_name"]
 
 @dataclass(frozen=True, kw_only=True)
 class CsvWriter(Writer):
-    """Formats blocks by the native module, several pieces of a block at once."""
+    """Formats blocks by the native module, several pieces of a block at once.
+
+    `has_names_first` says of a file without a header that its first row has the names of columns,
+    as a header would have: the `.meta` says then that it is a row.
+    """
 
     delimiter: int
     header: bool
     decimals: int | None
     width: int | None
     meta: bool
+    has_names_first: bool = False
 
     def head(self, nbytes: Sequence[int]) -> bytes:
         """Return the names of the columns, if they are to be written."""
         if not self.header:
             return b""
-        line = io.StringIO()
-        csv.writer(line, delimiter=chr(self.delimiter), lineterminator="\n").writerow(
-            self.shape.columns
-        )
-        return line.getvalue().encode()
+        line, names = io.StringIO(), self.shape.columns
+        csv.writer(line, delimiter=chr(self.delimiter), lineterminator="\n").writerow(names)
+        text = line.getvalue()
+        if text.startswith("\ufeff"):
+            # Without quotes it would be a byte order mark, and no part of the name.
+            text = f'"{names[0]}"{text[len(names[0]) :]}'
+        return text.encode()
 
     def sizes(self, rows: int) -> list[int] | None:
         """Return the bytes of so many rows, if every cell has as many."""
@@ -98,6 +105,22 @@ class CsvWriter(Writer):
             width=self.width,
         )
 
+    @property
+    def may_have_names_first(self) -> bool:
+        """Whether the first row may be taken for a header, by the types of the columns."""
+        if self.shape.kind != "frame" or self.header or not self.meta:
+            return False
+        each = zip(self.shape.columns, self.shape.schema, strict=True)
+        return all(_is_number(name) or column_type(field) == "str" for name, field in each)
+
+    def begins_with_names(self, block: Any) -> bool:
+        """Tell whether the first row of a block has the names of the columns, in any order."""
+        [text] = self.encode(block.slice(0, 1), 0)
+        [cells] = _native.io.csv_cells(bytes(text), self.delimiter)
+        return sorted(cell for cell, _ in cells) == sorted(
+            name.encode() for name in self.shape.columns
+        )
+
     def _columns(self, block: Any, start: int) -> tuple[list[Any], int]:
         if self.shape.kind == "frame":
             return table_columns(block), block.num_rows
@@ -129,7 +152,7 @@ class CsvWriter(Writer):
             value_type=value_type,
             schema=schema,
             nonzeros=nonzeros,
-            header=self.header,
+            header=self.header if self.header or self.has_names_first else None,
             triples=self.shape.sparse,
             separator=None if sign == (separator_by_name(self.location) or ",") else sign,
         )
@@ -167,6 +190,14 @@ def column_type(field: Any) -> str:
     raise UsageError(
         f"column {field.name!r} of type {kind} can't be written as CSV; cast it to text or numbers"
     )
+
+
+def _is_number(name: str) -> bool:
+    try:
+        float(name)
+    except ValueError:
+        return False
+    return True
 
 
 def _is_text(kind: Any) -> bool:

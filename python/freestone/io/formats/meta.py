@@ -62,8 +62,8 @@ class Meta:
         The columns of a frame; empty of a matrix.
     nonzeros : int or None
         How many values a sparse matrix has.
-    header : bool
-        Whether the first line names the columns; freestone's own.
+    header : bool or None
+        Whether the first line names the columns, where it could be either; freestone's own.
     triples : bool
         Whether lines are row, column and value of a sparse matrix; freestone's own. Else the file's
         shape tells, which that of a dense matrix can be, too.
@@ -81,7 +81,7 @@ class Meta:
     value_type: str | None = None
     schema: tuple[tuple[str, str], ...] = field(default=())
     nonzeros: int | None = None
-    header: bool = False
+    header: bool | None = None
     triples: bool = False
     separator: str | None = None
     hdfs: str | None = None
@@ -96,8 +96,8 @@ class Meta:
             data["valueType"] = self.value_type
         if self.nonzeros is not None:
             data["numNonZeros"] = self.nonzeros
-        if self.header:
-            data["header"] = True
+        if self.header is not None:
+            data["header"] = self.header
         if self.triples:
             data["triples"] = True
         if self.separator is not None:
@@ -142,6 +142,9 @@ def parse_meta(url: str, content: bytes) -> Meta:
         hdfs = data.get("hdfs", {})
         where = str(hdfs["HDFSFilename"]) if hdfs.get("isHDFS") else None
         separator = data.get("separator")
+        header = data.get("header")
+        if not isinstance(header, bool | None):
+            raise ValueError(f"header is {header!r}")
         if separator is not None and not isinstance(separator, str):
             raise ValueError(f"separator is {separator!r}")
         arrow_schema = base64.b64decode(data.get("arrowSchema", ""), validate=True)
@@ -160,7 +163,7 @@ def parse_meta(url: str, content: bytes) -> Meta:
         value_type=default,
         schema=schema,
         nonzeros=nonzeros,
-        header=bool(data.get("header", False)),
+        header=header,
         triples=bool(data.get("triples", False)),
         separator=separator,
         hdfs=where,
