@@ -6,15 +6,21 @@ import asyncio
 import concurrent.futures
 import os
 import time
+from pathlib import Path
 
 import numpy as np
 import pytest
 
 import freestone as fs
 from freestone.errors import TaskKilledError
+from tests.waiting import until
 
 joblib = pytest.importorskip("joblib")
 pytest.importorskip("freestone.compat.joblib")
+
+
+def read_text(path: str) -> str:
+    return Path(path).read_text()
 
 
 def place() -> int:
@@ -49,6 +55,22 @@ def test_cancel_ends_a_call_that_runs(two_workers: fs.Cluster) -> None:
         executor.shutdown(wait=False, cancel_futures=True)
         assert concurrent.futures.wait(futures, timeout=30).not_done == set()
     assert two_workers.submit(pow, 2, 2).result(30) == 4
+
+
+def test_a_future_is_running_while_its_call_has_a_slot(tmp_path: Path) -> None:
+    with fs.Cluster(workers=1, executors=1) as cluster, cluster.executor() as executor:
+        gates = [str(tmp_path / name) for name in ("first", "second")]
+        for gate in gates:
+            os.mkfifo(gate)
+        first, second = (executor.submit(read_text, gate) for gate in gates)
+        assert until(first.running)
+        assert not second.running()
+        Path(gates[0]).write_text("a")
+        assert first.result(30) == "a"
+        assert not first.running()
+        assert until(second.running)
+        assert second.cancel()
+        assert not second.running()
 
 
 def test_a_killed_call_is_an_error_of_its_future(cluster: fs.Cluster) -> None:

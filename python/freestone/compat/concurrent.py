@@ -19,7 +19,14 @@ __all__ = ["Executor", "follow"]
 T = TypeVar("T")
 
 
+class _Explains(Protocol):
+    @property
+    def explain(self) -> Callable[..., Any]: ...
+
+
 class _Inner(Protocol):
+    @property
+    def client(self) -> _Explains: ...
     def add_done_callback(self, callback: Callable[[Any], object]) -> None: ...
     def result(self) -> Any: ...
     def cancel(self) -> bool: ...
@@ -47,6 +54,13 @@ class _Future(concurrent.futures.Future[T]):
             return self.cancelled()
         self._inner.cancel()
         return self._cancel_here()
+
+    def running(self) -> bool:
+        """Ask the cluster whether the call has a slot of a worker, and has not ended."""
+        if self.done():
+            return False
+        is_running: bool = self._inner.client.explain(self._inner).is_running
+        return is_running and not self.done()
 
     def _cancel_here(self) -> bool:
         with self._condition:

@@ -190,6 +190,11 @@ class Explanation:
         given = {**_readable(figures, now_ns), **lists}
         return cls(**{**given, "attempts": attempts, "awaited": awaited})
 
+    @property
+    def is_running(self) -> bool:
+        """Whether its worker has had a slot for it, and no result has come yet."""
+        return self.stage == "assigned" and bool(self.attempts and self.attempts[-1].start_ns)
+
     def with_error(self, error: BaseException, dependent: str = "") -> Explanation:
         """Return it with what the program knows of the failure.
 
