@@ -13,7 +13,7 @@ import numpy as np
 from freestone.errors.base import did_you_mean
 from freestone.errors.lang import ScriptCompileError
 from freestone.lang.daphnelib import graph
-from freestone.lang.daphnelib.broadcasting import fitted
+from freestone.lang.daphnelib.broadcasting import SWAPPED, fitted
 from freestone.lang.daphnelib.exchange import (
     WIDER,
     cell_of_column,
@@ -22,8 +22,10 @@ from freestone.lang.daphnelib.exchange import (
     frame_of_arrow,
     frame_of_pandas,
 )
+from freestone.lang.daphnelib.numbers import beside_cells, cell_of_integer
 from freestone.lang.daphnelib.tensors import as_tensor
 from freestone.lang.front.builtins import BUILTINS, elementwise, find, lower
+from freestone.lang.front.builtins.elementwise import COMPARISONS
 from freestone.lang.front.graph.explaining import lines as explained
 from freestone.lang.front.graph.graph import Value
 from freestone.lang.front.parse.source import failure
@@ -34,6 +36,7 @@ from freestone.lang.run.kernels.sparse import Csr
 from freestone.lang.settings import Settings
 
 __all__ = [
+    "INTEGERS",
     "Lazy",
     "MissingError",
     "as_row",
@@ -42,6 +45,7 @@ __all__ = [
     "extreme",
     "framed",
     "lifted",
+    "numbered",
     "of_cells",
     "of_rows",
     "operated",
@@ -201,7 +205,9 @@ def lifted(value: Any) -> Any:
         return framed(frame_of_pandas(value))
     if hasattr(value, "column_names"):
         return framed(frame_of_arrow(value))
-    kinds = {bool: "bool", int: "si64", float: "f64", str: "str"}
+    if type(value) is int:
+        return wrapped(graph.emitter().constant(value, cell_of_integer(value)))
+    kinds = {bool: "bool", float: "f64", str: "str"}
     if type(value) not in kinds:
         raise TypeError(f"{type(value).__name__} can't be part of a lazy expression")
     return wrapped(graph.emitter().constant(value, kinds[type(value)]))
@@ -237,6 +243,9 @@ REDUCED = {"min": "aggMin", "max": "aggMax"}
 """What those are called that NumPy has by the name of an operation of cells."""
 
 
+INTEGERS = (int, np.integer)
+
+
 def operated(name: str, *args: Any) -> Any:
     """Append an operation of cells; what stands beside a matrix is repeated as NumPy repeats it."""
     if len(args) == 1:
@@ -246,12 +255,35 @@ def operated(name: str, *args: Any) -> Any:
 
 def _sided(name: str, left: Any, right: Any) -> tuple[str, Value, Value]:
     """Return an operation and its sides, in the order and of the shapes that the language takes."""
-    one = left._value if isinstance(left, Lazy) else beside(left, right)._value
-    other = right._value if isinstance(right, Lazy) else beside(right, left)._value
+    if isinstance(left, Lazy):
+        one = left._value
+        if isinstance(right, Lazy):
+            other = right._value
+        elif isinstance(right, INTEGERS):
+            return numbered(name, one, right)
+        else:
+            other = beside(right, left)._value
+    elif isinstance(left, INTEGERS) and isinstance(right, Lazy):
+        if name in COMPARISONS:
+            return numbered(SWAPPED[name], right._value, left)
+        name, other, one = numbered(name, right._value, left)
+        return name, one, other
+    else:
+        one, other = beside(left, right)._value, value_of(right)
     kind, partner = one.type, other.type
     if kind is not partner and kind.data == partner.data == "matrix":
         return fitted(graph.emitter(), name, one, other)
     return name, one, other
+
+
+def numbered(name: str, value: Value, number: Any) -> tuple[str, Value, Value]:
+    """Return an operation, a value, and an integer of any size on its right."""
+    if isinstance(number, bool):
+        return name, value, lifted(number)._value
+    name, fitting, cell = beside_cells(name, int(number), value.type.cell)
+    if isinstance(number, np.integer) and fitting == number and number.dtype.itemsize < 8:
+        return name, value, lifted(number)._value
+    return name, value, graph.emitter().constant(fitting, cell)
 
 
 def extreme(name: str, left: Any, right: Any) -> Any:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any, Self
 
 import numpy as np
@@ -13,12 +13,14 @@ from freestone.lang.daphnelib.exchange import table_of
 from freestone.lang.daphnelib.indexing import indexed, is_comparison, written
 from freestone.lang.daphnelib.lazy import (
     FUSED,
+    INTEGERS,
     Lazy,
     as_row,
     beside,
     called,
     extreme,
     lifted,
+    numbered,
     operated,
     value_of,
     wrapped,
@@ -209,7 +211,17 @@ def _chosen(condition: Any, then: Any, otherwise: Any) -> Any:
     args = (condition, then, otherwise)
     # What an array of one dimension is decides the first matrix that it is given with.
     partner = next((arg for arg in args if isinstance(arg, Matrix)), None)
-    return wrapped(chosen(graph.emitter(), *(beside(arg, partner)._value for arg in args)))
+    values = [beside(arg, partner)._value for arg in (condition, *_parts(then, otherwise))]
+    return wrapped(chosen(graph.emitter(), *values))
+
+
+def _parts(then: Any, otherwise: Any) -> Iterator[Any]:
+    """Yield what is chosen between, an integer as it fits to what is on the other side."""
+    for part, other in ((then, otherwise), (otherwise, then)):
+        if isinstance(part, INTEGERS) and isinstance(other, Lazy):
+            yield wrapped(numbered("where", other._value, part)[2])
+        else:
+            yield part
 
 
 def _is_into_array(out: Any = None) -> bool:
