@@ -58,7 +58,21 @@ def test_the_package_itself_loads_nothing_of_its_own() -> None:
     assert not found & {"typing", "re", "dataclasses", "collections"}
 
 
+def test_the_native_module_loads_no_errors_for_a_hint_that_nobody_sees() -> None:
+    found = loaded("from freestone import _native")
+    own = {name for name in found if name.startswith("freestone.")}
+    assert all(name.startswith("freestone._native") for name in own)
+    assert not found & {"difflib", "re", "typing"}
+
+
+def test_a_program_starts_its_workers_before_it_loads_what_its_first_call_needs() -> None:
+    found = loaded("import freestone; freestone.Cluster")
+    later = {"cloudpickle", "freestone.functions.encoding", "freestone.functions.loading"}
+    assert not found & (later | {"freestone.client.actors", "html", "zipfile"})
+
+
 def test_a_worker_loads_no_hosts_and_no_client() -> None:
     found = loaded("import freestone.node.worker, freestone.hosts.access")
     assert not found & {"freestone.config", "freestone.hosts.engine", "freestone.hosts.local"}
+    assert not found & {"pathlib", "secrets", "subprocess", "urllib.parse"}
     assert not any(name.startswith("freestone.client") for name in found)

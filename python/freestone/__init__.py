@@ -14,6 +14,7 @@ Data lives in the cluster as immutable named blocks; work moves to where the blo
 
 from __future__ import annotations
 
+import os
 from importlib import import_module
 
 # As in `typing`, whose import takes longer than that of this module.
@@ -98,12 +99,23 @@ _MODULES = ("errors", "events", "graph", "malleable")
 _ABOVE = {"collections": ("lang.arrays",), "storage": ("lang.arrays",)}
 
 
+def _is_module(name: str) -> bool:
+    """Whether ``from freestone import name`` is about to import a module, having asked for a name.
+
+    A hint would load all errors, in each process that imports `freestone._native`.
+    """
+    stem = os.path.join(__path__[0], name)
+    return name.startswith("_") or os.path.isdir(stem) or os.path.isfile(f"{stem}.py")
+
+
 def __getattr__(name: str) -> Any:
     if name in _MODULES:
         return import_module(f"freestone.{name}")
     if name == "load_ipython_extension":  # What %load_ext freestone looks for.
         return import_module("freestone.cluster.magic").load_ipython_extension
     if name not in _HOMES:
+        if _is_module(name):
+            raise AttributeError(f"module 'freestone' has no attribute {name!r}", name=name)
         from freestone.errors.base import did_you_mean
         from freestone.errors.habits import OF_MODULE
 

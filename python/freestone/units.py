@@ -6,7 +6,6 @@ import os
 import re
 from collections.abc import Mapping
 from operator import index
-from pathlib import Path
 from typing import Any
 
 __all__ = [
@@ -194,6 +193,7 @@ def machine_nbytes() -> int:
     """Return the memory that this machine, or this container, has."""
     total = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
     try:
-        return min(total, int(Path("/sys/fs/cgroup/memory.max").read_text()))
+        with open("/sys/fs/cgroup/memory.max", encoding="ascii") as limit:
+            return min(total, int(limit.read()))
     except (OSError, ValueError):
         return total

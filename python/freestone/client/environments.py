@@ -20,8 +20,6 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-import cloudpickle
-
 from freestone import functions
 from freestone.client.files import File, remove_of_this_process
 from freestone.client.usage import check_function
@@ -123,6 +121,8 @@ def prepare(function: Callable[..., Any], /, *args: Any) -> Prepared:
     worker may have (``disk``) is removed again, and the call raises `StorageFullError`. Blocks that
     go to disk later do not count it.
     """
+    import cloudpickle
+
     encoded = functions.encode(function)
     parts = [arg.name.encode() if isinstance(arg, File) else cloudpickle.dumps(arg) for arg in args]
     digest = hashlib.blake2b(encoded.name, digest_size=16)
@@ -190,6 +190,8 @@ class InEnvironment:
 
     def __call__(self, environment: os.PathLike[str], *args: Any, **kwargs: Any) -> Any:
         """Start that Python, call there, and hand the result on."""
+        import cloudpickle
+
         root = Path(environment)
         python = next(root.glob("bin/python"), None) or next(root.glob("*/bin/python"), None)
         if python is None:

@@ -37,7 +37,6 @@ from freestone.errors import (
     NotPublishedError,
     did_you_mean,
 )
-from freestone.functions.serializing import not_serializable
 from freestone.hosts.node import hostname
 from freestone.observe.logs import Collector
 from freestone.observe.recorder import Recorder
@@ -372,6 +371,8 @@ class LocalClient:
         try:
             future: Future = self.manager.put(value, keep)
         except (TypeError, AttributeError, PicklingError) as error:
+            from freestone.functions.serializing import not_serializable
+
             raise not_serializable("value", value, "", error) from None
         return future
 

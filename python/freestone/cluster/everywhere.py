@@ -8,7 +8,6 @@ from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from freestone import _native, functions
-from freestone.client import uploads
 from freestone.client.named import check_timeout
 from freestone.client.nested import NestedClient
 from freestone.client.usage import refuse_ambiguous
@@ -170,6 +169,8 @@ class Everywhere:
         self.client.require_open("upload modules")
         if isinstance(self.client, NestedClient):
             raise UsageError("a task can't upload modules; do it in the program")
+        from freestone.client import uploads
+
         package, files = uploads.read(path)
         uploads.send(self.client, package, files)
         self.client.add_package(package)

@@ -7,6 +7,7 @@ import time
 import warnings
 from typing import TYPE_CHECKING, SupportsIndex
 
+from freestone import functions
 from freestone.errors import ClosedError, ConfigurationError, UsageError, WorkersMissingError
 from freestone.observe.workers import worker_number
 
@@ -41,7 +42,7 @@ class Members:
 
     def start(self) -> None:
         """Start the workers of this machine and wait until they have joined."""
-        self._site.start(self._client.address, self._joined, self._make_home)
+        self._site.start(self._client.address, self._joined, self._make_home, functions.preload)
         self._make_home(self._site.home)
 
     def start_host(self) -> None:

@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, overload
 
-from freestone.client import actors
-from freestone.client.actors import Actor
 from freestone.client.locks import Lock, semaphore
 from freestone.client.queues import Queue
 from freestone.client.usage import refuse_unknown
@@ -17,6 +15,7 @@ from freestone.errors.keywords import suggest_keywords
 if TYPE_CHECKING:
     from typing import TypeVar
 
+    from freestone.client.actors import Actor
     from freestone.client.local import LocalClient
 
     T = TypeVar("T")
@@ -262,6 +261,8 @@ class SharedState:
         ...     cluster.gather(futures)
         [10, 11, 13]
         """
+        from freestone.client import actors
+
         if isinstance(kind, str):
             if args or kwargs or name or restarts or checkpoint or resources or worker is not None:
                 problem = f"actor({kind!r}) finds an actor by its name, and takes nothing else"

@@ -14,15 +14,13 @@ from typing import Any, NamedTuple
 
 from freestone.errors import FunctionLoadError
 from freestone.functions import modules
-from freestone.functions.by_value import States, own_no_classes
+from freestone.functions.by_value import States
 from freestone.functions.coroutines import runnable
 
 __all__ = [
     "Resident",
     "apply_python_path",
-    "enter_executor",
     "exchange_resident",
-    "in_executor",
     "load",
     "python_path",
 ]
@@ -37,19 +35,6 @@ class Resident(NamedTuple):
 
 _resident: dict[str, Resident] = {}
 _STARTED_NS = time.time_ns()
-_in_executor = False
-
-
-def enter_executor() -> None:
-    """Remember that this process runs the calls of a worker."""
-    global _in_executor
-    _in_executor = True
-    own_no_classes()
-
-
-def in_executor() -> bool:
-    """Tell whether this process runs the calls of a worker."""
-    return _in_executor
 
 
 def load(definition: bytes | memoryview) -> Callable[..., Any]:

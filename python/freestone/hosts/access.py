@@ -5,15 +5,16 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-import secrets
 import stat
 import sys
 from dataclasses import dataclass, replace
-from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from freestone import _native
 from freestone.errors import FileMissingError, UsageError
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 __all__ = ["Access", "Authority"]
 
@@ -141,7 +142,7 @@ class Access:
     @classmethod
     def make(cls, identity: tuple[str, str] | None) -> Access:
         """Make the key of a cluster, of which this is a member's identity if it needs any."""
-        return cls("", secrets.token_hex(16), identity, tuple(map(os.path.abspath, sys.path)))
+        return cls("", os.urandom(16).hex(), identity, tuple(map(os.path.abspath, sys.path)))
 
     @property
     def cluster(self) -> str:
@@ -167,6 +168,9 @@ class Access:
         UsageError
             If it can't be written.
         """
+        # Which takes 4 ms to load, and workers only read.
+        from pathlib import Path
+
         try:
             return _write_private(Path(path), self.text())
         except OSError as error:

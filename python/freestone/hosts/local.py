@@ -156,7 +156,11 @@ class LocalWorkers:
         return None if self.listening is None else self.listening[0].rpartition(":")[0].strip("[]")
 
     def start(
-        self, address: str, joined: Callable[[], list[str]], replaced: Callable[[Node], None]
+        self,
+        address: str,
+        joined: Callable[[], list[str]],
+        replaced: Callable[[Node], None],
+        meanwhile: Callable[[], object],
     ) -> None:
         """Start the workers and wait until all have joined.
 
@@ -168,6 +172,8 @@ class LocalWorkers:
             Tells the cache folders of the workers that have joined.
         replaced
             Called, on a thread, after a worker that died was started again.
+        meanwhile
+            Called once while they start, which takes longer than what it does.
         """
         self.access = self.access.at(address)
         self.access.write(self.access_file)
@@ -179,6 +185,7 @@ class LocalWorkers:
         with self.starting:
             for node in self.nodes:
                 self._begin(node)
+        meanwhile()
         for node in self.nodes:
             self._admit(node)
         for node in self.nodes:

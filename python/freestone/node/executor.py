@@ -9,14 +9,14 @@ import io
 import json
 import os
 import socket
-import subprocess
 import sys
 import traceback
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, TextIO
 
-from freestone import _native, functions
+from freestone import _native
+from freestone.functions import large, loading, packages, raised, role
 
 if TYPE_CHECKING:
     from freestone.node.sampler import Sampler
@@ -37,23 +37,23 @@ class Hooks:
         self.sampler = sampler
         self._has_loaded = False
 
-    def load(self, definition: bytes, label: str) -> tuple[Callable[..., Any], functions.Packages]:
+    def load(self, definition: bytes, label: str) -> tuple[Callable[..., Any], packages.Packages]:
         """Make a function resident, with the modules that it imports, and return its packages."""
-        packages, definition = functions.unwrapped(definition)
-        self.enter(packages)
+        needed, definition = packages.unwrapped(definition)
+        self.enter(needed)
         if self._has_loaded:
-            return functions.load(definition), packages
+            return loading.load(definition), needed
         self._has_loaded = True
         with uncollected():
-            return functions.load(definition), packages
+            return loading.load(definition), needed
 
-    def enter(self, packages: functions.Packages) -> None:
+    def enter(self, needed: packages.Packages) -> None:
         """Have imports find the packages of a call that is about to begin, and no others."""
-        functions.enter(packages, _folder_of)
+        packages.enter(needed, _folder_of)
 
     def describe(self, error: BaseException, in_encoding: bool) -> tuple[bytes, str, str, str]:
         """Return an exception pickled, its type's name, its message and its traceback."""
-        return functions.described(error)
+        return raised.described(error)
 
     def before_fork(self, value: Any) -> None:
         """Do once what each child would do again.
@@ -62,7 +62,7 @@ class Hooks:
         input, is a large one.
         """
         self.after_fork()
-        if isinstance(value, functions.LargeFunction):
+        if isinstance(value, large.LargeFunction):
             value.loaded()
 
     def after_fork(self) -> None:
@@ -83,6 +83,9 @@ class Hooks:
 
     def run_apart(self, messages: bytes) -> tuple[bytes, int | None, int | None]:
         """Run an executor in a new interpreter on `messages`; what it says and how it ended."""
+        # It takes 3 ms to load, and few calls need it.
+        import subprocess
+
         ours, theirs = socket.socketpair()
         page = os.memfd_create("freestone-claims")
         with ours, theirs, os.fdopen(page, "wb") as claims:
@@ -107,7 +110,7 @@ class Hooks:
         return (answer, -code, None) if code < 0 else (answer, None, code)
 
 
-def _folder_of(package: functions.Package) -> str:
+def _folder_of(package: packages.Package) -> str:
     # Few calls have packages, and what fetches them takes time to load.
     from freestone.client import uploads
 
@@ -199,8 +202,8 @@ def _reseed() -> None:
 def load() -> list[str]:
     """Import what all calls need, and what is to be preloaded; return warnings."""
     os.register_at_fork(after_in_child=_reseed)
-    functions.enter_executor()
-    functions.apply_python_path(json.loads(os.environ["FREESTONE__PYTHON_PATH"]))
+    role.enter_executor()
+    loading.apply_python_path(json.loads(os.environ["FREESTONE__PYTHON_PATH"]))
     with uncollected():
         return _preload(os.environ.get("FREESTONE__PRELOAD", ""))
 

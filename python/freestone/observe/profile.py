@@ -7,11 +7,13 @@ import os
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from freestone.errors import UsageError
-from freestone.observe import flame
 from freestone.units import format_seconds
+
+if TYPE_CHECKING:
+    from freestone.observe.flame import Node
 
 __all__ = ["Frame", "FunctionTime", "Profile", "Stack"]
 
@@ -163,10 +165,14 @@ class Profile:
         return "\n".join(lines)
 
     def _repr_html_(self) -> str:
+        from freestone.observe import flame
+
         return flame.card(self.title, self.tree(), str(self))
 
     def html(self) -> str:
         """Return a flame graph and the table of functions, as a part of a page."""
+        from freestone.observe import flame
+
         return flame.graph(self.tree(), str(self))
 
     def to_html(self, path: str | os.PathLike[str]) -> None:
@@ -186,6 +192,8 @@ class Profile:
         -----
         What takes less than 0.1 % of the time is left out; the file for speedscope has all of it.
         """
+        from freestone.observe import flame
+
         Path(path).write_text(flame.page(self.title, self.tree(), str(self)), "utf-8")
 
     def to_speedscope(self, path: str | os.PathLike[str]) -> None:
@@ -229,9 +237,11 @@ class Profile:
         }
         Path(path).write_text(json.dumps(found), "utf-8")
 
-    def tree(self) -> flame.Node:
+    def tree(self) -> Node:
         """Return the functions below those that called them."""
-        root = flame.Node("", 0)
+        from freestone.observe.flame import Node
+
+        root = Node("", 0)
         for stack, (nanoseconds, _) in self.stacks.items():
             root.add([str(frame) for frame in stack], nanoseconds)
         return root
