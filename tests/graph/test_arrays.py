@@ -41,3 +41,32 @@ def test_dask_cuts_what_an_index_takes(two_workers: fs.Cluster, held: fs.Array, 
 def test_any_other_task_gets_all_rows(two_workers: fs.Cluster, held: fs.Array) -> None:
     graph = {"x": held, "n": (np.sum, "x"), "rows": (len, "x")}
     assert two_workers.get(graph, ["n", "rows"]) == (VALUES.sum(), len(VALUES))
+
+
+@pytest.mark.parametrize("inline_array", [False, True])
+@pytest.mark.parametrize(
+    "function",
+    [
+        lambda d: d.sum(),
+        lambda d: (d + 1).sum(axis=0),
+        lambda d: (d * 2 + d).std(axis=0),
+        lambda d: d.rechunk((30_000, 2))[5:70_000].sum(),
+        lambda d: da.full_like(d, 2).sum(),
+    ],
+)
+def test_what_dask_has_fused_is_cut_too(
+    two_workers: fs.Cluster, held: fs.Array, function: Any, inline_array: bool
+) -> None:
+    chunks = {"chunks": (40_000, 4), "inline_array": inline_array}
+    found = function(da.from_array(held, **chunks)).compute(scheduler=two_workers.get)
+    np.testing.assert_allclose(found, function(da.from_array(VALUES, **chunks)).compute())
+
+
+@pytest.mark.parametrize("inline_array", [False, True])
+def test_xarray_reduces_chunks(two_workers: fs.Cluster, held: fs.Array, inline_array: bool) -> None:
+    xr = pytest.importorskip("xarray")
+    chunked = xr.Dataset({"a": (("x", "y"), held)}).chunk(x=30_000, inline_array=inline_array)
+    for function in (lambda ds: ds.sum(), lambda ds: ds.std("x"), lambda ds: (ds + 1).max("y")):
+        found = function(chunked).compute(scheduler=two_workers.get)["a"]
+        expected = function(xr.Dataset({"a": (("x", "y"), VALUES)}))["a"]
+        np.testing.assert_allclose(found, expected)

@@ -6,6 +6,7 @@ each task gets the blocks that have its rows.
 
 from __future__ import annotations
 
+import functools
 import sys
 from typing import Any
 
@@ -44,12 +45,21 @@ def with_blocks(specs: dict[Any, Any], client: Client) -> dict[Any, Any]:
     getters, fused = _getters(), task_spec()._execute_subgraph
 
     def is_apart(node: Any) -> bool:
-        cuts = getattr(node, "func", None) in getters and _has_array(node.args[0], client)
-        return cuts or _has_array(node, client)
+        function = getattr(node, "func", None)
+        if function is fused:
+            # Of what Dask has fused already it fuses again.
+            inner, _, _, *outside = node.args
+            return any(map(is_apart, [*inner.values(), *outside]))
+        cuts = function in getters and _has_array(node.args[0], client)
+        return cuts or _has_array(node, client) or _has_meta(node)
 
-    for node in [node for node in specs.values() if getattr(node, "func", None) is fused]:
-        for _ in unfused(node, specs, is_apart):
-            pass
+    fused_keys = [key for key, node in specs.items() if getattr(node, "func", None) is fused]
+    while fused_keys:
+        node = specs[fused_keys.pop()]
+        parts = [key for key in unfused(node, specs, is_apart) if specs[key] is not node]
+        fused_keys += [key for key in parts if getattr(specs[key], "func", None) is fused]
+    for key in [key for key, node in specs.items() if _has_meta(node)]:
+        _set_meta(specs, key)
     wholes = {key: node.value for key, node in specs.items() if _has_array(node, client)}
     cut = [key for key, node in specs.items() if getattr(node, "func", None) in getters]
     cut = [key for key in cut if _cuts(specs[key].args[0], wholes, client)]
@@ -57,14 +67,19 @@ def with_blocks(specs: dict[Any, Any], client: Client) -> dict[Any, Any]:
         return specs
     arrays: dict[int, Any] = {}
     for key in cut:
-        node = specs[key]
-        given = wholes.get(key_of(node.args[0]), getattr(node.args[0], "value", None))
-        _cut_out(specs, key, _with_rows(given, arrays), node.args[1])
+        given, index = (_constant(specs, argument) for argument in specs[key].args[:2])
+        _cut_out(specs, key, _with_rows(given, arrays), index)
     # Anything else that uses one gets all of it.
     used = {need for node in specs.values() for need in node.dependencies}
     for key in used.intersection(wholes):
         _cut_out(specs, key, _with_rows(wholes[key], arrays), (slice(None),))
     return specs
+
+
+def _constant(specs: dict[Any, Any], argument: Any) -> Any:
+    """Return the value of an argument that is one, or the key of one."""
+    found = specs.get(key_of(argument), argument)
+    return getattr(found, "value", found)
 
 
 def _getters() -> tuple[Any, ...]:
@@ -79,6 +94,22 @@ def _has_array(node: Any, client: Client) -> bool:
     if type(node) is not task_spec().DataNode or not isinstance(node.value, ArrayMethods):
         return False
     return any(source.client is client for source in node.value._sources())
+
+
+def _has_meta(node: Any) -> bool:
+    """Tell whether a task says by an array of a cluster of which type a chunk is to be."""
+    function = getattr(node, "func", None)
+    meta = function.keywords.get("meta") if isinstance(function, functools.partial) else None
+    return isinstance(meta, ArrayMethods)
+
+
+def _set_meta(specs: dict[Any, Any], key: Any) -> None:
+    """Have a task say that chunks are NumPy's, as those of arrays of a cluster are."""
+    task = specs[key]
+    function, meta = task.func, task.func.keywords["meta"]
+    words = {**function.keywords, "meta": np.empty((0,) * meta.ndim, meta.dtype)}
+    function = functools.partial(function.func, *function.args, **words)
+    specs[key] = task_spec().Task(key, function, *task.args, **task.kwargs)
 
 
 def _cuts(given: Any, wholes: dict[Any, Any], client: Client) -> bool:
@@ -99,7 +130,6 @@ def _with_rows(value: Any, arrays: dict[int, Any]) -> Any:
 def _cut_out(specs: dict[Any, Any], key: Any, array: Any, index: Any) -> None:
     """Make a key stand for what an index takes of an array."""
     spec = task_spec()
-    index = getattr(index, "value", index)
     rows, *others = index if isinstance(index, tuple) else (index,)
     if not isinstance(array, Array) or array.grid:
         specs[key] = spec.DataNode(key, np.asarray(array)[index])

@@ -67,7 +67,7 @@ def unfused(node: Any, specs: dict[Any, Any], is_apart: Callable[[Any], bool]) -
         return
     inner, out, inside, *outside = node.args
     is_plain = all(isinstance(one, spec.GraphNode) for one in inner.values())
-    if not any(map(is_apart, inner.values())) or not is_plain:
+    if not any(map(is_apart, [*inner.values(), *outside])) or not is_plain:
         yield node.key
         return
     names: dict[Any, Any] = {key: ("freestone-inner", node.key, str(key)) for key in inner}
