@@ -22,7 +22,7 @@ PYTHON ?= $(shell for python in $(CANDIDATES); do \
 # Words given to the tools: make test PYTEST="-k store" RUST=--no-run JOBS=1, make bench FULL=1.
 PYTEST ?=
 RUST ?=
-JOBS ?= 3
+JOBS ?= 4
 FULL ?=
 
 # rustup's folder, where a login shell has not put it on the path.
@@ -55,14 +55,16 @@ test-rust:
 	cargo test --locked --workspace --exclude freestone-python $(RUST)
 
 # The C library is built beforehand: a test that builds it has two minutes. Half of the tests' time
-# is waiting, so that three processes of pytest keep two processors busy; each takes whole files. One that
-# dies, as by the time limit of a test, has no successor: pytest-xdist 3.8 would wait for it for ever.
+# is waiting, so that four processes of pytest keep two processors busy; each takes whole files, first
+# those that tests/conftest.py lists as the slowest, and not those with the most tests. One that dies,
+# as by the time limit of a test, has no successor: pytest-xdist 3.8 would wait for it for ever.
 # Bytecode is made once, for thousands of processes, and not of modules that tests write: it can't be
 # told from that of another text of the same size and second.
 test-python: export PYTHONDONTWRITEBYTECODE = 1
 test-python: $(NATIVE) $(STAMPS)/test c mpis
 	$(BIN)/python -m compileall -q python/freestone
-	$(BIN)/python -m pytest --numprocesses $(JOBS) --dist loadfile --max-worker-restart 0 $(PYTEST)
+	$(BIN)/python -m pytest --numprocesses $(JOBS) --dist loadfile --no-loadscope-reorder \
+		--max-worker-restart 0 --durations 20 $(PYTEST)
 
 ## make test-dask  the tests of graphs once more, with a newer Dask than other packages allow
 .PHONY: test-dask

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import signal
 import tomllib
+from collections import Counter
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
@@ -70,6 +71,41 @@ class Skips:
             terminalreporter.section("skipped without an entry in tests/skips.toml", red=True)
         for test, reason in self.found.items():
             terminalreporter.write_line(f"{test}: {reason}")
+
+
+SLOWEST = (
+    "tests/lang/test_array_expressions.py",
+    "tests/docs/test_code_blocks.py",
+    "tests/lang/test_fuzz.py",
+)
+"""Files, the slowest first, as the end of `make test` names them."""
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Have several processes begin with the slowest files: one at the end would keep one busy."""
+    if hasattr(config, "workerinput"):
+        places = {file: place for place, file in enumerate(SLOWEST)}
+        items.sort(key=lambda item: places.get(file_of(item.nodeid), len(places)))
+
+
+def file_of(test: str) -> str:
+    return test.partition("::")[0]
+
+
+def pytest_terminal_summary(terminalreporter: Any) -> None:
+    """Name as many of the slowest files as `--durations` asks for of tests."""
+    count = terminalreporter.config.getoption("durations")
+    if not count:
+        return
+    spent: Counter[str] = Counter()
+    for reports in terminalreporter.stats.values():
+        for report in reports:
+            if isinstance(report, pytest.TestReport):
+                spent[file_of(report.nodeid)] += report.duration
+    terminalreporter.section(f"slowest {count} files, of {spent.total():.0f} s in all")
+    for file, duration_s in spent.most_common(count):
+        terminalreporter.write_line(f"{duration_s:.2f}s {file}")
 
 
 def pytest_configure(config: pytest.Config) -> None:

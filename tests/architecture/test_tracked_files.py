@@ -3,6 +3,7 @@
 import re
 
 from tests.architecture.repository import ROOT, git, tracked
+from tests.conftest import SLOWEST
 
 LONGEST = 600
 # Nobody has to understand these as a whole: locks, and a list that grows with each release.
@@ -55,3 +56,7 @@ def test_files_that_are_no_text_are_pictures_of_the_docs() -> None:
     paths = [name for name in listed if (ROOT / name).is_file()]
     binary = [name for name in paths if b"\0" in (ROOT / name).read_bytes()]
     assert [name for name in binary if not name.startswith("docs/images/")] == []
+
+
+def test_the_slowest_files_are_there() -> None:
+    assert [file for file in SLOWEST if not (ROOT / file).is_file()] == []
