@@ -190,8 +190,6 @@ def test_positions_may_be_lazy(way: Settings) -> None:
     np.testing.assert_array_equal(x[0:at, :].compute(way), X[:2])
     with pytest.raises(IndexError, match="4 is outside of 0 to 3"):
         x[4, 0]
-    with pytest.raises(IndexError, match="every row"):
-        x[::2, 0]
 
 
 def test_writing_to_a_matrix_changes_neither_its_copies_nor_the_input(way: Settings) -> None:
@@ -388,7 +386,7 @@ def test_lazy_comparisons_choose_rows_and_columns() -> None:
     # Numbers are positions.
     places = CONTEXT.from_numpy(np.array([[1], [0]]))
     np.testing.assert_array_equal(x[places].compute(), cells[[1, 0]])
-    with pytest.raises(IndexError, match="not assigned by a lazy comparison"):
+    with pytest.raises(IndexError, match="not assigned by a mask"):
         x[x[:, 0] > 3.0] = 0.0
 
 
@@ -407,9 +405,9 @@ def test_signs_join_lazy_comparisons(way: Settings) -> None:
     first = x[:, 0]
     chosen = x[(first > 1) & ~(first > 4)].compute(way)
     np.testing.assert_array_equal(chosen, cells[[1]])
-    with pytest.raises(TypeError, match=r"& takes comparisons, .* np.logical_and\(x, y\)"):
+    with pytest.raises(TypeError, match=r"& takes truth values, .* np.logical_and\(x, y\)"):
         operator.and_(x, x > 1)
-    with pytest.raises(TypeError, match=r"~x takes comparisons"):
+    with pytest.raises(TypeError, match=r"~x takes truth values"):
         operator.invert(x)
 
 

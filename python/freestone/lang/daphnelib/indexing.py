@@ -7,15 +7,15 @@ from typing import Any
 
 import numpy as np
 
-from freestone.lang.daphnelib.lazy import as_row
+from freestone.lang.daphnelib.lazy import Lazy, as_row
+from freestone.lang.daphnelib.truth import is_truth
 from freestone.lang.front.builtins import lower
-from freestone.lang.front.builtins.elementwise import COMPARISONS
 from freestone.lang.front.builtins.reorganisation import indexed_type, inserted, position
 from freestone.lang.front.graph.emitter import Emitter
 from freestone.lang.front.graph.graph import Value
 from freestone.lang.front.types.types import Type, matrix
 
-__all__ = ["indexed", "is_comparison", "written"]
+__all__ = ["indexed", "written"]
 
 Lift = Callable[[Any], Value]
 Side = tuple[str, list[Value], int | None]
@@ -32,8 +32,7 @@ def indexed(emitter: Emitter, value: Value, key: Any, lift: Lift) -> Value:
         A matrix or a frame.
     key
         Rows, or rows and columns; of a frame also labels of columns alone. Each a position, a
-        slice, positions, an array of truth values of NumPy's, or a lazy comparison, whose true
-        cells choose.
+        slice, positions, or a mask: truth values, of NumPy's or lazy.
     lift : callable
         Makes a value of what Python has.
     """
@@ -64,11 +63,34 @@ def _sides(
 
 
 def _parts(type: Type, key: Any) -> tuple[Any, Any]:
-    if isinstance(key, tuple):
-        rows, columns = key
-        return _of_all(rows, type.rows, type), _of_all(columns, type.columns, type)
-    labels = type.data == "frame" and _is_label(key)
-    return (slice(None), key) if labels else (key, slice(None))
+    if not isinstance(key, tuple):
+        labels = type.data == "frame" and _is_label(key)
+        key = (slice(None), key) if labels else (key, slice(None))
+    if len(key) != 2:
+        raise IndexError(f"a lazy value has rows and columns, and {len(key)} are given in brackets")
+    rows, columns = key
+    return (
+        _plain(_of_all(rows, type.rows, type), type.rows),
+        _plain(_of_all(columns, type.columns, type), type.columns),
+    )
+
+
+def _plain(side: Any, count: int | None) -> Any:
+    """Return what is in brackets, lists and slices with steps as arrays of positions."""
+    if isinstance(side, Lazy) or side is Ellipsis or _is_label(side):
+        return slice(None) if side is Ellipsis else side
+    if isinstance(side, slice):
+        return _stepped(side, count)
+    if isinstance(side, list | range):
+        side = np.asarray(side) if len(side) else np.empty(0, "i8")
+    kind = np.asarray(side).dtype.kind
+    if kind == "f" or (kind == "b" and not np.ndim(side)):
+        raise IndexError(
+            f"{side} is no position; rows and columns are chosen by integers, slices and masks"
+        )
+    if isinstance(side, int) and not -(2**63) <= side < 2**63:
+        raise IndexError(f"position {side} is outside of all rows and columns")
+    return side
 
 
 def _of_all(side: Any, count: int | None, type: Type) -> Any:
@@ -81,20 +103,35 @@ def _of_all(side: Any, count: int | None, type: Type) -> Any:
     return slice(None) if side is None else side
 
 
+def _stepped(side: slice, count: int | None) -> Any:
+    if side.step is None or (isinstance(side.step, int) and side.step == 1):
+        return side
+    if count is None or not all(isinstance(end, int | None) for end in (side.start, side.stop)):
+        raise IndexError(
+            "a slice with a step takes rows or columns whose number is known before it is "
+            "computed, from and to integers; give positions, or a mask"
+        )
+    return np.arange(*side.indices(count))
+
+
 def _chosen(
     emitter: Emitter, value: Value, side: Any, lift: Lift, *, by_row: bool
 ) -> tuple[Value, Any]:
-    """Take the rows, or columns, at which a lazy comparison is true, if there is one."""
-    if isinstance(side, slice | list | np.ndarray | int | str):
+    """Take the rows, or columns, at which a mask is true, if there is one."""
+    count = value.type.rows if by_row else value.type.columns
+    if isinstance(side, np.ndarray) and side.dtype.kind == "b":
+        side = _mask(side, count)
+        if count is not None:
+            return value, np.flatnonzero(side)
+    elif not isinstance(side, Lazy):
         return value, side
     bits = lift(side)
-    if not is_comparison(bits):
+    if bits.type.data != "matrix" or not _is_mask(bits):
         return value, side
     type = value.type
     if bits.type.rows == 1 and bits.type.columns != 1:
         [bits] = lower(emitter, "t", [bits], {})
     emitter.equal(bits.type.columns, 1, "a mask is one row or one column; columns")
-    count = type.rows if by_row else type.columns
     emitter.equal(bits.type.rows, count, "a mask has a cell for each row or column; cells")
     kind, made = "filter_rows", type.shaped(None, type.columns)
     if not by_row:
@@ -104,19 +141,29 @@ def _chosen(
     return emitter.emit(kind, [value, bits], made), slice(None)
 
 
-def is_comparison(value: Value) -> bool:
-    """Tell whether cells are truth values, which say which rows to take and are no positions."""
-    op = value.op
-    if op is None or value.type.data != "matrix":
-        return False
-    name = op.attrs.get("name")
-    if op.kind == "binary" and name in ("and", "or"):
-        return all(map(is_comparison, op.operands))
-    return (op.kind == "binary" and name in COMPARISONS) or (op.kind == "unary" and name == "isNan")
+def _is_mask(value: Value) -> bool:
+    found = is_truth(value)
+    if found is None:
+        raise IndexError(
+            f"the {value.type} in brackets comes from a loop or a condition, and may be a mask or "
+            "positions: write x[m != 0] for a mask, and x[m + 0] for positions"
+        )
+    return found
+
+
+def _mask(side: np.ndarray[Any, Any], count: int | None) -> np.ndarray[Any, Any]:
+    """Return truth values of NumPy's in one dimension."""
+    if side.size != max(side.shape):
+        raise IndexError(f"a mask is one row or one column, not of the shape {side.shape}")
+    if count not in (None, side.size):
+        raise IndexError(f"a mask of {side.size} truth values for {count} rows or columns")
+    return side.ravel()
 
 
 def _is_label(key: Any) -> bool:
-    return isinstance(key, str) or (isinstance(key, list) and all(map(_is_label, key)))
+    return isinstance(key, str) or (
+        isinstance(key, list) and key != [] and all(map(_is_label, key))
+    )
 
 
 def _side(emitter: Emitter, type: Type, side: Any, count: int | None, lift: Lift) -> Side:
@@ -124,14 +171,11 @@ def _side(emitter: Emitter, type: Type, side: Any, count: int | None, lift: Lift
         return _range(emitter, side, count, lift)
     if _is_label(side):
         return _labels(emitter, type, side)
-    if isinstance(side, list) or _is_truth(side):
-        cells = np.asarray(side)
-        side = np.flatnonzero(cells) if _is_truth(cells) else cells.astype("i8")
     value = lift(side)
-    if is_comparison(value):
+    if is_truth(value):
         raise IndexError(
-            "cells are not assigned by a lazy comparison; choose them, as in "
-            "mask * part + (1 - mask) * x"
+            f"rows and columns are not assigned by a mask, and a truth value is no position, as "
+            f"this {value.type}; choose elements: np.where(mask, part, x)"
         )
     if value.type.data == "scalar":
         emitter.number(value, "a position")
@@ -140,10 +184,6 @@ def _side(emitter: Emitter, type: Type, side: Any, count: int | None, lift: Lift
     positions = emitter.numbers(value, "positions")
     emitter.equal(positions.columns, 1, "positions are one column; columns")
     return "list", [value], positions.rows
-
-
-def _is_truth(side: Any) -> bool:
-    return isinstance(side, np.ndarray) and side.dtype.kind == "b"
 
 
 def _check(value: Value, count: int | None) -> None:
@@ -167,8 +207,6 @@ def _range(emitter: Emitter, side: slice, count: int | None, lift: Lift) -> Side
     # Compared one by one: an end may be lazy, and so is what it is compared with.
     if side.start is None and side.stop is None and side.step is None:
         return "all", [], count
-    if side.step not in (None, 1):
-        raise IndexError("a slice takes every row or column; give positions for others")
     ends = (side.start, side.stop)
     if count is not None and all(end is None or isinstance(end, int) for end in ends):
         begin, end, _ = side.indices(count)

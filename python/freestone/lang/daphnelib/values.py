@@ -10,7 +10,7 @@ import numpy as np
 from freestone.lang.daphnelib import graph
 from freestone.lang.daphnelib.broadcasting import chosen
 from freestone.lang.daphnelib.exchange import table_of
-from freestone.lang.daphnelib.indexing import indexed, is_comparison, written
+from freestone.lang.daphnelib.indexing import indexed, written
 from freestone.lang.daphnelib.lazy import (
     FUSED,
     INTEGERS,
@@ -26,6 +26,7 @@ from freestone.lang.daphnelib.lazy import (
     wrapped,
 )
 from freestone.lang.daphnelib.refusals import refusal
+from freestone.lang.daphnelib.truth import is_mask
 from freestone.lang.front.builtins import algebra, elementwise
 from freestone.lang.front.graph.graph import Value
 from freestone.lang.front.types.dtypes import cell_of
@@ -157,16 +158,16 @@ class Operand(Lazy):
     __ror__ = __or__
 
     def __invert__(self) -> Any:
-        if not is_comparison(self._value):
-            raise TypeError(f"~x takes comparisons, as ~(x > 1), not a {self._value.type}")
-        return operated("eq", self, 0)
+        if not is_mask(self._value):
+            raise TypeError(f"~x takes truth values, as ~(x > 1), not a {self._value.type}")
+        return operated("eq", self, False)
 
     def _of_truth(self, name: str, sign: str, other: Any) -> Any:
         values = [self._value, beside(other, self)._value]
-        if not all(is_comparison(value) or value.type.cell == "bool" for value in values):
+        if not all(is_mask(value) or value.type.cell == "bool" for value in values):
             types = " and a ".join(str(value.type) for value in values)
             raise TypeError(
-                f"{sign} takes comparisons, as (x > 1) {sign} (x < 3), not a {types}; of other "
+                f"{sign} takes truth values, as (x > 1) {sign} (x < 3), not a {types}; of other "
                 f"numbers np.logical_{name}(x, y) tells which are not 0"
             )
         return operated(name, self, other)
@@ -231,7 +232,7 @@ def _is_into_array(out: Any = None) -> bool:
 def _written(out: np.ndarray[Any, Any], made: Lazy) -> np.ndarray[Any, Any]:
     """Compute a value into an array of NumPy's, as ``out += x`` does."""
     data = np.asarray(made)
-    is_truth = out.dtype == bool and is_comparison(made._value)
+    is_truth = out.dtype == bool and is_mask(made._value)
     return _copied(out, data.astype(bool) if is_truth else data)
 
 
