@@ -55,7 +55,7 @@ def seen(_: int) -> dict[str, Any]:
         "parent": os.getppid(),
         "group": os.getpgrp(),
         "argv": sys.argv,
-        "main": __main__.__file__,
+        "main": repr(__main__),
         "temporary": tempfile.gettempdir(),
         "input": os.readlink("/proc/self/fd/0"),
         "random": (random.random(), np.random.random()),
@@ -87,8 +87,8 @@ def test_a_forked_executor_is_as_one_that_was_started() -> None:
             assert is_forked(one["pid"])
             assert one["parent"] == worker
             assert one["group"] == one["native"] == one["pid"]
-            assert one["main"].endswith("executor.py")
-            assert one["argv"] == [one["main"]]
+            assert "of an executor" in one["main"]
+            assert [Path(word).name for word in one["argv"]] == ["executor.py"]
             assert (one["input"], one["threads"]) == ("/dev/null", 1)
         for key in ("temporary", "random"):
             assert first[key] != second[key]

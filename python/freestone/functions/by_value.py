@@ -23,7 +23,7 @@ from typing import Any, NamedTuple
 
 from cloudpickle import cloudpickle
 
-from freestone.functions import enums
+from freestone.functions import enums, script
 from freestone.functions.watch import Watch, class_watch, content_of
 
 __all__ = ["States", "is_by_value", "number", "own_no_classes", "reduce_class"]
@@ -130,6 +130,8 @@ def reduce_class(cls: type, reduced: tuple[Any, ...]) -> tuple[Any, ...]:
     """Take a class apart as cloudpickle has done it, and with its version."""
     make, args, (namespace, rest), *_ = reduced
     slots = vars(cls).get("__slots__")
+    if make is cloudpickle._make_skeleton_class:
+        args = (*args[:3], args[3] | {"__qualname__": cls.__qualname__}, *args[4:])
     if slots and make is cloudpickle._make_skeleton_class:
         # Cloudpickle makes a class without slots of it, whose instances have other state.
         args = (*args[:3], args[3] | {"__slots__": slots}, *args[4:])
@@ -212,6 +214,8 @@ def _put(cls: type, state: _State) -> type:
             if issubclass(cls, enum.Enum):
                 enums.put_into_members(cls, state.members)
             _received[cls] = _Put(state.version, names, _watch_of(cls))
+    if not _owns:
+        script.note(cls, cloudpickle._DYNAMIC_CLASS_TRACKER_BY_CLASS.get(cls, ""))
     if _loading.states is not None:
         _loading.states.append((cls, state))
     return cls

@@ -74,7 +74,6 @@ def _become_executor(request: bytes, descriptors: Sequence[int]) -> None:
     if (tempfile := sys.modules.get("tempfile")) is not None:
         # Each executor has a folder of its own for temporary files.
         vars(tempfile)["tempdir"] = None
-    sys.modules["__main__"] = executor
     sys.argv = [executor.__file__]
 
 
