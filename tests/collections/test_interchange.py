@@ -42,10 +42,13 @@ def test_a_number_of_dasks_is_no_array(cluster: fs.Cluster) -> None:
         fs.Array.from_dask(da.ones(3, chunks=2).sum())
 
 
-def test_no_cell_equals_none(cluster: fs.Cluster) -> None:
-    x = fs.Array.from_numpy(WHOLE, 6)
-    np.testing.assert_array_equal(np.asarray(x == None), WHOLE == None)  # noqa: E711
-    np.testing.assert_array_equal(np.asarray(x != None), WHOLE != None)  # noqa: E711
+@pytest.mark.parametrize("dtype", [float, "M8[ns]", "m8[D]"])
+def test_only_missing_times_equal_none(cluster: fs.Cluster, dtype: Any) -> None:
+    whole = np.array([1, 2, 3]).astype(dtype)
+    whole[1:2] = np.array(["NaT" if whole.dtype.kind in "mM" else "nan"], dtype)
+    x = fs.Array.from_numpy(whole, 2)
+    np.testing.assert_array_equal(np.asarray(x == None), whole == None)  # noqa: E711
+    np.testing.assert_array_equal(np.asarray(x != None), whole != None)  # noqa: E711
 
 
 def test_frames_and_bags_to_dask_and_back(cluster: fs.Cluster) -> None:
@@ -133,3 +136,21 @@ def test_a_file_that_went_away_is_named(tmp_path: Path, two_workers: fs.Cluster)
     (tmp_path / "1.parquet").unlink()
     with pytest.raises(fs.errors.FileMissingError, match=r"1\.parquet does not exist"):
         frame.select(pl.col("a").sum()).to_polars()
+
+
+def test_one_element_is_a_number(cluster: fs.Cluster) -> None:
+    for whole in (np.array([3.5]), np.array([[3.5]])):
+        x = fs.Array.from_numpy(whole, 1)
+        for one in (x, x * 1):
+            assert (int(one), float(one), complex(one)) == (3, 3.5, 3.5)
+    with pytest.raises(TypeError, match=r"shape \(2,\) is no number; take one element"):
+        float(fs.Array.from_numpy(np.ones(2), 1))
+
+
+def test_bytes_are_those_of_the_elements(cluster: fs.Cluster) -> None:
+    whole = np.arange(30, dtype="i2").reshape(10, 3)
+    x = fs.Array.from_numpy(whole, 4)
+    assert x.nbytes == x.persist().nbytes == (x + x).nbytes == whole.nbytes
+    assert fs.Array.from_numpy(whole[:0], 4).nbytes == 0
+    sparse = pytest.importorskip("scipy.sparse").eye_array(1000, format="csr")
+    assert fs.Array.from_blocks([sparse]).nbytes < 1000 * 1000

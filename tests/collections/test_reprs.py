@@ -32,7 +32,7 @@ def test_text(two_workers: fs.Cluster) -> None:
 def size(x: fs.Array) -> str:
     from freestone.units import format_nbytes
 
-    return format_nbytes(x.nbytes)
+    return format_nbytes(sum(block.nbytes for block in x.blocks))
 
 
 def test_html_is_self_contained_and_shows_workers(two_workers: fs.Cluster) -> None:

@@ -285,6 +285,13 @@ class Array(Expressions, Collection):
         return first
 
     @property
+    def nbytes(self) -> int:
+        """Bytes of the elements, as NumPy counts them; of sparse arrays those of their blocks."""
+        if self._live("ask for its bytes") and self._first().sparse:
+            return super().nbytes
+        return self.size * self.itemsize
+
+    @property
     def ndim(self) -> int:
         """How many dimensions it has."""
         return len(self.shape)

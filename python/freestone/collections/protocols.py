@@ -82,8 +82,10 @@ def _in_place(name: str) -> Callable[..., Any]:
     return method
 
 
-def _all(array: Any, truth: bool) -> Any:
-    return np.full_like(array, truth, dtype=bool)
+def _is_none(array: Any) -> Any:
+    if array.dtype.kind in "mM":
+        return np.isnat(array)
+    return np.full_like(array, False, dtype=bool)
 
 
 class ArrayMethods(NDArrayOperatorsMixin):
@@ -124,18 +126,18 @@ class ArrayMethods(NDArrayOperatorsMixin):
     __hash__ = object.__hash__
 
     def __eq__(self, other: Any) -> Any:
-        """Compare every cell; None equals none, and a text no number."""
+        """Compare every cell; None equals none but missing times, and a text no number."""
         if other is None:
-            return _all(self, False)
+            return _is_none(self)
         try:
             return super().__eq__(other)
         except NoLoopError:
             return self._compared(operator.eq, other)
 
     def __ne__(self, other: Any) -> Any:
-        """Compare every cell; None equals none, and a text no number."""
+        """Compare every cell; None equals none but missing times, and a text no number."""
         if other is None:
-            return _all(self, True)
+            return np.logical_not(_is_none(self))
         try:
             return super().__ne__(other)
         except NoLoopError:
@@ -162,6 +164,25 @@ class ArrayMethods(NDArrayOperatorsMixin):
                 "len() for whether it has rows"
             )
         return bool(np.asarray(self).reshape(())[()])
+
+    def __float__(self) -> float:
+        return float(self._number())
+
+    def __complex__(self) -> complex:
+        return complex(self._number())
+
+    def __int__(self) -> int:
+        return int(self._number())
+
+    def _number(self) -> Any:
+        """Return the only element, however many axes of one there are, as Dask does."""
+        shape = np.shape(self)  # type: ignore[call-overload]
+        if any(side != 1 for side in shape):
+            raise TypeError(
+                f"an array of shape {shape} is no number; take one element, as in x[0].item(), or "
+                "x.astype(...) for all"
+            )
+        return np.asarray(self).reshape(())[()]
 
     def __contains__(self, value: object) -> bool:
         """Tell whether any element equals a value, as NumPy's arrays do."""

@@ -228,15 +228,6 @@ class LazyArray(ArrayMethods):
         found = self.compute()
         return np.asarray(found.toarray() if is_sparse(found) else found, dtype=dtype)
 
-    def __float__(self) -> float:
-        return float(self._number())
-
-    def __complex__(self) -> complex:
-        return complex(self._number())
-
-    def __int__(self) -> int:
-        return int(self._number())
-
     def __index__(self) -> int:
         return operator.index(self._number())
 
@@ -245,11 +236,6 @@ class LazyArray(ArrayMethods):
 
     def __format__(self, form: str) -> str:
         return format(self._number(), form) if form and not self.ndim else super().__format__(form)
-
-    def _number(self) -> Any:
-        if any(side != 1 for side in self.shape):
-            raise TypeError(f"an array of shape {self.shape} is no number")
-        return np.asarray(self).reshape(())[()]
 
     # -- NumPy's protocols ----------------------------------------------------------------
 
