@@ -363,6 +363,24 @@ def test_what_is_made_of_rows_of_before_is_known() -> None:
         assert not array.is_held_from_before()
 
 
+def test_rows_that_the_program_replaced_itself_are_not_of_before_a_resize() -> None:
+    array = empty(form_of(np.zeros((0, 2)), ROWS, 0))
+    array.take_layout(plans.even(ROWS, 2), 0, {})
+    held = [array.local]
+    array.take_layout(plans.even(ROWS, 1), 0, {}, by_program=True)
+    assert not array.is_held_from_before()
+    with pytest.raises(ValueError, match="read-only"):
+        held[0][...] = 1
+    # What is still held when a resize comes is from before it, whoever replaced it first.
+    array.take_layout(plans.even(ROWS, 2), 0, {})
+    assert array.is_held_from_before()
+    # That the program replaces rows does not hide it.
+    array.take_layout(plans.even(ROWS, 1), 0, {}, by_program=True)
+    assert array.is_held_from_before()
+    held.clear()
+    assert not array.is_held_from_before()
+
+
 def test_local_takes_an_assignment() -> None:
     array = empty(form_of(np.zeros((0, 2)), ROWS, 0))
     array.take_layout(plans.even(ROWS, 1), 0, {})

@@ -22,9 +22,11 @@ from freestone.malleable import (
     Schedule,
     Scheduler,
     Signals,
+    Source,
     Status,
 )
 from freestone.malleable.choosing import Chooser
+from freestone.malleable.targets import first_request
 
 
 @pytest.mark.parametrize(
@@ -200,3 +202,30 @@ def test_the_default_method_goes_by_network_and_by_what_was_measured(tmp_path: P
     path.write_text("[]")
     with pytest.raises(ConfigurationError, match="is no table of preferred methods"):
         Chooser(Config(measurements=path))
+
+
+class Answers(Source):
+    """Wants what it is told to want."""
+
+    def __init__(self, wanted: Any) -> None:
+        self.wanted = wanted
+
+    def ask(self, status: Status) -> Any:
+        """Return it."""
+        return self.wanted
+
+
+@pytest.mark.parametrize("wanted", [3, np.int64(3), Request(3)])
+def test_a_source_may_return_a_number(wanted: Any) -> None:
+    sources = [Answers(None), Answers(wanted), Answers(5)]
+    assert first_request(sources, 0, Status(0, 1, 2)) == Request(3)
+
+
+@pytest.mark.parametrize("wanted", [0, -1, True, 2.0, "3", [3]])
+def test_a_source_that_returns_something_else_hears_what_to_return(wanted: Any) -> None:
+    with pytest.raises(ConfigurationError) as caught:
+        first_request([Answers(wanted)], 0, Status(0, 1, 2))
+    assert str(caught.value).startswith(
+        f"Answers.ask returned {wanted!r}, of type {type(wanted).__name__}: return a number of "
+        "processes of at least 1, as in 'return malleable.Request(3)'"
+    )

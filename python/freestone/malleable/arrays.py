@@ -107,7 +107,7 @@ class Array:
         # By run, once the program has asked for its rows.
         self._runs: list[Run] = []
         self._views: list[list[Any]] = []
-        # Of what the program was given on this layout, and on the one before.
+        # Of what the program was given since the last resize, and before it.
         self._given: list[weakref.ref[Any]] = []
         self._given_before: list[weakref.ref[Any]] = []
 
@@ -193,8 +193,27 @@ class Array:
         found = ranks[np.searchsorted(starts, asked, "right") - 1]
         return int(found) if asked.ndim == 0 else found
 
-    def take_layout(self, layout: Layout, place: int, ragged: Mapping[int, int]) -> None:
-        """Have the rows of a place, whose bytes are in the storages already."""
+    def take_layout(
+        self,
+        layout: Layout,
+        place: int,
+        ragged: Mapping[int, int],
+        *,
+        by_program: bool = False,
+    ) -> None:
+        """Have the rows of a place, whose bytes are in the storages already.
+
+        Parameters
+        ----------
+        layout : Layout
+            How the rows of all ranks lie.
+        place : int
+            Which of the ranks this is.
+        ragged : mapping of int to int
+            The elements before the first row of each run, and behind its last, of a matrix.
+        by_program : bool
+            The program has replaced the rows itself, and knows it: no resize has.
+        """
         self.layout, self._owners = layout, None
         self._bounds = layout.runs(place) or [(0, 0)]
         self._elements = (
@@ -206,9 +225,11 @@ class Array:
         _freeze(run.local for run in self._runs if isinstance(run.local, np.ndarray))
         _freeze(itertools.chain(*self._views))
         self._runs, self._views = [], []
-        given = [*self._given_before, *self._given]
-        self._given_before = [root for root in given if root() is not None]
-        self._given = []
+        if not by_program:
+            self._given_before += self._given
+            self._given = []
+        self._given_before = [root for root in self._given_before if root() is not None]
+        self._given = [root for root in self._given if root() is not None]
 
     def take_place(self, description: Description, storages: list[Storage]) -> None:
         """Have room for other rows, which `take_layout` and `fill` then give it."""

@@ -151,7 +151,8 @@ def replace(
     for index, (array, description) in enumerate(zip(arrays, described, strict=True)):
         first, count = int(before[index]), _nonzeros(local[index])
         array.take_place(description, [Storage(part.nbytes) for part in description.form.parts])
-        array.take_layout(layout, membership.rank, {start: first, stop: first + count})
+        edges = {start: first, stop: first + count}
+        array.take_layout(layout, membership.rank, edges, by_program=True)
         array.fill(local[index])
     return together_with, layout
 

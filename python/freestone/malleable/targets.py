@@ -186,8 +186,11 @@ class Source(ABC):
     asks_everywhere = False
 
     @abstractmethod
-    def ask(self, status: Status) -> Request | None:
-        """Return what is wanted at this step, or ``None`` for 'as it is'."""
+    def ask(self, status: Status) -> Request | int | None:
+        """Return what is wanted at this step, or ``None`` for 'as it is'.
+
+        A number of processes is a `Request` for so many.
+        """
 
     def open(self) -> None:  # noqa: B027
         """Begin to listen; called on every rank, once."""
@@ -464,7 +467,22 @@ def first_request(sources: Iterable[Source], rank: int, status: Status) -> Reque
     for source in sources:
         if rank > 0 and not source.asks_everywhere:
             continue
-        request = source.ask(status)
-        if request is not None:
-            return request
+        wanted = source.ask(status)
+        if wanted is not None:
+            return _request_of(source, wanted)
     return None
+
+
+def _request_of(source: Source, wanted: Any) -> Request:
+    if isinstance(wanted, Request):
+        return wanted
+    if is_whole(wanted, 1):
+        return Request(wanted)
+    kind = type(source).__name__
+    raise ConfigurationError(
+        f"{kind}.ask returned {wanted!r:.80}, of type {type(wanted).__name__}: return a number of "
+        "processes of at least 1, as in 'return malleable.Request(3)' or 'return 3', or None to "
+        "stay as it is",
+        key="targets",
+        origin=kind,
+    )
