@@ -80,6 +80,66 @@ def test_a_condition_is_repeated(shape: tuple[int, ...]) -> None:
         assert np.where(lazy > 0, 2.0, 3.0).compute() == 2.0
 
 
+TABLE = np.array([[1.5, -2.0, 3.0], [-1.0, 4.0, 0.5], [2.0, -3.0, 1.0], [0.5, 2.5, -4.0]])
+
+
+@pytest.mark.parametrize(
+    "compute",
+    [
+        lambda x, m: m(x) - x,
+        lambda x, m: m(x) * x,
+        lambda x, m: m(x) < x,
+        lambda x, m: np.maximum(m(x), x),
+        lambda x, m: m(x) / x,
+        lambda x, m: np.array([1.0, 2.0, 3.0]) - x,
+        lambda x, m: np.array([[2.0]]) * x,
+        lambda x, m: x - np.array([[2.0]]),
+        lambda x, m: x[:, [0]] - x,
+        lambda x, m: x[:, [0]] - m(x),
+        lambda x, m: m(x) - x[:, [0]],
+        lambda x, m: x[:, [0]] * m(x),
+        lambda x, m: x[[0]] / x,
+        lambda x, m: np.where(x > 1, x, m(x)),
+        lambda x, m: np.where(x > 1, x[:, [0]], m(x)),
+        lambda x, m: np.where(m(x) > 0, x, -1.0),
+        lambda x, m: np.where(x[:, [0]] > 1, x, -x),
+        lambda x, m: np.where(np.array([[1.0]]), x, 0.0),
+        lambda x, m: np.where(x[:, [0]] > 1, m(x), 3.0),
+    ],
+)
+@pytest.mark.parametrize("least", [0.0, 1.9])
+@pytest.mark.parametrize("way", WAYS, ids=["plain", "fused"])
+def test_sides_are_repeated_to_rows_that_a_mask_leaves(
+    way: Settings, least: float, compute: Any
+) -> None:
+    x, kept = CONTEXT.from_numpy(TABLE), TABLE[TABLE[:, 0] > least]
+    found = compute(x[x[:, 0] > least], _mean).compute(way)
+    np.testing.assert_array_equal(found, compute(kept, _mean))
+
+
+def _mean(x: Any) -> Any:
+    return np.mean(x, axis=0)
+
+
+@pytest.mark.parametrize("way", WAYS, ids=["plain", "fused"])
+def test_sides_are_repeated_to_no_rows(way: Settings) -> None:
+    x, row = CONTEXT.from_numpy(TABLE), np.array([1.0, 2.0, 3.0])
+    nothing = x[x[:, 0] > 9]
+    assert (row - nothing).compute(way).shape == (0, 3)
+    assert np.where(nothing > 0, nothing, row).compute(way).shape == (0, 3)
+
+
+def test_sides_are_repeated_in_a_loop_whose_rows_change() -> None:
+    x = CONTEXT.from_numpy(TABLE)
+    [grown] = CONTEXT.for_loop(
+        [CONTEXT.from_numpy(np.ones((1, 3)))], lambda y, i: ((x[0] - y).rbind(y),), 1, 3
+    )
+    expected = np.ones((1, 3))
+    for _ in range(3):
+        expected = np.vstack([TABLE[0] - expected, expected])
+    np.testing.assert_array_equal(grown.compute(), expected)
+
+
 def test_what_does_not_go_together_is_refused() -> None:
     x = CONTEXT.from_numpy(np.ones((3, 4)))
     with pytest.raises(ScriptError, match="a row of 4 or a column of 3"):

@@ -81,9 +81,10 @@ class _Fusion:
                 self._add(op)
             else:
                 self._pass(op)
+        # A group is there once for each value that it makes.
         members: dict[Op, Group] = {
             op: group
-            for group in self._groups.values()
+            for group in dict.fromkeys(self._groups.values())
             if len(group.ops) > 1 or _is_worth_it(group.ops[0])
             for op in group.ops
         }

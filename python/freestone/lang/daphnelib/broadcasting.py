@@ -1,23 +1,28 @@
 """Sides of operations of cells as NumPy repeats them.
 
-The language repeats a row, a column or a number on the right of an operation only.
+The language repeats a row, a column or a number on the right of an operation only. How often the
+left side is repeated may be known only when it is computed, as the rows that a mask leaves are.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from freestone.lang.front.builtins import lower
 from freestone.lang.front.builtins.elementwise import cast, choose
+from freestone.lang.front.builtins.meta import counted
 from freestone.lang.front.graph.emitter import Emitter
 from freestone.lang.front.graph.graph import Value
 from freestone.lang.front.types.types import Type
 
 __all__ = ["chosen", "fitted"]
 
-Shape = tuple[int | None, int | None]
-
 SWAPPED = {"lt": "gt", "gt": "lt", "le": "ge", "ge": "le"}
 SWAPPED |= {name: name for name in ("add", "mul", "min", "max", "eq", "neq", "and", "or")}
 """What operations are called when their sides change places."""
+
+Shape = tuple[Value, Value]
+"""Numbers of rows and columns, which may be known only when it is computed."""
 
 
 def fitted(emitter: Emitter, name: str, left: Value, right: Value) -> tuple[str, Value, Value]:
@@ -30,34 +35,29 @@ def fitted(emitter: Emitter, name: str, left: Value, right: Value) -> tuple[str,
     name : str
         The operation.
     left, right : Value
-        Matrices. Of sides whose numbers of rows or columns are not known nothing changes, and
-        those that don't go together are left to whoever refuses them.
+        Matrices. Those that don't go together are left to whoever refuses them.
     """
-    one, other = _shape(left.type), _shape(right.type)
-    if None in one or None in other or one == other:
+    one, other = left.type, right.type
+    if (one.rows, one.columns) == (other.rows, other.columns):
         return name, left, right
-    if other == (1, 1):
+    if _is_single(other):
         return name, left, _number(emitter, right)
-    if one == (1, 1):
+    if _is_single(one):
         return name, _number(emitter, left), right
-    whole = _whole(one, other)
-    if whole in (None, one):
+    if not _is_shorter(one, other):
         return name, left, right
-    if other == whole and name in SWAPPED:
+    if name in SWAPPED and not _is_shorter(other, one):
         return SWAPPED[name], right, left
-    return name, _repeated(emitter, left, whole), right
+    return name, _repeated(emitter, left, _whole(emitter, [left, right])), right
 
 
 def chosen(emitter: Emitter, condition: Value, then: Value, otherwise: Value) -> Value:
     """Return cells of one where a condition is not 0, and of the other where it is."""
     values = [condition, then, otherwise]
-    whole: Shape | None = (1, 1)
-    for value in values:
-        if value.type.data == "matrix":
-            whole = None if whole is None else _whole(whole, _shape(value.type))
-    if whole is None:
-        return choose(emitter, *values)
-    if condition.type.data == "scalar" or _shape(condition.type) == (1, 1) != whole:
+    matrices = [value for value in values if value.type.data == "matrix"]
+    whole = _whole(emitter, matrices)
+    is_single = condition.type.data == "scalar" or _is_single(condition.type)
+    if is_single and not (matrices and all(_is_single(value.type) for value in matrices)):
         condition = _filled(emitter, _number(emitter, condition), whole)
     parts = [_repeated(emitter, part, whole) for part in (then, otherwise)]
     made = choose(emitter, _repeated(emitter, condition, whole), *parts)
@@ -65,25 +65,30 @@ def chosen(emitter: Emitter, condition: Value, then: Value, otherwise: Value) ->
     return _number(emitter, made) if is_number else made
 
 
-def _repeated(emitter: Emitter, value: Value, shape: Shape) -> Value:
+def _repeated(emitter: Emitter, value: Value, whole: Shape) -> Value:
     """Return a matrix of a shape whose rows or columns are all those of a row or a column."""
-    own = _shape(value.type)
-    if value.type.data != "matrix" or own == shape:
+    type = value.type
+    if type.data != "matrix":
         return value
-    if own == (1, 1):
+    rows, columns = (
+        own == 1 and count.const != 1
+        for own, count in zip((type.rows, type.columns), whole, strict=True)
+    )
+    if not rows and not columns:
+        return value
+    if _is_single(type):
         return _number(emitter, value)
-    one = emitter.constant(1, value.type.cell)
-    if own[0] == 1:
-        sides = [_filled(emitter, one, (shape[0], 1)), value]
+    one, once = emitter.constant(1, type.cell), emitter.constant(1, "index")
+    if rows:
+        sides = [_filled(emitter, one, (whole[0], once)), value]
     else:
-        sides = [value, _filled(emitter, one, (1, shape[1]))]
+        sides = [value, _filled(emitter, one, (once, whole[1]))]
     [made] = lower(emitter, "outerMul", sides, {})
     return made
 
 
 def _filled(emitter: Emitter, value: Value, shape: Shape) -> Value:
-    sides = [emitter.constant(count or 0, "si64") for count in shape]
-    [made] = lower(emitter, "fill", [value, *sides], {})
+    [made] = lower(emitter, "fill", [value, *shape], {})
     return made
 
 
@@ -91,17 +96,23 @@ def _number(emitter: Emitter, value: Value) -> Value:
     return cast(emitter, value, "scalar", None) if value.type.data == "matrix" else value
 
 
-def _shape(type: Type) -> Shape:
-    return type.rows, type.columns
+def _is_single(type: Type) -> bool:
+    return type.rows == 1 and type.columns == 1
 
 
-def _whole(one: Shape, other: Shape) -> Shape | None:
-    """Return the shape that two are repeated to; None if that is not known, or there is none."""
-    if None in one or None in other:
-        return None
-    sides = []
-    for left, right in zip(one, other, strict=True):
-        if left != right and 1 not in (left, right):
-            return None
-        sides.append(right if left == 1 else left)
-    return sides[0], sides[1]
+def _is_shorter(one: Type, other: Type) -> bool:
+    """Tell whether one has a row, or a column, where the other may have several."""
+    return (one.rows == 1 != other.rows) or (one.columns == 1 != other.columns)
+
+
+def _whole(emitter: Emitter, values: Sequence[Value]) -> Shape:
+    """Return the numbers of rows and columns that matrices are repeated to."""
+    return _longest(emitter, "nrow", values), _longest(emitter, "ncol", values)
+
+
+def _longest(emitter: Emitter, name: str, values: Sequence[Value]) -> Value:
+    counts = [counted(emitter, name, value) for value in values]
+    several = [count for count in counts if count.const != 1]
+    # What is not known has to agree with what is, and is looked at only where all else is 1.
+    known = [count for count in several if count.const is not None]
+    return next(iter(known + several), emitter.constant(1, "index"))
