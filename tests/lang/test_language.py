@@ -12,6 +12,7 @@ from freestone.errors.lang import (
     ScriptStoppedError,
     ScriptSyntaxError,
 )
+from freestone.lang.front.parse.source import read_source
 from freestone.lang.script import run_text
 from tests.lang.scripts import both, printed
 
@@ -387,3 +388,11 @@ def test_scripts_import_scripts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
         printed('import "a.daphne"; import "a.daphne" as "b";')
     with pytest.raises(ScriptSyntaxError, match="the alias 'c' is there twice"):
         printed('import "a.daphne" as "c"; import "b.daphne" as "c";')
+
+
+def test_a_script_may_begin_with_a_byte_order_mark(tmp_path: Path) -> None:
+    path = tmp_path / "marked.daphne"
+    path.write_text("\ufeffprint(1);", encoding="utf-8")
+    source = read_source(path)
+    assert source.text == "print(1);"
+    assert str(source.place(0)).endswith("marked.daphne:1:1")

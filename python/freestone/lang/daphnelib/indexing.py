@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -10,10 +10,11 @@ import numpy as np
 from freestone.lang.daphnelib.lazy import Lazy, as_row
 from freestone.lang.daphnelib.truth import is_truth
 from freestone.lang.front.builtins import lower
+from freestone.lang.front.builtins.meta import counted
 from freestone.lang.front.builtins.reorganisation import indexed_type, inserted, position
 from freestone.lang.front.graph.emitter import Emitter
 from freestone.lang.front.graph.graph import Value
-from freestone.lang.front.types.types import Type, matrix
+from freestone.lang.front.types.types import DTYPES, Type, matrix
 
 __all__ = ["indexed", "written"]
 
@@ -49,8 +50,43 @@ def indexed(emitter: Emitter, value: Value, key: Any, lift: Lift) -> Value:
 def written(emitter: Emitter, value: Value, key: Any, part: Any, lift: Lift) -> Value:
     """Make a matrix with other cells, which may be Python's, at some rows and columns."""
     kinds, values, counts = _sides(emitter, value.type, key, lift)
+    if isinstance(part, int | float | np.number):
+        part = _element(part, value.type.cell)
     cells = lift(as_row(part, counts[1]))
+    if cells.type.data == "scalar":
+        cells = _filled(emitter, cells, value, kinds, counts)
     return inserted(emitter, "the matrix", value, cells, kinds, values, counts)
+
+
+def _element(number: Any, cell: str) -> Any:
+    """Return a number of Python's as an element of a matrix, if it is one without loss."""
+    dtype = np.dtype(DTYPES[cell])
+    if dtype.kind == "f":
+        return dtype.type(number)
+    return dtype.type(number) if isinstance(number, int) and dtype.kind in "iub" else number
+
+
+def _filled(
+    emitter: Emitter,
+    element: Value,
+    value: Value,
+    kinds: tuple[str, str],
+    counts: Sequence[int | None],
+) -> Value:
+    """Return a matrix of one element, of the shape of the rows and columns of another."""
+    sides = []
+    for kind, count, name in zip(kinds, counts, ("nrow", "ncol"), strict=True):
+        if count is not None:
+            sides.append(emitter.constant(count, "index"))
+        elif kind == "all":
+            sides.append(counted(emitter, name, value))
+        else:
+            raise IndexError(
+                "how many rows or columns these are is known only when it is computed; assign a "
+                "matrix of their shape"
+            )
+    [made] = lower(emitter, "fill", [element, *sides], {})
+    return made
 
 
 def _sides(

@@ -209,7 +209,8 @@ def lifted(value: Any) -> Any:
         return wrapped(graph.emitter().constant(value, cell_of_integer(value)))
     kinds = {bool: "bool", float: "f64", str: "str"}
     if type(value) not in kinds:
-        raise TypeError(f"{type(value).__name__} can't be part of a lazy expression")
+        listed = "; write np.array(...)" if isinstance(value, list | tuple) else ""
+        raise TypeError(f"{type(value).__name__} can't be part of a lazy expression{listed}")
     return wrapped(graph.emitter().constant(value, kinds[type(value)]))
 
 
@@ -306,10 +307,12 @@ def extreme(name: str, left: Any, right: Any) -> Any:
 
 
 def as_row(value: Any, columns: int | None) -> Any:
-    """Return an array of one dimension as the row that it is for NumPy, if there are columns.
+    """Return a list, or an array of one dimension, as the row that it is for NumPy.
 
     Where there is one column it stays one, which is what `lifted` makes of such an array.
     """
+    if isinstance(value, list | tuple):
+        value = np.asarray(value)
     is_flat = isinstance(value, np.ndarray) and value.ndim == 1
     return value[None, :] if is_flat and columns != 1 else value
 

@@ -9,9 +9,6 @@ from freestone.lang.front.types.types import is_float
 __all__ = ["MAX_UI64", "beside_cells", "cell_of_integer"]
 
 MAX_UI64 = 2**64 - 1
-UNSIGNED = ("ui64", "index")
-"""The types that make a signed integer beside them one of theirs."""
-
 ABOVE = {"lt": "le", "le": "le", "neq": "le", "gt": "gt", "ge": "gt", "eq": "gt"}
 """Comparisons with what is larger than all elements, as comparisons with the largest one."""
 BELOW = {"gt": "ge", "ge": "ge", "neq": "ge", "lt": "lt", "le": "lt", "eq": "lt"}
@@ -49,6 +46,8 @@ def beside_cells(name: str, number: int, cell: str) -> tuple[str, int | float, s
 
     Raises
     ------
+    ValueError
+        If it is a negative power of integers, which the language truncates.
     OverflowError
         If the result would be computed in a type that the number does not fit into. Comparisons,
         and what only asks whether a number is 0, have an answer for any number.
@@ -58,19 +57,25 @@ def beside_cells(name: str, number: int, cell: str) -> tuple[str, int | float, s
     if is_float(cell):
         fits = MIN_SI64 <= number <= MAX_SI64
         return (name, number, "si64") if fits else (name, float(number), cell)
+    if name == "pow" and number < 0:
+        raise ValueError(
+            f"integers to the power {number} are truncated to integers; convert the elements, as "
+            'x.asType("f64")'
+        )
     if name in ("and", "or"):
         return name, int(number != 0), "si64"
-    least, most = (0, MAX_UI64) if cell in UNSIGNED else (MIN_SI64, MAX_SI64)
+    is_ui64 = cell == "ui64"
+    least, most = (0, MAX_UI64) if is_ui64 else (MIN_SI64, MAX_SI64)
     if least <= number <= most:
         return name, number, "si64" if number <= MAX_SI64 else "ui64"
     if name not in COMPARISONS:
-        common = cell if cell in UNSIGNED else "si64"
+        common = "ui64" if is_ui64 else "si64"
         raise OverflowError(
             f"{name} of {cell} elements and {_shown(number)}: it does not fit into {common}, which "
             f'holds {least} to {most}; convert the elements, as x.asType("f64"), or write a float'
         )
     if number > most:
-        return ABOVE[name], most, "ui64" if cell in UNSIGNED else "si64"
+        return ABOVE[name], most, "ui64" if is_ui64 else "si64"
     return BELOW[name], least, "si64"
 
 

@@ -11,8 +11,8 @@ FUNCTIONS = {
     "argmin": "x.idxMin(0), for each row",
     "argsort": "x.order(0, True, True), by a column",
     "around": "x.round()",
-    "clip": "x.max(0.0).min(1.0)",
     "concatenate": "x.rbind(y), or x.cbind(y)",
+    "count_nonzero": "(x != 0).sum()",
     "cumprod": "x.cumProd(), down the columns",
     "cumsum": "x.cumSum(), down the columns",
     "diag": "x.diagVector(), or x.diagMatrix() of a column",
@@ -22,12 +22,14 @@ FUNCTIONS = {
     "hstack": "x.cbind(y)",
     "log10": "x.log(10.0)",
     "log2": "x.log(2.0)",
+    "prod": "x.cumProd()[-1], of each column",
     "outer": "x.outerMul(y.t()), of columns",
     "reshape": "x.reshape(3, 4)",
     "rint": "x.round()",
     "round": "x.round()",
     "solve": "x.solve(y)",
     "sort": "x.order(0, True, False), by a column",
+    "squeeze": "x.compute().squeeze()",
     "square": "x * x",
     "vstack": "x.rbind(y)",
 }
@@ -72,5 +74,5 @@ def refusal(
     way = f"write {instead}" if instead else "use an operation of the language, as x.sqrt()"
     return TypeError(
         f"numpy.{called}{given} does not take lazy matrices; {way}, or compute "
-        f"them first, as np.clip(x.compute(), 0, 1). Lazy are numpy.{', '.join(lazy)}"
+        f"them first, as np.median(x.compute()). Lazy are numpy.{', '.join(lazy)}"
     )

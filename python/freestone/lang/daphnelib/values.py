@@ -30,7 +30,7 @@ from freestone.lang.daphnelib.truth import is_mask
 from freestone.lang.front.builtins import algebra, elementwise
 from freestone.lang.front.graph.graph import Value
 from freestone.lang.front.types.dtypes import cell_of
-from freestone.lang.front.types.types import CELLS, is_float
+from freestone.lang.front.types.types import CELLS, DTYPES
 from freestone.lang.front.ufuncs import COMPARISONS, EXTREMES, NUMBERS, REALS
 
 __all__ = ["VIEWS", "Action", "Frame", "List", "Matrix", "Scalar"]
@@ -43,8 +43,11 @@ UFUNCS = {**COMPARISONS, **NUMBERS, **EXTREMES, **REALS, "sign": "sign", "isnan"
 
 REDUCTIONS = {"sum": "sum", "amin": "aggMin", "amax": "aggMax", "min": "aggMin", "max": "aggMax"}
 REDUCTIONS |= {"mean": "mean", "var": "var", "std": "stddev"}
+REDUCTIONS |= {"any": "any", "all": "all"}
 """NumPy's reductions; its axis 1 is axis 0 here: one result for each row."""
 
+TRUTHS = {"any": "aggMax", "all": "aggMin"}
+"""Those of truth values, as extremes of 0 and 1."""
 
 OPERATORS = {
     "matmul": ("__matmul__", "__rmatmul__"),
@@ -54,7 +57,7 @@ OPERATORS = {
 }
 """NumPy's functions that are operators: on a value, and with one on the right."""
 
-LAZY = ("matmul", "transpose", "where", *REDUCTIONS, *UFUNCS)
+LAZY = ("matmul", "transpose", "where", "clip", *REDUCTIONS, *UFUNCS)
 
 
 class Action(Lazy, data="nothing"):
@@ -92,12 +95,10 @@ class Operand(Lazy):
             return called("t", args, {})
         if name == "where" and len(args) == 3:
             return _chosen(*args)
-        if name in REDUCTIONS and set(keywords) <= {"axis"}:
-            axis = args[1] if len(args) > 1 else keywords.get("axis")
-            if axis not in (None, 0, 1):
-                raise ValueError(f"axis={axis!r}: a matrix has the axes 0 and 1")
-            axes = () if axis is None else (1 - axis,)
-            return called(REDUCTIONS[name], (args[0], *axes), {})
+        if name == "clip" and not keywords:
+            return _clipped(*args)
+        if name in REDUCTIONS and set(keywords) <= {"axis", "keepdims"} and len(args) <= 2:
+            return _reduced(REDUCTIONS[name], *args, **keywords)
         if name in REDUCTIONS and _is_into_array(keywords.get("out")):
             rest = {word: value for word, value in keywords.items() if word != "out"}
             found = np.asarray(self.__array_function__(function, types, args, rest))
@@ -225,6 +226,30 @@ def _parts(then: Any, otherwise: Any) -> Iterator[Any]:
             yield part
 
 
+def _product(left: Lazy, right: Lazy) -> Any:
+    if isinstance(left, Scalar) or isinstance(right, Scalar):
+        raise ValueError("@ takes matrices on both sides; x * 2 multiplies by a number")
+    return wrapped(algebra.product(graph.emitter(), left._value, right._value))
+
+
+def _reduced(name: str, value: Any, axis: Any = None, *, keepdims: bool = False) -> Any:
+    """Append a reduction; of an axis its result is a row or a column, as with ``keepdims=True``."""
+    if axis not in (None, 0, 1, -1, -2):
+        raise ValueError(f"axis={axis!r}: a matrix has the axes 0 and 1")
+    if name in TRUTHS:
+        name, value = TRUTHS[name], value != 0
+    axes = () if axis is None else (1 - axis % 2,)
+    made = called(name, (value, *axes), {})
+    if axis is None and keepdims is True:
+        return wrapped(elementwise.cast(graph.emitter(), made._value, "matrix", None))
+    return made
+
+
+def _clipped(value: Any, least: Any = None, most: Any = None) -> Any:
+    value = value if least is None else extreme("max", value, least)
+    return value if most is None else extreme("min", value, most)
+
+
 def _is_into_array(out: Any = None) -> bool:
     return isinstance(out, np.ndarray)
 
@@ -251,6 +276,16 @@ class Table(Lazy):
         """Rows and columns; None where they are known only when it is computed."""
         return self._value.type.rows, self._value.type.columns
 
+    def __len__(self) -> int:
+        rows = self.shape[0]
+        if rows is None:
+            raise TypeError("how many rows there are is known only when it is computed: x.nrow()")
+        return rows
+
+    def __iter__(self) -> Iterator[Any]:
+        """Yield the rows, if it is known how many there are."""
+        return (self[at] for at in range(len(self)))
+
     def __getitem__(self, key: Any) -> Any:
         return wrapped(indexed(graph.emitter(), self._value, key, value_of))
 
@@ -272,21 +307,32 @@ class Table(Lazy):
 class Matrix(Table, Operand, data="matrix"):
     """A lazy matrix."""
 
+    ndim = 2
+
+    @property
+    def size(self) -> int | None:
+        """How many elements there are; None where that is known only when it is computed."""
+        rows, columns = self.shape
+        return None if rows is None or columns is None else rows * columns
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        """NumPy's type of the elements."""
+        return np.dtype(DTYPES[self._value.type.cell])
+
     @property
     def T(self) -> Any:  # noqa: N802 - NumPy's name
         """The transpose."""
         return called("t", (self,), {})
 
     def __matmul__(self, other: Any) -> Any:
-        return wrapped(algebra.product(graph.emitter(), self._value, lifted(other)._value))
+        return _product(self, lifted(as_row(other, 1)))
 
     def __rmatmul__(self, other: Any) -> Any:
-        return lifted(as_row(other, None)) @ self
+        return _product(lifted(as_row(other, None)), self)
 
     def __setitem__(self, key: Any, part: Any) -> None:
         """Write cells; values that were made of this matrix before keep the old ones."""
-        if isinstance(part, int) and is_float(self._value.type.cell):
-            part = float(part)
         self._value = written(graph.emitter(), self._value, key, part, value_of)
 
     def asType(self, dtype: Any = None, vtype: Any = None) -> Any:  # noqa: N802 - DaphneLib's name

@@ -33,6 +33,8 @@ class Source:
     starts: list[int] = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
+        # What many editors put before a text to say that it is UTF-8.
+        object.__setattr__(self, "text", self.text.removeprefix("\ufeff"))
         starts = [0, *(at + 1 for at, letter in enumerate(self.text) if letter == "\n")]
         object.__setattr__(self, "starts", starts)
 
