@@ -46,7 +46,7 @@ REDUCTIONS |= {"mean": "mean", "var": "var", "std": "stddev"}
 REDUCTIONS |= {"any": "any", "all": "all"}
 """NumPy's reductions; its axis 1 is axis 0 here: one result for each row."""
 
-TRUTHS = {"any": "aggMax", "all": "aggMin"}
+BOOLEANS = {"any": "aggMax", "all": "aggMin"}
 """Those of truth values, as extremes of 0 and 1."""
 
 OPERATORS = {
@@ -236,8 +236,8 @@ def _reduced(name: str, value: Any, axis: Any = None, *, keepdims: bool = False)
     """Append a reduction; of an axis its result is a row or a column, as with ``keepdims=True``."""
     if axis not in (None, 0, 1, -1, -2):
         raise ValueError(f"axis={axis!r}: a matrix has the axes 0 and 1")
-    if name in TRUTHS:
-        name, value = TRUTHS[name], value != 0
+    if name in BOOLEANS:
+        name, value = BOOLEANS[name], value != 0
     axes = () if axis is None else (1 - axis % 2,)
     made = called(name, (value, *axes), {})
     if axis is None and keepdims is True:
