@@ -49,6 +49,16 @@ def test_asyncio_waits_for_it(cluster: fs.Cluster) -> None:
         assert asyncio.run(main()) == [0, 1, 4, 9, 16]
 
 
+def test_futures_of_the_executor_are_arguments_that_calls_wait_for(cluster: fs.Cluster) -> None:
+    with cluster.executor() as executor:
+        two, failing = executor.submit(pow, 2, 1), executor.submit(pow, 0, -1)
+        assert executor.submit(pow, two, two).result(30) == 4
+        assert executor.submit(sum, [two, two, 1]).result(30) == 5
+        assert cluster.submit(pow, 3, two).result(30) == 9
+        with pytest.raises(ZeroDivisionError):
+            executor.submit(pow, failing, two).result(30)
+
+
 def test_cancel_ends_a_call_that_runs(two_workers: fs.Cluster) -> None:
     with two_workers.executor() as executor:
         futures = [executor.submit(time.sleep, 600) for _ in range(4)]

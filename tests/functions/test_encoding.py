@@ -2,11 +2,13 @@ from __future__ import annotations
 
 import functools
 import gc
+import importlib
 import random
 import sys
 import threading
 import weakref
 from collections.abc import Callable
+from pathlib import Path
 from types import ModuleType
 from typing import Any
 
@@ -84,6 +86,76 @@ def test_a_cached_function_of_a_script_is_sent() -> None:
     loaded: Any = load(encode(space["f"]).definition)
     assert loaded(1) == 2
     assert loaded.cache_parameters() == {"maxsize": 3, "typed": False}
+
+
+DISPATCHING = """
+import functools
+
+@functools.singledispatch
+def shown(value):
+    "Show a value."
+    return repr(value)
+
+@shown.register
+def _(value: list):
+    return [shown(item) for item in value]
+
+shown.note = "own"
+
+class Shower:
+    @functools.singledispatchmethod
+    def show(self, value):
+        return "any"
+
+    @show.register
+    def _(self, value: int):
+        return "int"
+
+def f(value):
+    return shown(value), shown.note, shown.__doc__, Shower().show(value), Shower().show(3)
+"""
+
+
+def test_single_dispatch_of_a_script_is_sent() -> None:
+    space = in_main(DISPATCHING)
+    before = encode(space["f"])
+    assert load(before.definition)([1, "a"]) == (["1", "'a'"], "own", "Show a value.", "any", "int")
+    assert load(encode(space["shown"]).definition)([1]) == ["1"]
+    assert encode(space["f"]) is before
+    assert encode(in_main(DISPATCHING)["f"]).name == before.name
+
+
+def test_what_is_registered_later_is_in_the_name_and_is_sent() -> None:
+    space = in_main(DISPATCHING)
+    names = {encode(space["f"]).name}
+    space["shown"].register(str, lambda value: f"a text: {value}")
+    names.add(encode(space["f"]).name)
+    assert load(encode(space["f"]).definition)(["a"])[0] == ["a text: a"]
+    space["Shower"].show.register(list, lambda self, value: "list")
+    names.add(encode(space["f"]).name)
+    assert load(encode(space["f"]).definition)([])[3] == "list"
+    space["shown"].note = "changed"
+    names.add(encode(space["f"]).name)
+    assert len(names) == 4
+
+
+def test_single_dispatch_of_a_module_goes_by_its_name(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lock = "import threading\nLOCK = threading.Lock()\n"
+    body = "@functools.singledispatch\ndef shown(value):\n    return LOCK.locked()\n"
+    (tmp_path / "dispatching_module.py").write_text(f"import functools\n{lock}{body}")
+    monkeypatch.syspath_prepend(tmp_path)
+    shown = importlib.import_module("dispatching_module").shown
+    encoded = encode(shown)
+    assert load(encoded.definition)(1) is False
+    assert b"dispatching_module.py" in encoded.definition
+
+
+def test_the_error_for_a_context_variable_says_what_to_do() -> None:
+    space = in_main("import contextvars\nv = contextvars.ContextVar('v')\ndef f(): return v.get()")
+    with pytest.raises(NotSerializableError, match=r"global 'v' .*pass what its get\(\) returns"):
+        encode(space["f"])
 
 
 def test_the_main_module_of_a_spawned_child_is_sent(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -62,6 +62,10 @@ class _Future(concurrent.futures.Future[T]):
         is_running: bool = self._inner.client.explain(self._inner).is_running
         return is_running and not self.done()
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        # As an argument of a call it stands for its value, as the cluster's futures do.
+        return _value_of, (self._inner,)
+
     def _cancel_here(self) -> bool:
         with self._condition:
             was_cancelled = self.cancelled()
@@ -88,6 +92,10 @@ class _Future(concurrent.futures.Future[T]):
             # It was cancelled while its call ended.
             if not self.cancelled():
                 raise
+
+
+def _value_of(value: Any) -> Any:
+    return value
 
 
 def follow(inner: _Inner) -> concurrent.futures.Future[Any]:

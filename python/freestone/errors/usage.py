@@ -217,6 +217,11 @@ class NotSerializableError(UsageError, TypeError):
         }.get(what, "send what it is made from")
         if (what, kind) == ("result", "generator"):
             advice = "cluster.stream gives what it yields, while it runs; or return a list"
+        if kind == "_contextvars.ContextVar":
+            advice = (
+                "pass what its get() returns as an argument, or define it in a module that calls "
+                "import, where it has its default"
+            )
         # What freestone's own types say is what to do.
         then = "" if reason and kind.startswith("freestone.") else f"; {advice}"
         act = "saved" if what == "checkpoint" else "sent"

@@ -18,6 +18,7 @@ from typing import Any
 from freestone.errors import NotSerializableError
 from freestone.functions import modules
 from freestone.functions.classes import write_class
+from freestone.functions.dispatch import is_dispatching, write_dispatching
 from freestone.functions.path import Step
 from freestone.functions.scan import Import, code_digest, is_builtin, scan
 from freestone.functions.values import write_value
@@ -212,6 +213,9 @@ class Walk:
         home = module if importable and modules.user_module(module) else None
         self._user_code(function, home)
         with self.body(f"function {function.__qualname__!r}", home):
+            if is_dispatching(function):
+                write_dispatching(self, function)
+                return
             # Code may reach its module by name: globals()["x"], eval("x"), __name__.
             self.write("function", written_in(function), code_digest(function.__code__))
             self._parameters(function)

@@ -13,6 +13,7 @@ from typing import Any
 import cloudpickle
 
 from freestone.functions.by_value import is_by_value, number, reduce_class
+from freestone.functions.dispatch import is_dispatching, reduce_dispatching
 from freestone.functions.generators import place_of_generator
 from freestone.functions.modules import is_importable
 from freestone.functions.scan import scan
@@ -42,6 +43,12 @@ class Pickler(cloudpickle.Pickler):  # type: ignore[misc]
             return _cached_property, (value.func, value.attrname)
         if (place := place_of_generator(value)) is not None:
             return getattr, (sys.modules[place[0]], place[1])
+        if (
+            kind is FunctionType
+            and is_dispatching(value)
+            and not is_importable(value, value.__module__ or "", value.__qualname__)
+        ):
+            return reduce_dispatching(value)
         if kind is FunctionType:
             _note_names_of_class_bodies(value.__code__)
         if isinstance(value, type):
