@@ -3,6 +3,7 @@ from __future__ import annotations
 import functools
 import gc
 import importlib
+import importlib.util
 import random
 import sys
 import threading
@@ -150,6 +151,63 @@ def test_single_dispatch_of_a_module_goes_by_its_name(
     encoded = encode(shown)
     assert load(encoded.definition)(1) is False
     assert b"dispatching_module.py" in encoded.definition
+
+
+MADE = """
+LIMIT = 3
+
+class Kept:
+    def value(self):
+        return LIMIT
+
+def limit():
+    return LIMIT
+"""
+
+
+@pytest.mark.parametrize("has_file", [True, False])
+@pytest.mark.parametrize("is_known", [True, False])
+def test_modules_that_no_import_finds_elsewhere_travel(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, has_file: bool, is_known: bool
+) -> None:
+    name = "made_at_run_time"
+    if has_file:
+        (tmp_path / "other_name.py").write_text(MADE)
+        spec = importlib.util.spec_from_file_location(name, tmp_path / "other_name.py")
+        assert spec is not None
+        assert spec.loader is not None
+        made = importlib.util.module_from_spec(spec)
+    else:
+        made = ModuleType(name)
+    if is_known:
+        monkeypatch.setitem(sys.modules, name, made)
+    if has_file:
+        spec.loader.exec_module(made)
+    else:
+        exec(MADE, vars(made))
+    space = in_main(
+        "def read(): return made.LIMIT\n"
+        "def call(): return made.limit()\n"
+        "def instance(): return made.Kept().value()\n"
+    )
+    space["made"] = made
+    functions = [
+        space["read"],
+        space["call"],
+        space["instance"],
+        made.limit,
+        lambda: kind().value(),
+    ]
+    kind = made.Kept
+    before = [encode(function) for function in functions]
+    monkeypatch.delitem(sys.modules, name, raising=False)
+    assert [load(encoded.definition)() for encoded in before] == [3] * 5
+    if is_known:
+        monkeypatch.setitem(sys.modules, name, made)
+    made.LIMIT = 4
+    after = [encode(function) for function in functions]
+    assert not {one.name for one in before} & {one.name for one in after}
+    assert [load(encoded.definition)() for encoded in after] == [4] * 5
 
 
 def test_the_error_for_a_context_variable_says_what_to_do() -> None:

@@ -32,7 +32,7 @@ _PASSED_OVER = frozenset(
 def write_class(walk: Walk, cls: type) -> None:
     """Write a class: where it is installed, or else its bases and all that is in it."""
     module, name = cls.__module__, cls.__qualname__
-    importable = modules.is_importable(cls, module, name)
+    importable = walk.is_importable(cls, module, name)
     if cls.__module__ == "builtins" or (importable and not modules.is_user(module)):
         walk.reference(module, name)
         return

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import hashlib
 import struct
+import sys
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from types import BuiltinFunctionType, FunctionType, MethodType, ModuleType
@@ -44,7 +45,8 @@ class Walk:
     names : dict of str to None
         The user's modules that the code needs.
     stale : set of str
-        The user's modules that differ from their file: what they define must go by value.
+        The user's modules that no import finds elsewhere, or that differ from their file: what they
+        define must go by value.
     """
 
     def __init__(self, active: frozenset[int] = frozenset()) -> None:
@@ -161,7 +163,9 @@ class Walk:
     def module(self, module: ModuleType, chains: tuple[tuple[str, ...], ...] = ((),)) -> None:
         """Write a module: its version, or of a user's what is read from it, or else its file."""
         name = module.__name__
-        if modules.goes_by_value(module):
+        if modules.goes_by_value(name):
+            if name in sys.modules:
+                self.stale.add(name)
             return self._module_by_value(module, chains)
         if not modules.is_user(name):
             self.reference(name, "")
@@ -204,7 +208,7 @@ class Walk:
     def function(self, function: FunctionType) -> None:
         """Write a function: where it is installed, or else its code and all that it refers to."""
         module = function.__module__ or ""
-        importable = modules.is_importable(function, module, function.__qualname__)
+        importable = self.is_importable(function, module, function.__qualname__)
         if importable and not modules.is_user(module):
             self.reference(module, function.__qualname__)
             return
@@ -223,6 +227,15 @@ class Walk:
             self.found.append((function, captured))
             self._cells(function, captured)
             self._globals(function, captured)
+
+    def is_importable(self, value: object, module: str, qualname: str) -> bool:
+        """Tell whether a function or class goes by its name; note its module if it does not."""
+        if not modules.is_importable(value, module, qualname):
+            return False
+        if modules.goes_by_value(module):
+            self.stale.add(module)
+            return False
+        return True
 
     def _user_code(self, function: FunctionType, home: str | None) -> None:
         if home is not None:

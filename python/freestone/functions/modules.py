@@ -103,9 +103,27 @@ def is_user(name: str) -> bool:
     return known
 
 
-def goes_by_value(module: ModuleType) -> bool:
-    """Whether a module was made at run time, or loaded by its path: no name finds it elsewhere."""
-    return module.__name__ not in sys.modules
+def goes_by_value(name: str) -> bool:
+    """Whether a module was made at run time, or loaded by its path: no name finds it elsewhere.
+
+    It may be in ``sys.modules`` all the same, where the program has put it.
+    """
+    if name not in sys.modules:
+        return True
+    if name in ("__main__", "__mp_main__") or not is_user(name):
+        return False
+    spec = _spec(name)
+    if spec is None:
+        return not _can_be_found(name, None)
+    # A package without a file has folders.
+    return spec.origin is not None and not (
+        _is_named_as_its_file(name, spec.origin) or _can_be_found(name, spec.origin)
+    )
+
+
+def _is_named_as_its_file(name: str, file: str) -> bool:
+    """Whether an executor finds a module by looking where its file is."""
+    return os.path.basename(file).partition(".")[0] in ("__init__", name.rpartition(".")[2])
 
 
 def user_module(name: str) -> UserModule | None:
@@ -167,8 +185,11 @@ def is_stale(function_code: CodeType, name: str) -> bool:
 
 
 @cache
-def _can_be_found(name: str, file: str) -> bool:
-    """Whether importing the name finds this file; not so if a tool loaded it by its path."""
+def _can_be_found(name: str, file: str | None) -> bool:
+    """Whether importing the name finds this file; not so if a tool loaded it by its path.
+
+    Without a file: whether it finds any.
+    """
     parent, _, _ = name.rpartition(".")
     path = None
     if parent:
@@ -181,7 +202,7 @@ def _can_be_found(name: str, file: str) -> bool:
             return False
     specs = (finder.find_spec(name, path) for finder in sys.meta_path)
     found = next((spec for spec in specs if spec is not None), None)
-    return found is not None and found.origin == file
+    return found is not None and file in (None, found.origin)
 
 
 def resolve(name: str, level: int, package: str) -> str:
