@@ -181,3 +181,28 @@ def _check_same(found: pd.DataFrame, expected: pd.DataFrame, header: bool) -> No
         for one, other in zip(ours, theirs, strict=True):
             missing = one is None or one != one or one in ("nan", "")
             assert (missing and other != other) or str(one) == str(other) or one == other
+
+
+@pytest.mark.parametrize(
+    ("option", "advice"),
+    [
+        ({"sep": ";"}, "write separator="),
+        ({"usecols": ["a"]}, r"write columns=\['name'\]"),
+        ({"na_values": ["x"]}, "write missing="),
+        ({"names": ["a"]}, "frame.rename"),
+        ({"dtype": {"a": "f8"}}, "types= has those of a frame's columns"),
+    ],
+)
+def test_the_words_of_other_libraries_get_what_to_write(
+    tmp_path: Path, option: dict[str, Any], advice: str
+) -> None:
+    path = tmp_path / "x.csv"
+    path.write_text("a,b\n1,2\n")
+    with pytest.raises(UsageError, match=advice):
+        fs.read(path, **option)
+
+
+def test_no_format_gets_the_advice_of_another(tmp_path: Path) -> None:
+    fs.write(np.ones(3), tmp_path / "x.npy")
+    with pytest.raises(UsageError, match=r"no option 'sep' to read .*x\.npy; there are: "):
+        fs.read(tmp_path / "x.npy", sep=";")

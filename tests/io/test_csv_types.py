@@ -314,3 +314,13 @@ def test_a_header_is_true_or_false(tmp_path: Path, header: Any) -> None:
     ):
         with pytest.raises(UsageError, match=f"header={header!r}: it is True or False"):
             ask()
+
+
+def test_a_frame_without_rows_takes_types(tmp_path: Path) -> None:
+    fs.write(
+        pa.table({"a": pa.array([], pa.int64()), "s": pa.array([], pa.string())}),
+        tmp_path / "x.csv",
+    )
+    for types in {}, {"a": "int64"}, {"a": "float64"}:
+        found = fs.read(tmp_path / "x.csv", types=types).compute()
+        assert (found.num_rows, found.column_names) == (0, ["a", "s"])

@@ -169,18 +169,29 @@ def test_lines_that_are_no_objects(tmp_path: Path) -> None:
 
 
 OBJECTS = st.lists(
-    st.fixed_dictionaries({"i": st.integers(-99, 99), "s": st.text(max_size=5) | st.none()}),
+    st.fixed_dictionaries(
+        {
+            "i": st.integers(-99, 99),
+            "s": st.text(max_size=5) | st.just("}\n{") | st.none(),
+            "of": st.lists(st.fixed_dictionaries({"x": st.booleans()}), max_size=2),
+        }
+    ),
     max_size=9,
 )
 
 
 @settings(deadline=None, max_examples=50)
-@given(OBJECTS, st.integers(1, 90))
+@given(OBJECTS, st.integers(1, 90), st.sampled_from([None, 0, 2]))
 def test_parts_of_any_size_hold_the_same_rows(
-    tmp_path_factory: pytest.TempPathFactory, rows: list[dict[str, Any]], nbytes: int
+    tmp_path_factory: pytest.TempPathFactory,
+    rows: list[dict[str, Any]],
+    nbytes: int,
+    indent: int | None,
 ) -> None:
     path = tmp_path_factory.getbasetemp() / "parts.jsonl"
-    path.write_text("".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows))
+    # An object of several lines is not in the format's rules, and other readers take it, too.
+    lines = (json.dumps(row, ensure_ascii=False, indent=indent) + "\n" for row in rows)
+    path.write_text("".join(lines))
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(jsonl, "PART_NBYTES", nbytes)
         dataset = open_dataset(path)
@@ -188,6 +199,12 @@ def test_parts_of_any_size_hold_the_same_rows(
     for start in range(len(rows) + 1):
         for stop in range(start, len(rows) + 1):
             assert dataset.read(start, stop).to_pylist() == rows[start:stop]
+
+
+def test_json_lines_of_empty_objects_have_no_columns(tmp_path: Path) -> None:
+    (tmp_path / "x.jsonl").write_text("{}\n{}\n")
+    with pytest.raises(FormatError, match="its objects are empty"):
+        fs.read(tmp_path / "x.jsonl")
 
 
 @pytest.mark.parametrize(

@@ -169,6 +169,17 @@ def test_what_would_change_values_or_groups_is_refused(tmp_path: Path) -> None:
         fs.write(np.ones(3), tmp_path / "x.nc", attributes={"scale_factor": 2.0})
     with pytest.raises(UsageError, match="'a/b' is no name of a dimension"):
         fs.write(np.ones(3), tmp_path / "x.nc", dimensions=["a/b"])
+    for values, name in (
+        (np.array([1], "m8[s]"), "units"),
+        (np.array(["2024-01-01"], "M8[ns]"), "calendar"),
+        (np.array([True]), "dtype"),
+        (np.array(["a"]), "_Encoding"),
+    ):
+        with pytest.raises(UsageError, match=f"{name!r}.* read"):
+            fs.write(values, tmp_path / "x.nc", attributes={name: "days"})
+    assert not list(tmp_path.iterdir())
+    fs.write(fs.Frame.from_table({"a": [1]}, 1), tmp_path / "x.nc", attributes={"dtype": "of all"})
+    assert fs.read(tmp_path / "x.nc").compute()["a"].to_pylist() == [1]
 
 
 def test_coordinates_lie_beside_their_variable(tmp_path: Path) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import contextlib
+import os
 import re
 import time
 from datetime import date, datetime
@@ -86,6 +87,7 @@ def execute(arguments: argparse.Namespace, output: Output) -> int:
         reading["columns"] = arguments.columns.split(",")
     if arguments.where is not None:
         reading["where"] = [_comparison(text) for text in arguments.where]
+    _check_is_other(given, arguments.output)
     with contextlib.ExitStack() as stack:
         if arguments.workers:
             stack.enter_context(fs.Cluster(workers=arguments.workers))
@@ -111,6 +113,17 @@ def execute(arguments: argparse.Namespace, output: Output) -> int:
         shown += f"; its columns are named in {arguments.output}.meta, and by --write header=true"
     output.show(data, lambda: f"{arguments.output}: {size} in {seconds:.3g} s{shown}")
     return 0
+
+
+def _check_is_other(given: str | list[str], output: str) -> None:
+    """Refuse to write over what is read: inferred types and options would change it for good."""
+    from freestone.io.many import find_files
+
+    if not os.path.exists(output):
+        return
+    for found in find_files(given):
+        if os.path.exists(found.url) and os.path.samefile(found.url, output):
+            raise UsageError(f"{output} is read itself; write to another file, and move it there")
 
 
 def _options(words: list[str], flag: str) -> dict[str, Any]:

@@ -14,6 +14,7 @@ __all__ = [
     "OF_EXECUTOR",
     "OF_FUTURE",
     "OF_MODULE",
+    "OF_READING",
     "OF_SETTINGS",
     "OF_SHARED",
     "OF_TASK",
@@ -239,6 +240,32 @@ OF_SETTINGS: Mapping[str, str] = {
     "address": "use a cluster that runs with fs.connect(name)",
 }
 
+
+_TYPES = "write types={'column': 'float64'}"
+_MISSING = "write missing=['NA']"
+_PARTS = "write block_rows="
+_HEAD = "leave it out: files are read block by block, so that x[:n] reads no more than it has to"
+OF_READING: Mapping[str, str] = {
+    **dict.fromkeys(("sep", "delim_whitespace"), "write separator=, r'\\s+' for blanks"),
+    **dict.fromkeys(("schema", "schema_overrides", "dtypes", "converters"), _TYPES),
+    **dict.fromkeys(("na_values", "null_values", "keep_default_na", "na_filter"), _MISSING),
+    **dict.fromkeys(("usecols", "fields"), "write columns=['name']"),
+    **dict.fromkeys(("names", "new_columns"), "rename them: frame.rename({'col_0': 'name'})"),
+    **dict.fromkeys(("nrows", "n_rows"), _HEAD),
+    **dict.fromkeys(("skiprows", "skip_rows", "skip_lines"), "write skip=, a number of lines"),
+    **dict.fromkeys(("parse_dates", "date_format", "try_parse_dates"), "write dates="),
+    **dict.fromkeys(("filters", "filter", "predicate"), "write where=[('column', '>', 0)]"),
+    "has_header": "write header=",
+    "comment_prefix": "write comment=",
+    "decimal_comma": "write decimal=','",
+    "thousands_separator": "write thousands=",
+    **dict.fromkeys(("chunksize", "blocksize", "chunks", "batch_size"), _PARTS),
+    **dict.fromkeys(("engine", "low_memory", "n_threads", "memory_map"), "leave it out"),
+    "index_col": "leave it out: a frame has columns alone",
+    "infer_schema_length": "leave it out: types are those of all rows",
+    **dict.fromkeys(("quotechar", "quote_char"), "leave it out: quotes are those of CSV, '\"'"),
+}
+"""What to write for options of reading; what a format does not have is not advised for it."""
 
 OF_ARRAY: Mapping[str, str] = {
     **dict.fromkeys(("chunks", "chunksize", "numblocks"), "write x.offsets, or len(x.blocks)"),

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import inspect
 import os
-from collections.abc import Callable, Sequence
+import re
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from freestone import plugins
 from freestone.errors import FileMissingError, FormatError, UsageError, did_you_mean
+from freestone.errors.habits import OF_READING
 from freestone.io.dataset import Dataset
 from freestone.io.decoded import CompressedLocation, DecodedLocation
 from freestone.io.formats import Format, format_of
@@ -29,6 +31,8 @@ __all__ = ["open_dataset", "open_writer"]
 KINDS = ("array", "frame")
 # Options of all formats, which an error has in mind, too.
 OF_READS = ("columns", "where", "missing_columns", "format", "block_rows", "progress")
+# What an advice begins with is an option that the format has to have.
+ADVISED = re.compile(r"write (\w+)=")
 OF_WRITES = ("format", "progress", "stripe_count", "stripe_size", "pool")
 
 
@@ -64,7 +68,7 @@ def open_dataset(
         if location.path is not None and not os.path.lexists(location.path):
             raise FileMissingError(location.url) from None
         raise
-    _check(found.open_dataset, options, f"read {location.url}", OF_READS)
+    _check(found.open_dataset, options, f"read {location.url}", OF_READS, OF_READING)
     kind = options.get("kind")
     if kind not in (None, *KINDS):
         raise UsageError(f"kind={kind!r}: a file is read as {' or as '.join(map(repr, KINDS))}")
@@ -145,7 +149,7 @@ def open_writer(
         )
     if found.open_writer is None:
         raise UsageError(f"{location.url} can't be written: its format, {found.name}, is only read")
-    _check(found.open_writer, options, f"write {location.url}", OF_WRITES)
+    _check(found.open_writer, options, f"write {location.url}", OF_WRITES, {})
     folder = _folder(location)
     if folder is not None or not found.any_dimensions:
         _check_dimensions(location, shape)
@@ -208,13 +212,21 @@ def _folder(location: FileLocation) -> HdfsLocation | None:
 
 
 def _check(
-    function: Callable[..., Any], options: dict[str, Any], action: str, general: Sequence[str]
+    function: Callable[..., Any],
+    options: dict[str, Any],
+    action: str,
+    general: Sequence[str],
+    habits: Mapping[str, str],
 ) -> None:
     """Say clearly which option a format does not have, nor all of them."""
     for name in options:
         parameters = inspect.signature(function).parameters.values()
         known = [each.name for each in parameters if each.kind is each.KEYWORD_ONLY]
         if name not in known:
-            hint = did_you_mean(name, [*known, *general])
-            shown = ", ".join([*known, *general])
-            raise UsageError(f"there is no option {name!r} to {action}{hint}; there are: {shown}")
+            there = [*known, *general]
+            advice = habits.get(name, "")
+            option = ADVISED.match(advice)
+            if not advice or (option is not None and option[1] not in there):
+                advice = did_you_mean(name, there).removeprefix("; ")
+            shown = "; ".join([*[advice] * bool(advice), f"there are: {', '.join(there)}"])
+            raise UsageError(f"there is no option {name!r} to {action}; {shown}")

@@ -37,6 +37,18 @@ def test_it_says_where_the_names_of_columns_go(
         assert out.read_text().startswith("n\n") != says
 
 
+def test_what_is_read_is_not_written_over(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    source, link = tmp_path / "a.csv", tmp_path / "b.csv"
+    source.write_text("id\n007\n")
+    link.symlink_to(source)
+    for given, out in ((source, source), (source, link), (f"{tmp_path}/*.csv", source)):
+        assert main(["convert", str(given), str(out)]) == 2
+        assert f"{out} is read itself" in capsys.readouterr().err
+    assert source.read_text() == "id\n007\n"
+
+
 def test_keys_given_twice_are_lists(tmp_path: Path) -> None:
     xr = pytest.importorskip("xarray")
     source, out = tmp_path / "a.npy", tmp_path / "a.nc"

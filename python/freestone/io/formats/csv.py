@@ -88,6 +88,11 @@ def open_dataset(
                 "or read one"
             )
         kind, sparse = "frame", False
+    if isinstance(dtype, Mapping):
+        raise UsageError(
+            f"dtype={dtype!r:.80} is of an array, which has one; types= has those of a frame's "
+            "columns, as types={'column': 'float64'}"
+        )
     if dtype is not None:
         if kind == "frame":
             raise UsageError(f'dtype={dtype!r} is of an array, and kind="frame" asks for a frame')

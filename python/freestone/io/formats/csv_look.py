@@ -202,6 +202,8 @@ class Look:
         return bool(ends) and all(end == [(b"", False)] for end in ends)
 
     def _infer(self, start: int, stop: int, width: int) -> list[int]:
+        if start >= stop:
+            return [0] * width
         return _native.io.csv_infer(
             self.source,
             self.index,

@@ -31,8 +31,10 @@ from freestone.io.writer import Shape, Writer, needs_columns
 
 __all__ = ["FORMAT", "open_dataset", "open_writer"]
 
-# Bytes of a part, about; a line is never cut.
+# Bytes of a part, about; an object is never cut.
 PART_NBYTES = 8 << 20
+# Between two objects of JSON that are not in an array, and so nowhere within one.
+JOINT = re.compile(rb"\}[ \t\r]*\n\s*(?=\{)")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -97,15 +99,27 @@ def _reason(text: bytes, row: int, error: str) -> str:
 
 
 def _parts(location: FileLocation, stamp: tuple[Any, ...]) -> Iterator[bytes]:
-    """Yield the text in parts that end with a line."""
+    """Yield the text in parts that end with an object, which may take several lines."""
     nbytes, at, rest = int(stamp[0]), 0, b""
     while at < nbytes:
         stop = min(at + PART_NBYTES, nbytes)
         text = rest + _bytes(location, stamp, at, stop)
-        cut = len(text) if stop == nbytes else text.rfind(b"\n") + 1
+        cut = len(text) if stop == nbytes else _last_joint(text)
         if cut:
             yield text[:cut]
         rest, at = text[cut:], stop
+
+
+def _last_joint(text: bytes) -> int:
+    """Return where the last object begins, or 0; of other text, where its last line does."""
+    if not text.lstrip().startswith(b"{"):
+        return text.rfind(b"\n") + 1
+    looked_at = 1 << 12
+    while True:
+        joints = [found.end() for found in JOINT.finditer(text, max(len(text) - looked_at, 0))]
+        if joints or looked_at >= len(text):
+            return joints[-1] if joints else 0
+        looked_at *= 8
 
 
 def open_dataset(location: FileLocation) -> Dataset:
@@ -125,6 +139,8 @@ def open_dataset(location: FileLocation) -> Dataset:
         if not ends[-1]:
             schemas.append(_kept_schema(location) or pa.schema([]))
         schema = pa.unify_schemas(schemas, promote_options="permissive")
+    if ends[-1] and not schema.names:
+        raise FormatError(location.url, "its objects are empty, {}, so that there are no columns")
     if len(set(schema.names)) < len(schema.names):
         raise FormatError(location.url, "an object has two values of one name")
     counts = np.diff(ends)

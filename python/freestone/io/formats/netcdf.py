@@ -401,7 +401,7 @@ def open_writer(
         variable=name,
         dimensions=names,
         coordinates=_along(dict(zip(names, lengths, strict=True)), coordinates),
-        attributes={} if attributes is None else _meant(attributes),
+        attributes=_meant(attributes or {}) if shape.kind == "array" else attributes or {},
         compression=compression,
     )
 
@@ -429,7 +429,7 @@ def _dimensions(
 
 def _meant(attributes: Mapping[str, Any]) -> Mapping[str, Any]:
     """Return attributes that leave the meaning of the values that are written as it is."""
-    for name in (*FILLS, "scale_factor", "add_offset", "_Unsigned"):
+    for name in (*FILLS, "scale_factor", "add_offset", "_Unsigned", "_Encoding", "dtype"):
         if name in attributes:
             raise UsageError(
                 f"attributes of {name!r} would have other values read than those that are written; "

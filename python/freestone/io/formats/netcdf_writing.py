@@ -109,17 +109,23 @@ class NetcdfWriter(StreamWriter):
             own = name.removeprefix(f"{folder}/")
             opened.variables[name] = self._made(group, own, self.dimensions, form, all(shape))
         if self.shape.kind == "array":
-            self._describe(opened.variables[self.variable])
+            self._describe(opened.variables[self.variable], forms[self.variable])
         else:
-            self._describe(file)
+            self._describe(file, Form(None))
             file.attrs[MARK] = list(forms)
         return opened
 
-    def _describe(self, what: Any) -> None:
-        """Give a variable or a file its attributes."""
+    def _describe(self, what: Any, form: Form) -> None:
+        """Give a variable or a file its attributes, beside those of the form of its values."""
         h5netcdf = needs("h5netcdf", "hdf5", "NetCDF")
         refusals = (TypeError, ValueError, AttributeError, h5netcdf.core.CompatibilityError)
         for name, value in self.attributes.items():
+            if name in form.attributes:
+                raise UsageError(
+                    f"{self.location.url}: the attribute {name!r} says how values are stored, "
+                    f"here {form.attributes[name]!r}, and {value!r:.80} would have others read; "
+                    "leave it out"
+                )
             try:
                 what.attrs[str(name)] = value
             except refusals as error:
