@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from typing import Any
 
@@ -32,6 +33,9 @@ def lazy(cells: Any = CELLS) -> Any:
         lambda x: np.any(x > 8),
         lambda x: np.clip(x, 1, 5),
         lambda x: np.clip(x, None, x[[0]]),
+        lambda x: x.reshape(-1, 6),
+        lambda x: x.reshape(3, -1),
+        lambda x: np.reshape(x, (2, 6)),
         lambda x: x * [1, 2, 3],
         lambda x: [1, 2, 3] - x,
         lambda x: x > (1, 2, 3),
@@ -85,6 +89,15 @@ def test_assigned_are_numbers_and_lists_that_fit() -> None:
         lazy(CELLS.astype("i1"))[0] = 300
     with pytest.raises(ScriptError, match="holds si64, not f64"):
         lazy(CELLS.astype("i8"))[0] = 1.5
+
+
+def test_a_new_shape_has_rows_and_columns() -> None:
+    x = lazy()
+    for sides, what in (((-1,), "x.reshape(1, -1) is a row"), ((5, -1), "here 12, is known")):
+        with pytest.raises(ValueError, match=re.escape(what)):
+            x.reshape(*sides)
+    with pytest.raises(ValueError, match="here None, is known"):
+        x[x[:, 0] > 1].reshape(1, -1)
 
 
 def test_a_product_takes_no_number() -> None:

@@ -63,7 +63,11 @@ def _element(number: Any, cell: str) -> Any:
     dtype = np.dtype(DTYPES[cell])
     if dtype.kind == "f":
         return dtype.type(number)
-    return dtype.type(number) if isinstance(number, int) and dtype.kind in "iub" else number
+    return (
+        dtype.type(number)
+        if isinstance(number, int | np.integer) and dtype.kind in "iub"
+        else number
+    )
 
 
 def _filled(

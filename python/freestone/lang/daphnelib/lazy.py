@@ -334,10 +334,31 @@ def called(name: str, args: Iterable[Any], keywords: dict[str, Any]) -> Any:
             f"x.{name}(y) compares elements with those of another value; of all elements it is "
             f"x.{REDUCED[name]}(), or np.{name}(x, axis=0) of each column"
         )
+    if name == "reshape" and not keywords:
+        given = [given[0], *_sides_of(given[0], given[1:])]
     values = [value_of(arg) for arg in given]
     named = _named(name, keywords) if keywords else {}
     made = [wrapped(value) for value in lower(graph.emitter(), name, values, named)]
     return made if len(made) > 1 else made[0]
+
+
+def _sides_of(whole: Any, sides: list[Any]) -> list[Any]:
+    """Return the rows and columns of a new shape; one of them may be -1, for all that is left."""
+    known = [isinstance(side, int) for side in sides]
+    if len(sides) != 2:
+        raise ValueError(
+            f"reshape takes rows and columns, and is given {len(sides)} numbers: "
+            "x.reshape(1, -1) is a row, x.reshape(-1, 1) a column"
+        )
+    if not all(known) or -1 not in sides:
+        return sides
+    other = max(sides)
+    if whole.size is None or other < 1 or whole.size % other:
+        raise ValueError(
+            f"-1 in reshape{tuple(sides)} is a whole number of rows or columns only if the number "
+            f"of elements, here {whole.size}, is known and a multiple of the other"
+        )
+    return [whole.size // other if side == -1 else side for side in sides]
 
 
 def _named(name: str, keywords: dict[str, Any]) -> dict[str, Value]:

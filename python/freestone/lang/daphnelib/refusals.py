@@ -24,7 +24,7 @@ FUNCTIONS = {
     "log2": "x.log(2.0)",
     "prod": "x.cumProd()[-1], of each column",
     "outer": "x.outerMul(y.t()), of columns",
-    "reshape": "x.reshape(3, 4)",
+    "ravel": "x.reshape(1, -1), a row",
     "rint": "x.round()",
     "round": "x.round()",
     "solve": "x.solve(y)",

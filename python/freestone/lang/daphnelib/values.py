@@ -57,7 +57,7 @@ OPERATORS = {
 }
 """NumPy's functions that are operators: on a value, and with one on the right."""
 
-LAZY = ("matmul", "transpose", "where", "clip", *REDUCTIONS, *UFUNCS)
+LAZY = ("matmul", "transpose", "where", "clip", "reshape", *REDUCTIONS, *UFUNCS)
 
 
 class Action(Lazy, data="nothing"):
@@ -95,6 +95,8 @@ class Operand(Lazy):
             return called("t", args, {})
         if name == "where" and len(args) == 3:
             return _chosen(*args)
+        if name == "reshape" and len(args) == 2 and not keywords:
+            return called("reshape", args, {})
         if name == "clip" and not keywords:
             return _clipped(*args)
         if name in REDUCTIONS and set(keywords) <= {"axis", "keepdims"} and len(args) <= 2:
