@@ -140,11 +140,14 @@ class Timeline:
     def _lane(self, worker: str, start_s: float, end_s: float) -> int:
         """Give an attempt the lane of its worker that came free last before it began."""
         lanes = self._lanes.setdefault(worker, [])
-        free = [place for place, (free_s, _) in enumerate(lanes) if free_s <= start_s + 1e-6]
-        if free:
-            place = max(free, key=lambda place: lanes[place][0])
-            lanes[place] = (end_s, lanes[place][1])
-            return lanes[place][1]
+        latest_s, last_s, found = start_s + 1e-6, -np.inf, -1
+        for place, (free_s, _) in enumerate(lanes):
+            if last_s < free_s <= latest_s:
+                last_s, found = free_s, place
+        if found >= 0:
+            lane = lanes[found][1]
+            lanes[found] = (end_s, lane)
+            return lane
         self._lane_workers.append(worker)
         lanes.append((end_s, len(self._lane_workers) - 1))
         return lanes[-1][1]

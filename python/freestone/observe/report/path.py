@@ -166,19 +166,17 @@ class _Attempts:
         attempts: dict[Any, int] = {}
         found = []
         for place, task in enumerate(self._tasks):
-            follows = {
-                makers[name] for name in str(task.get("inputs") or "").split() if name in makers
-            }
-            key = (task.get("task"), task["name"])
-            if key in attempts:
-                follows.add(attempts[key])
+            name, inputs, outputs = task["name"], task.get("inputs"), task.get("outputs")
+            follows = {makers.get(one) for one in inputs.split()} if inputs else set()
+            key = (task.get("task"), name)
+            follows.add(attempts.get(key))
+            follows.add(before[place])
             attempts[key] = place
-            if before[place] is not None:
-                follows.add(before[place])
-            found.append(sorted(one for one in follows if one < place))
+            found.append(sorted([one for one in follows if one is not None and one < place]))
             if task["ended"] == "done":
-                for name in (task["name"], *str(task.get("outputs") or "").split()):
-                    makers[name] = place
+                makers[name] = place
+                if outputs:
+                    makers.update(dict.fromkeys(outputs.split(), place))
         return found
 
     def _ended_before(self) -> list[Any]:
@@ -231,57 +229,59 @@ class _Attempts:
         Each attempt begins as long after what it follows as it did, in the order and on the
         executors of the run; with free workers, when all that it needs is there.
         """
-        ends = self._ends_with_factors(labels)
-        last_s = [*ends.max(axis=0).tolist(), max(self._ends_with_free_workers())]
+        took = self.values + self.running
+        waited = [
+            follows if lane is None else [*follows, lane]
+            for follows, lane in zip(self._follows, self._lanes(), strict=True)
+        ]
+        gaps = self.began - self._ends_of(waited)
+        number = {label: place for place, label in enumerate(labels)}
+        own = np.array([number.get(str(task["label"]), -1) for task in self._tasks])
+        last_s = []
+        for place in range(len(labels)):
+            for factor in _FACTORS:
+                changed = took + np.where(own == place, self.running * (factor - 1), 0)
+                last_s.append(_last_end(waited, gaps + changed))
+        gaps = self.ready - self._ends_of(self._follows)
+        # What began before the last of what it follows had ended begins with its end.
+        gaps = np.where([bool(follows) for follows in self._follows], np.maximum(gaps, 0), gaps)
+        last_s.append(_last_end(self._follows, gaps + took))
         first_s = float(self.ready.min())
         return [end_s - first_s for end_s in last_s]
 
-    def _ends_with_factors(self, labels: Sequence[str]) -> Floats:
-        """Return when each attempt would end, by attempt and by label and factor of it."""
-        columns = {label: number * len(_FACTORS) for number, label in enumerate(labels)}
-        took = np.repeat((self.values + self.running)[:, None], len(labels) * len(_FACTORS), axis=1)
-        own = np.array([columns.get(str(task["label"]), -1) for task in self._tasks])
-        (rows,) = np.nonzero(own >= 0)
-        for number, factor in enumerate(_FACTORS):
-            took[rows, own[rows] + number] += self.running[rows] * (factor - 1)
-        done, began = self.done.tolist(), self.began.tolist()
-        # One after the other, since each follows others: a few operations on a row, and no more.
-        ends = list(took)
-        for place, (row, lane) in enumerate(zip(ends, self._lanes(), strict=True)):
-            follows = self._follows[place]
-            waited = [*follows, lane] if lane is not None else follows
-            if not waited:
-                row += began[place]
-                continue
-            latest = ends[waited[0]]
-            for one in waited[1:]:
-                latest = np.maximum(latest, ends[one])
-            row += latest
-            row += began[place] - max([done[one] for one in waited])
-        return took
-
-    def _ends_with_free_workers(self) -> list[float]:
-        done, ready = self.done.tolist(), self.ready.tolist()
-        took = (self.values + self.running).tolist()
-        ends: list[float] = []
-        for place, follows in enumerate(self._follows):
-            begins = ready[place]
-            if follows:
-                gap = max(0.0, ready[place] - max([done[one] for one in follows]))
-                begins = max([ends[one] for one in follows]) + gap
-            ends.append(begins + took[place])
-        return ends
+    def _ends_of(self, waited: Iterable[Sequence[int]]) -> Floats:
+        """Return when the last of those ended that each attempt waited for; 0 without any."""
+        done = self.done.tolist()
+        return np.array([_latest(done, places) for places in waited])
 
     def _lanes(self) -> Iterable[int | None]:
         """Yield for each attempt the one that its executor ran before."""
         free: dict[str, list[int]] = {}
         done, began = self.done.tolist(), self.began.tolist()
         for place, task in enumerate(self._tasks):
-            lanes = free.setdefault(str(task["worker"]), [])
+            lanes = free.setdefault(task["worker"], [])
             latest_s = began[place] + 1e-6
-            ended = [one for one in lanes if done[one] <= latest_s]
-            before = max(ended, key=done.__getitem__, default=None)
+            before, before_s = None, -np.inf
+            for one in lanes:
+                if before_s < done[one] <= latest_s:
+                    before, before_s = one, done[one]
             if before is not None:
                 lanes.remove(before)
             lanes.append(place)
             yield before
+
+
+def _last_end(waited: Iterable[Sequence[int]], added_s: Floats) -> float:
+    """Return when all have ended if each ends so long after the last of those it waits for."""
+    ends: list[float] = []
+    # One after the other, since each follows others.
+    for places, more_s in zip(waited, added_s.tolist(), strict=True):
+        ends.append(_latest(ends, places) + more_s)
+    return max(ends)
+
+
+def _latest(ends: Sequence[float], places: Sequence[int]) -> float:
+    """Return the largest of some ends; 0 of none. Most attempts wait for one other."""
+    if len(places) == 1:
+        return ends[places[0]]
+    return max([ends[one] for one in places]) if places else 0.0

@@ -84,8 +84,10 @@ def _columns(timeline: Timeline, tasks: Sequence[Mapping[str, Any]]) -> dict[str
     attempts = timeline.attempts
     made_by = {}
     for row, task in enumerate(tasks):
-        made_by.update(dict.fromkeys((task["name"], *str(task.get("outputs") or "").split()), row))
-    needed = [str(task.get("inputs") or "").split() for task in tasks]
+        made_by[task["name"]] = row
+        if outputs := task.get("outputs"):
+            made_by.update(dict.fromkeys(outputs.split(), row))
+    needed = [inputs.split() if (inputs := task.get("inputs")) else [] for task in tasks]
     makers = [made_by.get(name, -1) for names in needed for name in names[:_SHOWN_INPUTS]]
     shown = [min(len(names), _SHOWN_INPUTS) for names in needed]
     return {
