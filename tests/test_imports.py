@@ -37,10 +37,11 @@ print(*set(sys.modules) - before)
 """
 
 
-def loaded(statement: str) -> set[str]:
+def loaded(statement: str, *flags: str) -> set[str]:
     """Return what a statement loads in an interpreter that has loaded nothing else."""
-    words = [sys.executable, "-S", "-c", OWN_MODULES.format(statement=statement)]
-    # Without `site`, which loads what packages ask for.
+    # Without `site` by default, which loads what packages ask for.
+    flags = flags or ("-S",)
+    words = [sys.executable, *flags, "-c", OWN_MODULES.format(statement=statement)]
     env = os.environ | {"PYTHONPATH": str(Path(fs.__file__).parents[1])}
     done = subprocess.run(words, capture_output=True, text=True, check=True, env=env)
     return set(done.stdout.split())
@@ -71,8 +72,18 @@ def test_a_program_starts_its_workers_before_it_loads_what_its_first_call_needs(
     assert not found & (later | {"freestone.client.actors", "html", "zipfile"})
 
 
+def test_an_executor_loads_nothing_for_calls_of_plain_values_that_its_fork_server_has_not() -> None:
+    before = loaded("import freestone.node.worker, freestone.node.fork_server", "-B")
+    assert "subprocess" not in before
+    with fs.Cluster(executors=1, memory="64MiB", disk="64MiB") as cluster:
+        assert cluster.submit(pow, 2, 10).result() == 1024
+        found = cluster.submit(lambda: sorted(sys.modules)).result()
+    own = {name for name in found if name.startswith("freestone.")}
+    assert own - before == set()
+
+
 def test_a_worker_loads_no_hosts_and_no_client() -> None:
-    found = loaded("import freestone.node.worker, freestone.hosts.access")
+    found = loaded("import freestone.node.worker")
     assert not found & {"freestone.config", "freestone.hosts.engine", "freestone.hosts.local"}
     assert not found & {"pathlib", "secrets", "subprocess", "urllib.parse"}
     assert not any(name.startswith("freestone.client") for name in found)

@@ -26,7 +26,7 @@ def command_of(pid: int) -> str:
 
 
 def is_forked(pid: int) -> bool:
-    return "freestone.node.fork_server" in command_of(pid)
+    return "freestone.node.executor" not in command_of(pid)
 
 
 def executor_of_call(_: int) -> int:
@@ -92,6 +92,16 @@ def test_a_forked_executor_is_as_one_that_was_started() -> None:
             assert (one["input"], one["threads"]) == ("/dev/null", 1)
         for key in ("temporary", "random"):
             assert first[key] != second[key]
+
+
+def test_a_worker_is_the_only_program_that_a_cluster_starts() -> None:
+    with fs.Cluster(executors=2, **SETTINGS) as cluster:
+        of_each(cluster, 2, executor_of_call)
+        worker = cluster.statistics().workers[0].pid
+        children = Path(f"/proc/{worker}/task/{worker}/children").read_text("utf-8").split()
+        assert len(children) == 3
+        # A fork has the command line of what it is a fork of.
+        assert {command_of(int(pid)) for pid in children} == {command_of(worker)}
 
 
 def test_preloaded_modules_are_imported_once_for_all_executors(

@@ -11,6 +11,7 @@ use freestone_core::wire::{BlockDesc, Form};
 use freestone_executor::block::{Mapped, Opened, Use};
 use pyo3::buffer::PyBuffer;
 use pyo3::exceptions::{PyOSError, PyValueError};
+use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyList, PyType};
@@ -50,9 +51,23 @@ impl Stored {
     }
 }
 
+/// Where `freestone.File` is.
+const FILES: &str = "freestone.client.files";
+
+static FILE_CLASS: PyOnceLock<Py<PyType>> = PyOnceLock::new();
+
 fn file_class(py: Python<'_>) -> PyResult<&Bound<'_, PyType>> {
-    static CELL: PyOnceLock<Py<PyType>> = PyOnceLock::new();
-    CELL.import(py, "freestone.client.files", "File")
+    FILE_CLASS.import(py, FILES, "File")
+}
+
+/// The class of files, if it is loaded: without it no value is one, and an executor that sees none need not
+/// load what the client needs.
+fn loaded_file_class(py: Python<'_>) -> PyResult<Option<&Bound<'_, PyType>>> {
+    if let Some(class) = FILE_CLASS.get(py) {
+        return Ok(Some(class.bind(py)));
+    }
+    let modules = py.import(intern!(py, "sys"))?.getattr(intern!(py, "modules"))?;
+    if modules.contains(intern!(py, FILES))? { file_class(py).map(Some) } else { Ok(None) }
 }
 
 /// The value of a block: arrays in it are views of the file, mapped or read.
@@ -111,7 +126,8 @@ pub fn put_value(
 
 /// The path of a value that is a local `freestone.File`.
 pub fn path_of_file(value: &Bound<'_, PyAny>) -> PyResult<Option<PathBuf>> {
-    if !value.is_exact_instance(file_class(value.py())?) {
+    let class = loaded_file_class(value.py())?;
+    if !class.is_some_and(|class| value.is_exact_instance(class)) {
         return Ok(None);
     }
     value.call_method0("__fspath__")?.extract().map(Some)

@@ -1,4 +1,4 @@
-"""The process that forks a worker's executors. Started by its worker only.
+"""The process that forks a worker's executors. Forked or started by its worker only.
 
 It has imported what each executor needs, and has no threads, so an executor takes a fork instead of
 the start of an interpreter.
@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import signal
 import socket
 import sys
 from collections.abc import Sequence
@@ -17,15 +18,21 @@ from collections.abc import Sequence
 from freestone import _native
 from freestone.node import executor
 
-__all__ = ["main"]
+__all__ = ["main", "serve"]
 
 _REQUEST_NBYTES = 1 << 16
 _DESCRIPTORS = 4
 
 
 def main() -> None:
+    """Fork executors, in a program of its own."""
+    serve(socket.socket(fileno=int(os.environ.pop("FREESTONE__FORK_SOCKET"))))
+
+
+def serve(connection: socket.socket) -> None:
     """Fork executors until the worker ends. In an executor, this runs its calls and returns."""
-    connection = socket.socket(fileno=int(os.environ.pop("FREESTONE__FORK_SOCKET")))
+    # The worker decides what becomes of calls; in a fork of it, Python would raise at Ctrl-C.
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
     warnings = executor.load()
     if not _is_alone():
         # A thread of a library that was preloaded: its locks would stay locked in forks.

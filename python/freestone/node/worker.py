@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import argparse
 import os
+import socket
 import sys
-from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Sequence
 
 from freestone import _native
+from freestone.hosts.access import Access
 from freestone.units import parse_resources
 
-if TYPE_CHECKING:
-    from freestone.hosts.access import Access
-
 __all__ = ["main"]
+
+_NUMBER_NBYTES = 32
 
 ForkServer = tuple[int, int, list[str]]
 """Its connection, its process id, and the command that starts another one."""
@@ -53,8 +53,19 @@ def _parser() -> argparse.ArgumentParser:
     return parser
 
 
-def main(argv: Sequence[str] | None = None) -> None:
-    """Run a worker until its manager ends."""
+def main(
+    argv: Sequence[str] | None = None,
+    start: Callable[[list[str]], ForkServer] = _native.worker.start_fork_server,
+) -> None:
+    """Run a worker until its manager ends.
+
+    Parameters
+    ----------
+    argv
+        The words of its command line; those of this process by default.
+    start
+        Starts a fork server, by its command if it is a program of its own.
+    """
     options = _parser().parse_args(argv)
     # Executors inherit these.
     for name in ("inline_nbytes", "spin_us", "memory", "disk", "preload", "profile"):
@@ -64,7 +75,7 @@ def main(argv: Sequence[str] | None = None) -> None:
     os.environ["FREESTONE__ACCESS"] = os.path.abspath(options.access)
     # It imports what executors need while this process joins the cluster.
     command = _python("freestone.node.fork_server")
-    run(options, _native.worker.start_fork_server(command) if options.executors else None)
+    run(options, start(command) if options.executors else None)
 
 
 def _python(module: str) -> list[str]:
@@ -73,8 +84,6 @@ def _python(module: str) -> list[str]:
 
 def run(options: argparse.Namespace, fork_server: ForkServer | None) -> None:
     """Run it; a cluster that was closed meanwhile has no use for it, which is no error."""
-    from freestone.hosts.access import Access
-
     try:
         access = Access.read(options.access)
         if options.await_input:
@@ -89,6 +98,11 @@ def run(options: argparse.Namespace, fork_server: ForkServer | None) -> None:
 def _await_input() -> None:
     """Wait for a byte of standard input, which is empty from then on, or for its end."""
     os.read(0, 1)
+    _empty_input()
+
+
+def _empty_input() -> None:
+    """Have nothing in standard input from now on."""
     empty = os.open(os.devnull, os.O_RDONLY)
     os.dup2(empty, 0)
     os.close(empty)
@@ -124,8 +138,32 @@ def _run(options: argparse.Namespace, access: Access, fork_server: ForkServer | 
     )
 
 
+def _fork_server(command: list[str]) -> ForkServer:
+    """Fork a fork server: it has the interpreter and what this process has imported.
+
+    For a worker that is a program of its own, and has neither threads nor folders as yet.
+    """
+    ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+    between = os.fork()
+    if between == 0:
+        # As an executor's, its parent is this process, which it dies with.
+        if _native.executor.fork_sibling():
+            os._exit(0)
+        from freestone.node import fork_server
+
+        ours.close()
+        theirs.send(str(os.getpid()).encode())
+        _empty_input()
+        fork_server.serve(theirs)
+        sys.exit()
+    theirs.close()
+    os.waitpid(between, 0)
+    number = ours.recv(_NUMBER_NBYTES)
+    return ours.detach(), int(number), command
+
+
 if __name__ == "__main__":
-    main()
+    main(start=_fork_server)
     # The cluster waits for its end. All is let go of by now: to take the interpreter apart as well
     # would take 10 ms.
     sys.stdout.flush()
