@@ -25,9 +25,9 @@ is said where they are started.
 
 ## Times and bounds
 
-They are variables of the environment, the same in every language. Those marked *all* have to be
-the same on all ranks: ranks that differ, or are of different versions, get an error that names the
-rank, the setting and both values.
+They are variables of the environment, the same in every language, read when a run begins. Those
+marked *all* have to be the same on all ranks: ranks that differ, or are of different versions, get
+an error that names the rank, the setting and both values.
 
 | environment | default | unit | same on | meaning |
 | --- | --- | --- | --- | --- |

@@ -39,6 +39,15 @@ def test_a_variable_that_makes_no_sense_is_named(monkeypatch: pytest.MonkeyPatch
         monkeypatch.delenv(variable)
 
 
+def test_each_run_reads_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
+    found = []
+    for seconds in ("0.5", "0.25"):
+        monkeypatch.setenv("FREESTONE_EVENTS_LOSS_INTERVAL_S", seconds)
+        assert ev.run(add, 1, threads=True) == [1]
+        found.append(_native.events.loss_interval_s())
+    assert found == [0.5, 0.25]
+
+
 PROGRAM = """
 import os
 from freestone import events as ev

@@ -143,6 +143,12 @@ def semantics(rank: ev.Rank) -> list[Any]:
     assert rank.stop("tick") == 1
     with pytest.raises(EventTimeoutError, match="no 'never' from any rank"):
         rank.wait([(ev.ANY, "never")], timeout_s=0.001)
+    rank.fire(ev.SELF, "came")
+    rank.after(3600, "late")
+    with pytest.raises(EventTimeoutError, match=rf"still no 'late' from rank {rank.id}; is it"):
+        rank.wait([(ev.SELF, "came"), (ev.SELF, "late")], timeout_s=0.001)
+    assert (rank.stop("late"), rank.stop("late")) == (1, 0)
+    assert [event.id for event in rank.wait([(ev.SELF, "came")])] == ["came"]
     return seen
 
 

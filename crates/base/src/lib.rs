@@ -1,5 +1,5 @@
 //! What every other crate of freestone needs and that does no I/O:
-//! names, ids, resources, layouts of rows and the rules by which calls are batched.
+//! names, ids, resources, layouts of rows, texts for C and the rules by which calls are batched.
 
 pub mod hash;
 pub mod ids;
@@ -9,8 +9,10 @@ mod prefetch;
 pub mod resources;
 pub mod sizing;
 pub mod task_sizes;
+pub mod texts;
 
 pub use ids::{FunctionId, TaskId, Tenant, Ticket, WorkerId};
 pub use names::{Name, NameError, NameHasher};
 pub use prefetch::prefetch;
 pub use resources::{Custom, Resources};
+pub use texts::Texts;

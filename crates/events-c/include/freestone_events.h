@@ -172,15 +172,18 @@ int fse_hold_mpi(void);
 int fse_release_mpi(void);
 
 /* Waits for the end of the run: no task that is not persistent waits or runs, and every event is
- * consumed. An error of the run is also said on stderr. Not inside of tasks. */
+ * consumed. An error of the run is also said on stderr. Not inside of tasks. A rank that exits without
+ * it is lost for the others, and says so on stderr. */
 int fse_finalise(void);
 
-/* The number of this rank, how many there are, and whether this one joined a run that was on. */
+/* The number of this rank, how many there are, and whether this one joined a run that was on. The
+ * first two have answers after fse_finalise, too. */
 int fse_rank(void);
 int fse_ranks(void);
 int fse_has_joined(void);
 
-/* What the last call of this thread that failed has to say. */
+/* What the last call of this thread that failed has to say. The text stays where it is until two other
+ * calls of this thread have failed: copy it to keep it for longer. */
 const char *fse_error(void);
 
 /* How a task is submitted; what is 0 is nothing. */
@@ -281,8 +284,9 @@ int fse_unlock(const char *name);
 int fse_is_submitted(const char *name);
 int fse_remove(const char *name);
 
-/* Fires an event at this rank in a while; again and again. fse_stop ends what fse_every and the
- * calls below began, and returns how much that was. */
+/* Fires an event at this rank in a while; again and again. The run does not end before fse_after has
+ * fired. fse_stop takes back what these and the calls below began and has not fired yet, and returns
+ * how much that was. */
 int fse_after(double seconds, const char *id);
 int fse_every(double seconds, const char *id);
 int fse_stop(const char *id);

@@ -1,12 +1,13 @@
 //! Errors as C has them: a number, and a text for the thread that got it.
 
+use freestone_base::Texts;
 use freestone_events::EventsError;
 use freestone_events::transport::TransportError;
 use std::cell::RefCell;
-use std::ffi::{CString, c_char, c_int};
+use std::ffi::{c_char, c_int};
 
 thread_local! {
-    static LAST: RefCell<CString> = RefCell::default();
+    static TEXTS: RefCell<Texts> = RefCell::default();
 }
 
 /// A call was refused: its number, and what to say.
@@ -95,13 +96,11 @@ pub fn counted(count: usize) -> c_int {
 
 /// Keeps the text of an error for [`fse_error`].
 pub fn remember(refused: &Refused) {
-    // A text with a zero byte would be cut there.
-    let text = CString::new(refused.text.replace('\0', "?")).unwrap_or_default();
-    LAST.set(text);
+    TEXTS.with_borrow_mut(|texts| texts.keep(&refused.text));
 }
 
 /// What the last call of this thread that failed has to say.
 #[unsafe(no_mangle)]
 pub extern "C" fn fse_error() -> *const c_char {
-    LAST.with_borrow(|text| text.as_ptr())
+    TEXTS.with_borrow(Texts::last)
 }

@@ -25,6 +25,8 @@ pub struct Begun {
     pub transport: Box<dyn Transport>,
     pub cores: Vec<usize>,
     pub folder: Option<PathBuf>,
+    /// Whether the process that started it says how it has ended.
+    pub is_watched: bool,
 }
 
 /// Makes this process one of the ranks.
@@ -33,6 +35,7 @@ pub struct Begun {
 /// If there is no memory or no process for them.
 pub fn ranks(settings: &Settings, comm: Option<Handle>) -> Result<Begun, Refused> {
     let refused = |error: TransportError| Refused::not_begun(&error);
+    limits::renew().map_err(refused)?;
     if comm.is_none()
         && let Some(invitation) = Invitation::from_environment().map_err(refused)?
     {
@@ -42,13 +45,13 @@ pub fn ranks(settings: &Settings, comm: Option<Handle>) -> Result<Begun, Refused
         let own = |path| recording::folder_of(&recording::own_path(path, transport.rank()));
         let folder = settings.trace.as_deref().map(own);
         recording::make(folder.as_deref(), u32::MAX);
-        return Ok(Begun { transport, cores: cores::of_process(), folder });
+        return Ok(Begun { transport, cores: cores::of_process(), folder, is_watched: false });
     }
     let folder = settings.trace.as_deref().map(recording::folder_of);
     if comm.is_some() || World::is_here() {
         let transport = world(comm, settings.meet_timeout)?;
         recording::make(folder.as_deref(), transport.ranks());
-        return Ok(Begun { transport, cores: cores::of_process(), folder });
+        return Ok(Begun { transport, cores: cores::of_process(), folder, is_watched: false });
     }
     recording::make(folder.as_deref(), settings.ranks);
     let layout = Layout::new(settings.ranks, settings.arena);
@@ -58,7 +61,7 @@ pub fn ranks(settings: &Settings, comm: Option<Handle>) -> Result<Begun, Refused
     listen_to_interrupts();
     let cores = cores::of_rank(rank, settings.ranks);
     let transport = Box::new(Node::of_process(&region, layout, rank).map_err(refused)?);
-    Ok(Begun { transport, cores, folder })
+    Ok(Begun { transport, cores, folder, is_watched: true })
 }
 
 /// Has ranks show that their processes run, if others watch over them.

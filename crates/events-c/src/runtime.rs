@@ -10,12 +10,15 @@ use freestone_events::transport::mpi::{Handle, Library, Role, World};
 use freestone_events::{Bridge, Progress, Rank, limits, say};
 use std::ffi::c_int;
 use std::ptr::null_mut;
-use std::sync::atomic::{AtomicPtr, Ordering};
+use std::sync::atomic::{AtomicI32, AtomicPtr, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 /// A process is one rank of one run at a time. Ranks are kept for ever: threads may still look at
 /// one whose run has ended.
 static RANK: AtomicPtr<Rank> = AtomicPtr::new(null_mut());
+
+/// The rank of the last run, which has ended.
+static ENDED: AtomicPtr<Rank> = AtomicPtr::new(null_mut());
 
 /// The run to which this process is attached. Kept for ever, as ranks are.
 static BRIDGE: AtomicPtr<Bridge> = AtomicPtr::new(null_mut());
@@ -59,6 +62,43 @@ pub fn rank() -> Result<&'static Rank, Refused> {
              detach",
         )
     })
+}
+
+/// The numbers of the run, or of the last one, when this process was a rank of it.
+fn numbers() -> Result<Numbers, Refused> {
+    // SAFETY: null, or a rank that was leaked.
+    let ended = || unsafe { ENDED.load(Ordering::Acquire).as_ref() };
+    part().map(Part::numbers).or_else(|refused| ended().map(Numbers::from).ok_or(refused))
+}
+
+/// Says so if this process exits and is still a rank of a run: its launcher may say nothing.
+extern "C" fn report_exit() {
+    // SAFETY: plain calls.
+    let is_copy = || STARTED.load(Ordering::Relaxed) != unsafe { libc::getpid() };
+    if let Ok(rank) = rank()
+        && !rank.is_over()
+        && !is_copy()
+    {
+        say(&format!(
+            "freestone events: rank {} exits before fse_finalise: it is lost for the others; call fse_finalise on \
+             every path to the end of the program, or fse_fail to end the run with an error",
+            rank.rank()
+        ));
+    }
+}
+
+/// The process that reports its exit; 0 before the first run. A copy of it, by `fork`, is no rank.
+static STARTED: AtomicI32 = AtomicI32::new(0);
+
+/// Has this process say so if it exits before the run is over.
+fn watch_exit() {
+    // SAFETY: plain calls; the function has no arguments.
+    unsafe {
+        let own = libc::getpid();
+        if STARTED.swap(own, Ordering::Relaxed) != own {
+            libc::atexit(report_exit);
+        }
+    }
 }
 
 /// Begins the run.
@@ -106,7 +146,7 @@ fn init(given: Given, comm: Option<usize>) -> Result<c_int, Refused> {
         ));
     }
     let settings = resolve(given)?;
-    let Begun { transport, cores, folder } = launch::ranks(&settings, comm)?;
+    let Begun { transport, cores, folder, is_watched } = launch::ranks(&settings, comm)?;
     let Settings { is_mapped, report_mapping, mut config, .. } = settings;
     if gate::is_funneled() {
         config.progress = Progress::Program;
@@ -123,6 +163,9 @@ fn init(given: Given, comm: Option<usize>) -> Result<c_int, Refused> {
         say(&format!("freestone events: {}", rank.mapping()));
     }
     RANK.store(Box::into_raw(Box::new(rank)), Ordering::Release);
+    if !is_watched {
+        watch_exit();
+    }
     Ok(0)
 }
 
@@ -219,7 +262,7 @@ fn finalise(rank: &Rank) -> Result<c_int, Refused> {
     }
     let finished = rank.finish();
     recording::end();
-    RANK.store(null_mut(), Ordering::Release);
+    ENDED.store(RANK.swap(null_mut(), Ordering::AcqRel), Ordering::Release);
     launch::part();
     launch::leave();
     let summary = finished?;
@@ -234,13 +277,13 @@ fn finalise(rank: &Rank) -> Result<c_int, Refused> {
 /// The number of this rank.
 #[unsafe(no_mangle)]
 pub extern "C" fn fse_rank() -> c_int {
-    answer(part().map(|part| part.numbers().own.cast_signed()))
+    answer(numbers().map(|numbers| numbers.own.cast_signed()))
 }
 
 /// How many ranks there are.
 #[unsafe(no_mangle)]
 pub extern "C" fn fse_ranks() -> c_int {
-    answer(part().map(|part| part.numbers().ranks.cast_signed()))
+    answer(numbers().map(|numbers| numbers.ranks.cast_signed()))
 }
 
 /// Whether this rank joined a run that was on.

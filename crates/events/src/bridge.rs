@@ -132,7 +132,6 @@ impl Bridge {
         on: Vec<Dependency>,
         timeout: Option<Duration>,
     ) -> Result<Events, EventsError> {
-        let lacking = on.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ");
         let mut state = lock(&self.state);
         let State { matcher, ready, .. } = &mut *state;
         let request = matcher.submit(Submission::once((), on), ready);
@@ -153,8 +152,8 @@ impl Bridge {
                 }
             };
             if timeout.is_some_and(|timeout| since.elapsed() >= timeout) {
-                matcher.withdraw(request, ready);
-                return Err(EventsError::Timeout { lacking, waited: since.elapsed() });
+                let lacks = matcher.withdraw(request, ready).unwrap_or_default();
+                return Err(EventsError::timeout(&lacks, since.elapsed()));
             }
             drop(state);
             if count == 0 {

@@ -1,6 +1,6 @@
 //! What can go wrong in a run.
 
-use crate::event::Rank;
+use crate::event::{Dependency, Rank};
 use crate::locks::NotHeld;
 use crate::transport::TransportError;
 use std::fmt;
@@ -132,10 +132,10 @@ pub enum EventsError {
         /// What was called.
         call: &'static str,
     },
-    /// A wait ended before its events were there.
+    /// A wait ended before its events were there; see [`EventsError::timeout`].
     #[error("after {waited:?} there was still no {lacking}; is it fired, at this rank?")]
     Timeout {
-        /// What was waited for.
+        /// What of it had not come.
         lacking: String,
         /// For how long.
         waited: Duration,
@@ -172,4 +172,12 @@ pub enum EventsError {
     /// A thread could not be started.
     #[error("another worker could not be started: {0}")]
     NoThread(std::io::Error),
+}
+
+impl EventsError {
+    /// A wait ended after `waited`, and these had not come.
+    pub fn timeout(lacks: &[Dependency], waited: Duration) -> Self {
+        let lacking = lacks.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ");
+        Self::Timeout { lacking, waited }
+    }
 }

@@ -1,9 +1,10 @@
 //! The times and bounds of a run that a program seldom sets: each is a variable of the environment, read
-//! once in a process.
+//! when a run begins.
 
 use crate::transport::TransportError;
 use std::fmt::Write;
-use std::sync::OnceLock;
+use std::ptr::null_mut;
+use std::sync::atomic::{AtomicPtr, Ordering};
 use std::time::Duration;
 
 /// A value of a limit: what it is called, how it is read and written.
@@ -130,7 +131,7 @@ pub struct Row {
 macro_rules! limits {
     ($($(#[doc = $about:literal])* $field:ident, $name:literal: $kind:ty = $default:expr, $shared:literal;)*) => {
         /// The times and bounds of a run.
-        #[derive(Clone, Debug)]
+        #[derive(Clone, Debug, PartialEq, Eq)]
         pub struct Limits {
             $($(#[doc = $about])* pub $field: $kind,)*
         }
@@ -258,20 +259,35 @@ limits! {
     certificate_days, "CERTIFICATE_DAYS": usize = 30, false;
 }
 
-/// Those of this process, as its environment says; what makes no sense there is as if it were not
-/// there, and [`check`] reports it.
+/// Those that hold now; null before the first time. Kept for ever: others may still look at earlier ones.
+static LIMITS: AtomicPtr<Limits> = AtomicPtr::new(null_mut());
+
+/// Those of this process, as its environment said when the last run began; what makes no sense there is as
+/// if it were not there, and [`renew`] reports it.
 pub fn get() -> &'static Limits {
-    static LIMITS: OnceLock<Limits> = OnceLock::new();
-    LIMITS.get_or_init(|| Limits::read(variable).unwrap_or_default())
+    // SAFETY: null, or limits that were leaked.
+    unsafe { LIMITS.load(Ordering::Acquire).as_ref() }
+        .unwrap_or_else(|| publish(Limits::read(variable).unwrap_or_default()))
 }
 
-/// Looks whether the environment makes sense.
+/// Reads the environment anew, for a run that begins: a program may have changed it since the last one.
 ///
 /// # Errors
 ///
-/// If it does not.
-pub fn check() -> Result<(), TransportError> {
-    Limits::read(variable).map(drop)
+/// If it makes no sense.
+pub fn renew() -> Result<(), TransportError> {
+    let limits = Limits::read(variable)?;
+    if limits != *get() {
+        publish(limits);
+    }
+    Ok(())
+}
+
+fn publish(limits: Limits) -> &'static Limits {
+    let limits = Box::leak(Box::new(limits));
+    // Its partner is the load in `get`.
+    LIMITS.store(std::ptr::from_mut(limits), Ordering::Release);
+    limits
 }
 
 fn variable(name: &str) -> Option<String> {

@@ -222,7 +222,8 @@ int64_t fsm_sent_nbytes(void); /* of rows, by this rank, in resizes */
  * given back. MPI_Finalize comes after it. */
 int fsm_finalise(void);
 
-/* What the last call of this thread that failed has to say, until the next one that does. */
+/* What the last call of this thread that failed has to say. The text stays where it is until two other
+ * calls of this thread have failed: copy it to keep it for longer. */
 const char *fsm_error(void);
 
 /* For C++: how often fsm_rows may have another answer, by resizes and fsm_set_rows. */

@@ -1,11 +1,12 @@
 //! Errors as C has them: a number, and a text for the thread that got it.
 
+use freestone_base::Texts;
 use freestone_malleable::{Fault, MalleableError};
 use std::cell::RefCell;
-use std::ffi::{CString, c_char, c_int};
+use std::ffi::{c_char, c_int};
 
 thread_local! {
-    static LAST: RefCell<CString> = RefCell::default();
+    static TEXTS: RefCell<Texts> = RefCell::default();
 }
 
 /// A call was refused: its number, and what to say.
@@ -47,12 +48,11 @@ pub fn answer(result: Result<c_int, Refused>) -> c_int {
 
 /// Keeps a text for [`fsm_error`].
 pub fn remember(text: &str) {
-    // A text with a zero byte would be cut there.
-    LAST.set(CString::new(text.replace('\0', "?")).unwrap_or_default());
+    TEXTS.with_borrow_mut(|texts| texts.keep(text));
 }
 
 /// What the last call of this thread that failed, or the last resize that was cancelled, has to say.
 #[unsafe(no_mangle)]
 pub extern "C" fn fsm_error() -> *const c_char {
-    LAST.with_borrow(|text| text.as_ptr())
+    TEXTS.with_borrow(Texts::last)
 }

@@ -58,8 +58,8 @@ mod _native {
         #[pymodule_export]
         use crate::events::{
             Event, EventBridge, EventBuffer, EventInvitation, EventMeeting, EventMemory,
-            EventPulses, EventRank, EventWorld, TaskFuture, check_id, check_limits, current_rank,
-            hold_mpi, limit_rows, loss_interval_s, meet_ranks, release_mpi, set_current_rank,
+            EventPulses, EventRank, EventWorld, TaskFuture, check_id, current_rank, hold_mpi,
+            limit_rows, loss_interval_s, meet_ranks, release_mpi, renew_limits, set_current_rank,
         };
     }
 

@@ -319,7 +319,10 @@ class Rank:
         self._native.unlock(name)
 
     def after(self, delay_s: float, id: str) -> None:
-        """Fire an event at this rank in `delay_s` seconds; the run does not end before."""
+        """Fire an event at this rank in `delay_s` seconds.
+
+        The run does not end before, unless `stop` is called.
+        """
         self._native.after(delay_s, id)
 
     def every(self, period_s: float, id: str) -> None:
@@ -374,7 +377,15 @@ class Rank:
         return self._native.progress()
 
     def stop(self, id: str) -> int:
-        """Stop what `every`, `when_readable` and the like began; how many of them there were."""
+        """Take back what `after`, `every`, `when_readable` and the like are to fire as `id`.
+
+        An event that has been fired already stays.
+
+        Returns
+        -------
+        int
+            How many of them there were.
+        """
         return self._native.stop(id)
 
     def is_submitted(self, name: str) -> bool:

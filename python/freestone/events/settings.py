@@ -87,7 +87,7 @@ def resolve(
         if key not in _PARSERS:
             hint = did_you_mean(key, _PARSERS) or f"; there are {', '.join(_PARSERS)}"
             raise ConfigurationError(f"there is no setting {key!r}{hint}", key=key, origin=key)
-    _native.events.check_limits()
+    _native.events.renew_limits()
     cores = len(os.sched_getaffinity(0))
     found: dict[str, Any] = {"spin_us": 50 if ranks <= cores else 0}
     for key, parse in _PARSERS.items():

@@ -158,13 +158,16 @@ impl<T: Clone, P: Clone> Matcher<T, P> {
         numbers.into_iter().filter_map(|number| self.remove_number(number, ready)).collect()
     }
 
-    /// Removes a task that is not to run yet, as [`Matcher::remove`] does; whether it was there.
-    pub fn withdraw(&mut self, id: RequestId, ready: &mut Vec<Ready<T, P>>) -> bool {
-        let is_there = self.find(id).is_some_and(|request| !request.called);
-        if is_there {
-            self.remove_number(id.number, ready);
-        }
-        is_there
+    /// Removes a task that is not to run yet, as [`Matcher::remove`] does; what it lacked, if it was there.
+    pub fn withdraw(
+        &mut self,
+        id: RequestId,
+        ready: &mut Vec<Ready<T, P>>,
+    ) -> Option<Vec<Dependency>> {
+        let request = self.find(id).filter(|request| !request.called)?;
+        let lacks = request.lacks().cloned().collect();
+        self.remove_number(id.number, ready);
+        Some(lacks)
     }
 
     /// Whether an event with `id` from `source` waits to be consumed.

@@ -83,13 +83,12 @@ impl<T: Clone, P: Clone> Matcher<T, P> {
     }
 }
 
-fn describe<T: Clone, P>(request: &Request<T, P>) -> Waiting<T> {
-    let lacking = request.slots.iter().filter(|slot| slot.held.is_empty());
+fn describe<T: Clone, P: Clone>(request: &Request<T, P>) -> Waiting<T> {
     Waiting {
         task: request.task.clone(),
         name: request.name.clone(),
         persistent: request.mode.persistent,
-        lacks: lacking.map(|slot| slot.dependency.clone()).collect(),
+        lacks: request.lacks().cloned().collect(),
         holds: held(request).count(),
     }
 }

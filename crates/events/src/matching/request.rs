@@ -101,6 +101,11 @@ impl<T, P: Clone> Request<T, P> {
         held.push_back(arrived);
     }
 
+    /// The dependencies for which it has no event.
+    pub fn lacks(&self) -> impl Iterator<Item = &Dependency> {
+        self.slots.iter().filter(|slot| slot.held.is_empty()).map(|slot| &slot.dependency)
+    }
+
     /// Whether it waits for more events than one for each dependency.
     pub fn is_filling(&self) -> bool {
         self.count < self.mode.at_least && self.batch != Batch::Due

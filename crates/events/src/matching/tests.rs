@@ -281,8 +281,9 @@ fn a_withdrawn_task_gives_to_those_who_wait() {
     harness.once("next", &[from(0, "a")]);
     harness.fire(0, "a", 1);
     assert_eq!(harness.ran(), []);
-    assert!(harness.matcher.withdraw(id, &mut harness.ready));
-    assert!(!harness.matcher.withdraw(id, &mut harness.ready));
+    let lacks = harness.matcher.withdraw(id, &mut harness.ready);
+    assert_eq!(lacks, Some(vec![from(0, "never")]));
+    assert_eq!(harness.matcher.withdraw(id, &mut harness.ready), None);
     assert_eq!(harness.ran(), [("next", vec![1])]);
 }
 

@@ -122,7 +122,6 @@ impl Inner {
         timeout: Option<Duration>,
         label: Label,
     ) -> Result<Events, EventsError> {
-        let lacking = on.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ");
         let (thread, in_task) = (Self::thread(), self.in_task());
         let waiter = Arc::new(Waiter::new(in_task));
         let mut state = self.state();
@@ -150,7 +149,7 @@ impl Inner {
         }
         drop(state);
         self.block(&waiter);
-        let events = waiter.take();
+        let outcome = waiter.take();
         let mut state = self.state();
         state.blocked.remove(&thread);
         if let Some(key) = timer {
@@ -164,11 +163,15 @@ impl Inner {
         }
         self.take_back(state, names, label)?;
         interrupted?;
-        if let Some(events) = events {
-            return Ok(events);
+        match outcome {
+            Some(Ok(events)) => Ok(events),
+            Some(Err(lacks)) => {
+                self.check_over()?;
+                Err(EventsError::timeout(&lacks, timeout.unwrap_or_default()))
+            }
+            // Only the end of the run wakes a wait otherwise.
+            None => self.check_over().and(Err(EventsError::Over)),
         }
-        self.check_over()?;
-        Err(EventsError::Timeout { lacking, waited: timeout.unwrap_or_default() })
     }
 
     fn lock(self: &Arc<Self>, name: &str, label: Label) -> Result<(), EventsError> {

@@ -92,7 +92,8 @@ impl Rank {
         Ok(())
     }
 
-    /// Fires an event at this rank after a time; the run does not end before.
+    /// Fires an event at this rank after a time; the run does not end before, unless [`Rank::stop`] is
+    /// called.
     pub fn after(&self, delay: Duration, id: &EventId) {
         self.set_timer(Instant::now() + delay, Timer::Once(id.clone()));
     }
@@ -111,20 +112,23 @@ impl Rank {
         Ok(())
     }
 
-    /// Stops what [`Rank::every`] and [`Rank::when`] began; how much that was.
+    /// Stops what [`Rank::after`], [`Rank::every`] and [`Rank::when`] began; how much that was.
     pub fn stop(&self, id: &EventId) -> usize {
         let mut state = self.inner.state();
         state.activity += 1;
         let before = state.watches.len();
         state.watches.retain(|(_, other)| other != id);
         let watches = before - state.watches.len();
-        let count = watches + state.timers.stop(id);
+        let timers = state.timers.stop(id);
         drop(state);
         if watches > 0 {
             self.inner.wake_watcher();
+        }
+        // The run may have waited for nothing else.
+        if watches + timers > 0 {
             self.inner.note_rest();
         }
-        count
+        watches + timers
     }
 
     fn set_timer(&self, at: Instant, timer: Timer) {

@@ -216,7 +216,7 @@ impl Rank {
         transport: Box<dyn Transport>,
         config: Config,
     ) -> Result<Self, crate::error::EventsError> {
-        crate::limits::check()?;
+        crate::limits::renew()?;
         // Who is outside of the run has a number, too.
         let room = transport.room() + transport.clients();
         let inner = Arc::new(Inner {

@@ -283,7 +283,8 @@ impl Inner {
             }
             Timer::Expire(request, waiter) => {
                 let mut ready = Vec::new();
-                if state.matcher.withdraw(request, &mut ready) {
+                if let Some(lacks) = state.matcher.withdraw(request, &mut ready) {
+                    waiter.expire(lacks);
                     self.wake(state, &waiter);
                 }
                 self.enqueue(state, &mut ready);

@@ -46,11 +46,11 @@ impl Timers {
         Some(timer)
     }
 
-    /// Stops all ticks with an identifier; how many.
+    /// Takes back all events with an identifier that are still to come; how many timers that were.
     pub fn stop(&mut self, id: &EventId) -> usize {
-        let ticks = |timer: &Timer| matches!(timer, Timer::Tick(other, _) if other == id);
+        let fires = |timer: &Timer| matches!(timer, Timer::Once(other) | Timer::Tick(other, _) if other == id);
         let found: Vec<_> =
-            self.by_time.iter().filter(|(_, timer)| ticks(timer)).map(|(key, _)| *key).collect();
+            self.by_time.iter().filter(|(_, timer)| fires(timer)).map(|(key, _)| *key).collect();
         found.into_iter().filter_map(|key| self.remove(key)).count()
     }
 

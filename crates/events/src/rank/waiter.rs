@@ -1,5 +1,6 @@
 //! A thread that waits, for events or for a lock.
 
+use crate::event::Dependency;
 use crate::payload::Events;
 use crate::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
 use crate::sync::lock;
@@ -20,7 +21,8 @@ pub(super) struct Waiter {
     /// Whether it is a worker's, which runs something else meanwhile.
     pub in_task: bool,
     state: AtomicU32,
-    events: Mutex<Option<Events>>,
+    /// What it waited for, or what of it had not come in time.
+    outcome: Mutex<Option<Result<Events, Vec<Dependency>>>>,
     /// As which worker it goes on, if it gave its place away.
     place: AtomicUsize,
 }
@@ -30,17 +32,22 @@ impl Waiter {
     pub fn new(in_task: bool) -> Self {
         let state = if in_task { HELPING } else { PARKED };
         let (state, place) = (AtomicU32::new(state), AtomicUsize::new(0));
-        Self { in_task, state, events: Mutex::new(None), place }
+        Self { in_task, state, outcome: Mutex::new(None), place }
     }
 
     /// What it waited for.
     pub fn fill(&self, events: Events) {
-        *lock(&self.events) = Some(events);
+        *lock(&self.outcome) = Some(Ok(events));
     }
 
-    /// What it waited for, if it came.
-    pub fn take(&self) -> Option<Events> {
-        lock(&self.events).take()
+    /// Its time is over, and this has not come.
+    pub fn expire(&self, lacks: Vec<Dependency>) {
+        *lock(&self.outcome) = Some(Err(lacks));
+    }
+
+    /// What it waited for, or what of it had not come in time; none if it waits no more for another reason.
+    pub fn take(&self) -> Option<Result<Events, Vec<Dependency>>> {
+        lock(&self.outcome).take()
     }
 
     /// Says as which worker it goes on, before it is woken.

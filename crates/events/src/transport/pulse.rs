@@ -53,6 +53,8 @@ impl Pulse {
     /// If the system has no thread.
     pub fn start(region: &Arc<Region>, at: usize, interval: Duration) -> std::io::Result<Self> {
         let shared = Arc::new(Shared { region: Arc::clone(region), at, bell: Bell::default() });
+        // Not by the thread: the process may be stopped before that runs, and would seem never to have begun.
+        shared.word().store(NOT_BEGUN + 1, Ordering::Relaxed);
         let counting = Arc::clone(&shared);
         let thread = std::thread::Builder::new().name("events-pulse".to_owned());
         thread.spawn(move || count(&counting, interval))?;
@@ -170,6 +172,9 @@ pub fn is_traced(process: u32) -> bool {
 mod tests {
     use super::*;
 
+    /// So many that a thread of some would not have run yet.
+    const RANKS: usize = 64;
+
     const fn seconds(count: u64) -> Duration {
         Duration::from_secs(count)
     }
@@ -239,5 +244,18 @@ mod tests {
         }
         drop(pulse);
         assert_eq!(region.word(64).load(Ordering::Relaxed), OVER);
+    }
+
+    #[test]
+    fn a_rank_has_begun_before_its_thread_runs() {
+        let region = Region::anonymous(4096 * RANKS).unwrap();
+        let places = || (0..RANKS).map(|rank| 4096 * rank);
+        let beats_at_once = |at| {
+            let pulse = Pulse::start(&region, at, seconds(3600)).unwrap();
+            let beats = region.word(at).load(Ordering::Relaxed);
+            drop(pulse);
+            beats
+        };
+        assert!(places().map(beats_at_once).all(|beats| beats != NOT_BEGUN));
     }
 }

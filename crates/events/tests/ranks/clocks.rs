@@ -22,6 +22,35 @@ fn clocks_fire_events() {
 }
 
 #[test]
+fn what_is_to_come_later_is_taken_back() {
+    everywhere(1, |rank| {
+        // The run would wait an hour for them.
+        rank.after(Duration::from_secs(3600), &"late".into());
+        rank.after(Duration::from_secs(3601), &"late".into());
+        rank.after(Duration::from_millis(1), &"soon".into());
+        assert_eq!(rank.stop(&"late".into()), 2);
+        assert_eq!(rank.stop(&"late".into()), 0);
+        rank.wait(vec![from(0, "soon")], None).unwrap();
+        // What has come is there to be consumed, and no timer any more.
+        assert_eq!(rank.stop(&"soon".into()), 0);
+    });
+}
+
+#[test]
+fn a_run_that_is_at_its_end_hears_that_nothing_comes_any_more() {
+    everywhere(1, |rank| {
+        rank.after(Duration::from_secs(3600), &"late".into());
+        let done = rank.submit(Submit::default(), |rank, _| {
+            // The program is at its end by then, most of the time.
+            std::thread::sleep(Duration::from_millis(20));
+            assert_eq!(rank.stop(&"late".into()), 1);
+            Ok(())
+        });
+        done.unwrap();
+    });
+}
+
+#[test]
 fn a_clock_whose_tick_nobody_takes_keeps_no_run_from_its_end() {
     for way in ways() {
         let found = outcomes(way, 2, &Config::default(), |rank| {

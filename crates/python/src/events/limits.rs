@@ -6,8 +6,8 @@ use pyo3::prelude::*;
 
 /// Raises `ConfigurationError` for a variable that makes no sense.
 #[pyfunction]
-pub fn check_limits() -> PyResult<()> {
-    limits::check().map_err(failed)
+pub fn renew_limits() -> PyResult<()> {
+    limits::renew().map_err(failed)
 }
 
 /// How often it is looked whether a run goes on without a lost rank.

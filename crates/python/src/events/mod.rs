@@ -20,7 +20,7 @@ pub use bridge::EventBridge;
 pub use buffer::EventBuffer;
 pub use event::Event;
 pub use future::TaskFuture;
-pub use limits::{check_limits, limit_rows, loss_interval_s};
+pub use limits::{limit_rows, loss_interval_s, renew_limits};
 pub use meeting::{EventInvitation, EventMeeting, meet_ranks};
 pub use memory::{EventMemory, EventPulses};
 pub use mpi::{EventWorld, hold_mpi, release_mpi};

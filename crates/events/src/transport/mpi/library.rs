@@ -200,7 +200,7 @@ impl Library {
             return Err(no_threads(format!(
                 "MPI is initialised with thread level {level}, MPI_THREAD_SINGLE: a rank has threads; \
                  call MPI_Init_thread with MPI_THREAD_FUNNELED ({thread_funneled}) or more, or be \
-                 outside of the run (fse_attach)"
+                 outside of the run (ev.attach in Python, fse_attach in C)"
             )));
         }
         if level < thread_serialized {

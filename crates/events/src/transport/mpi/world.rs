@@ -76,7 +76,7 @@ impl World {
         timeout: Duration,
         role: Role,
     ) -> Result<Self, TransportError> {
-        limits::check()?;
+        limits::renew()?;
         let _making = lock(&MAKING);
         let library = Library::find(folders)?;
         let begun = library.begin(role)?;

@@ -74,7 +74,7 @@ impl Meeting {
         most: u32,
         timeout: Duration,
     ) -> Result<Vec<String>, TransportError> {
-        limits::check()?;
+        limits::renew()?;
         let (own, wait) = (shared_settings(ranks), Wait::begin("the others", timeout));
         let entrance = Entrance::new(&self.listener, &self.access);
         let mut came: Came = (0..ranks).map(|_| None).collect();
@@ -298,7 +298,7 @@ pub fn meet(
     word: &str,
     vote: impl FnOnce(&[String]) -> Vote,
 ) -> Result<Met, TransportError> {
-    limits::check()?;
+    limits::renew()?;
     let wait = Wait::begin(&format!("rank {rank}"), timeout);
     let end = wait.end;
     let stream =
