@@ -2,7 +2,7 @@
 
 use super::Graph;
 use super::blocks::{Block, Data, Extra, Stored};
-use super::tasks::Stage;
+use super::tasks::{AGAIN, Stage};
 use crate::manager::Manager;
 use crate::manager::api::{Outcome, Why};
 use crate::manager::table::{BlockSlot, TaskSlot};
@@ -232,7 +232,7 @@ impl Manager {
             }
             self.graph.tasks.renew(task);
             let record = &mut self.graph.tasks[task];
-            record.urgency = record.urgency.max(urgency);
+            record.urgency = record.urgency.max(urgency) | AGAIN;
             self.counts.recovered += 1;
             self.counts.waiting += 1;
             for index in 0..self.graph.tasks[task].inputs.len() {

@@ -25,7 +25,7 @@ pub(in crate::manager) use ready::{Classes, Entry, Queue, rank};
 use recent::Recent;
 pub(in crate::manager) use reports::ended;
 pub(in crate::manager) use shares::Shares;
-pub(in crate::manager) use tasks::{Slots, Stage, Task, Tasks};
+pub(in crate::manager) use tasks::{AGAIN, Slots, Stage, Task, Tasks};
 use templates::{Template, Templates};
 
 use super::api::Explanation;

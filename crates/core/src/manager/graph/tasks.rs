@@ -64,6 +64,10 @@ impl Stage {
 /// The blocks that a task makes or needs.
 pub(in crate::manager) type Slots = Few<BlockSlot, 3>;
 
+/// In the urgency of what is made again: it goes before its like, since others wait for it and have waited
+/// before. Neither depths nor lengths of chains come near.
+pub(in crate::manager) const AGAIN: u32 = 1 << 30;
+
 /// A million tasks are in memory at once, so that each byte counts: what calls of one `map` have in
 /// common is in their template.
 #[derive(Serialize, Deserialize)]

@@ -1,9 +1,10 @@
 //! Near the end of what was submitted, the task that begins the longest chain goes first.
 //!
 //! Before, tasks go depth-first: the fewest blocks are there at once. But then the last ones begin chains
-//! that most workers can only watch. So when all workers need no more than some times as long for what
-//! is left as the longest chain takes, by measured durations, the order is that of a list scheduler: by
-//! what comes after a task at least. That many chains side by side are all the blocks that it costs.
+//! that most workers can only watch. So when all workers need little longer for what is left than the longest
+//! chain takes, by measured durations, the order is that of a list scheduler: by what comes after a task at
+//! least. And where workers are lost, what is there once is copied from then on: all would wait for what has
+//! to be made again.
 //!
 //! Lengths are learnt rarely: when so many tasks have ended that the end may be near, or many have come.
 //!
@@ -11,13 +12,13 @@
 //! systems, CACM 17 (1974), for how near to the ideal such an order comes.
 
 use crate::manager::Manager;
-use crate::manager::graph::{Chains, Stage, rank};
+use crate::manager::graph::{AGAIN, Chains, Stage, rank};
 use crate::manager::table::TaskSlot;
 use freestone_base::WorkerId;
 use serde::{Deserialize, Serialize};
 
-/// The end has come when this many times the longest chain is left.
-const CHAINS_LEFT: u64 = 3;
+/// The end has come when this many quarters of the longest chain are left.
+const QUARTERS_LEFT: u64 = 5;
 /// Chains count as different by so many lengths,
 const LENGTHS: u64 = 64;
 /// and each of them is more urgent than any depth.
@@ -50,7 +51,7 @@ impl Manager {
         }
         let chains = self.graph.chains();
         let left_ns = chains.left_ns / slots;
-        let end_ns = chains.longest_ns.saturating_mul(CHAINS_LEFT);
+        let end_ns = chains.longest_ns.saturating_mul(QUARTERS_LEFT) / 4;
         let is_ending = left_ns <= end_ns;
         // As many as are left at the end if it goes on like this, but not one by one.
         let at_end = u128::from(unfinished) * u128::from(end_ns) / u128::from(left_ns.max(1));
@@ -59,15 +60,22 @@ impl Manager {
         self.schedule.outlook = Outlook { unfinished, next, is_ending };
         if is_ending {
             self.order_by(|task, _| urgency(&chains, task));
+            self.copy_what_is_left();
         } else if was_ending {
             self.order_by(|_, depth| depth);
         }
     }
 
+    /// Whether so little is left that the order is that of chains.
+    pub(in crate::manager) fn is_ending(&self) -> bool {
+        self.schedule.outlook.is_ending
+    }
+
     /// Gives each task its urgency, by its slot and its depth, and puts what is ready in that order.
     fn order_by(&mut self, urgency: impl Fn(TaskSlot, u32) -> u32) {
         for task in self.graph.tasks.slots() {
-            self.graph.tasks[task].urgency = urgency(task, self.graph.depth(task));
+            let again = self.graph.tasks[task].urgency & AGAIN;
+            self.graph.tasks[task].urgency = urgency(task, self.graph.depth(task)) | again;
         }
         for class in 0..self.schedule.classes.len() {
             let entries = self.schedule.classes.queue(class).drain();

@@ -155,8 +155,29 @@ impl Manager {
             return None;
         }
         let copy_ns = self.transfer.fetch_ns(nbytes);
+        // All that is left may have to wait for it to be made again.
+        if self.is_ending() && copy_ns <= duration_ns {
+            return Some(self.now);
+        }
         let wait_ns = losses.until_worth_ns(self.now, workers, copy_ns, duration_ns)?;
         Some(self.now + wait_ns)
+    }
+
+    /// The end is near: what is at one worker only is copied, if workers are lost.
+    pub(in crate::manager) fn copy_what_is_left(&mut self) {
+        for task in self.graph.tasks.slots() {
+            let record = &self.graph.tasks[task];
+            if !record.stage.is_done() {
+                continue;
+            }
+            for slot in &record.outputs {
+                let is_single = |block: &&Block| block.replicas().len() == 1 && !block.is_group();
+                let Some(block) = self.graph.blocks.get(*slot).filter(is_single) else { continue };
+                if let Some(due_ns) = self.copy_due_ns(block.nbytes(), record.charged_ns) {
+                    self.transfer.copies.want_at(due_ns, *slot, block.name);
+                }
+            }
+        }
     }
 
     /// Has a block copied until there are enough replicas; whether it is still to be looked at.
