@@ -1,6 +1,7 @@
 //! Kernels of CSR matrices.
 
 pub mod multiply;
+mod order;
 pub mod panel;
 pub mod product;
 pub mod reduce;

@@ -9,8 +9,8 @@ use std::ops::Range;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
 
-use super::panel;
 use super::rows::{Rows, check_offsets};
+use super::{order, panel};
 use crate::cell::Number;
 use crate::error::Error;
 use crate::kernels::check_length;
@@ -18,6 +18,9 @@ use crate::pool::Pool;
 
 /// Rows that a worker takes at once.
 const TAKEN: usize = 128;
+
+/// Up to so many entries are looked at for each column that a row of the product has: sorting takes longer.
+const SCANNED: usize = 16;
 
 /// Checks that two factors are CSR matrices that fit each other, and the product's width.
 fn check_factors<T: Copy>(
@@ -31,80 +34,120 @@ fn check_factors<T: Copy>(
     check_length("offsets of the product", offsets, left.offsets.len())
 }
 
-/// One worker's row: sums, the columns that have one, and for which row they are, counted from 1.
+/// A column in one worker's row: for which row it has a sum, counted from 1, and the sum.
+///
+/// Side by side, as both are looked at together.
+#[derive(Clone, Copy)]
+struct Entry<T> {
+    row: u64,
+    sum: T,
+}
+
+/// One worker's row: sums by column, and the columns that have one.
 struct Row<T> {
-    sums: Vec<T>,
-    of: Vec<u64>,
+    entries: Vec<Entry<T>>,
     touched: Vec<u32>,
 }
 
 impl<T: Number> Row<T> {
-    /// None if there is no memory for so many columns.
-    fn new(width: usize) -> Option<Self> {
-        Some(Self { sums: zeroed(width)?, of: zeroed(width)?, touched: Vec::new() })
-    }
-
-    /// Finds the columns of a row of the product.
-    fn find(&mut self, row: usize, left: Rows<'_, T>, right: Rows<'_, T>) {
-        self.touched.clear();
-        for at in left.range(row) {
-            for column in &right.columns[right.range(left.columns[at] as usize)] {
-                let mark = &mut self.of[*column as usize];
-                if *mark != row as u64 + 1 {
-                    *mark = row as u64 + 1;
-                    self.touched.push(*column);
-                }
-            }
-        }
-    }
-
-    /// Finds the columns of a row of the product, and their sums.
-    fn add(&mut self, row: usize, left: Rows<'_, T>, right: Rows<'_, T>) {
-        self.touched.clear();
+    /// Finds the sums of a row of the product, and how many there are.
+    fn add(&mut self, row: usize, left: Rows<'_, T>, right: Rows<'_, T>) -> usize {
+        let (id, mut found) = (row as u64 + 1, 0);
         for at in left.range(row) {
             let (factor, range) = (left.cells[at], right.range(left.columns[at] as usize));
+            if self.touched.len() < found + range.len() {
+                self.touched.resize(found + range.len(), 0);
+            }
+            let (entries, touched) = (&mut *self.entries, &mut *self.touched);
             for (column, cell) in right.columns[range.clone()].iter().zip(&right.cells[range]) {
-                let (place, product) = (*column as usize, factor.times(*cell));
-                if self.of[place] == row as u64 + 1 {
-                    self.sums[place] = self.sums[place].plus(product);
+                let (entry, product) = (&mut entries[*column as usize], factor.times(*cell));
+                if entry.row == id {
+                    entry.sum = entry.sum.plus(product);
                 } else {
-                    self.of[place] = row as u64 + 1;
-                    self.touched.push(*column);
-                    self.sums[place] = product;
+                    *entry = Entry { row: id, sum: product };
+                    touched[found] = *column;
+                    found += 1;
                 }
             }
         }
+        found
     }
+
+    /// Writes the columns of a row in ascending order, and their sums.
+    fn write(&mut self, row: usize, columns: &mut [u32], cells: &mut [T]) {
+        let found = columns.len();
+        if found <= order::RANKED || found < self.entries.len() / SCANNED {
+            order::sort(&self.touched[..found], columns);
+        } else {
+            // What is no column is written behind the last one, too.
+            self.touched.resize(self.touched.len().max(found + 1), 0);
+            let (id, mut next) = (row as u64 + 1, 0);
+            for (column, entry) in self.entries.iter().enumerate() {
+                self.touched[next] = column as u32;
+                next += usize::from(entry.row == id);
+            }
+            columns.copy_from_slice(&self.touched[..found]);
+        }
+        for (cell, column) in cells.iter_mut().zip(columns) {
+            *cell = self.entries[*column as usize].sum;
+        }
+    }
+}
+
+/// Counts the columns of a row of the product.
+///
+/// Without a branch: where rows of the right side share columns, no processor predicts which are new.
+fn counted<T: Number>(marks: &mut [u64], row: usize, left: Rows<'_, T>, right: Rows<'_, T>) -> i64 {
+    let (id, mut found) = (row as u64 + 1, 0);
+    for at in left.range(row) {
+        for column in &right.columns[right.range(left.columns[at] as usize)] {
+            let mark = &mut marks[*column as usize];
+            found += i64::from(*mark != id);
+            *mark = id;
+        }
+    }
+    found
 }
 
 /// So many zeros, in pages that the system makes when they are written to: a product touches few of
-/// many columns. None if there is no memory for them.
+/// many columns.
+///
+/// # Safety
+///
+/// All bits 0 have to be a value.
+///
+/// # Errors
+///
+/// If there is no memory for them.
 #[expect(clippy::same_length_and_capacity, reason = "all of it is zeros")]
-fn zeroed<T: Number>(count: usize) -> Option<Vec<T>> {
-    let layout = Layout::array::<T>(count).ok()?;
+unsafe fn zeroed<V>(count: usize) -> Result<Vec<V>, Error> {
+    let too_large = Error::Memory(size_of::<V>().saturating_mul(count));
+    let Ok(layout) = Layout::array::<V>(count) else { return Err(too_large) };
     if layout.size() == 0 {
-        return Some(Vec::new());
+        return Ok(Vec::new());
     }
-    // SAFETY: the layout is that of `count` numbers, all bits 0 are a number's 0, and the vector
-    // frees the memory with the same layout.
+    // SAFETY: the layout is that of `count` values, the caller knows that zeros are some, and the
+    // vector frees the memory with the same layout.
     unsafe {
-        let begin = alloc_zeroed(layout).cast::<T>();
-        (!begin.is_null()).then(|| Vec::from_raw_parts(begin, count, count))
+        let begin = alloc_zeroed(layout).cast::<V>();
+        if begin.is_null() {
+            return Err(too_large);
+        }
+        Ok(Vec::from_raw_parts(begin, count, count))
     }
 }
 
-/// Calls `row` with all rows below `count` and memory of its worker's own.
-fn each<T: Number>(
+/// Calls `row` with all rows below `count` and what `make` makes for each worker.
+fn each<W: Send>(
     count: usize,
-    width: usize,
     workers: usize,
-    row: impl Fn(&mut Row<T>, usize) + Sync,
+    make: impl Fn() -> Result<W, Error>,
+    row: impl Fn(&mut W, usize) + Sync,
 ) -> Result<(), Error> {
     let next = AtomicUsize::new(0);
     let workers = workers.clamp(1, count.div_ceil(TAKEN).max(1));
-    let own: Option<Vec<_>> = (0..workers).map(|_| Row::new(width).map(Mutex::new)).collect();
-    let needed = (size_of::<T>() + size_of::<u64>()).saturating_mul(width);
-    let own = own.ok_or(Error::Memory(needed.saturating_mul(workers)))?;
+    let own: Result<Vec<_>, _> = (0..workers).map(|_| make().map(Mutex::new)).collect();
+    let own = own?;
     Pool::global().run(workers, None, &|worker| {
         let mut own = own[worker].lock().unwrap_or_else(PoisonError::into_inner);
         loop {
@@ -153,10 +196,12 @@ pub fn sizes<T: Number>(
 ) -> Result<(), Error> {
     check_factors(left, right, width, out.len() + 1)?;
     let (count, shared) = (out.len(), Shared(out.as_mut_ptr()));
-    each(count, width, workers, |own, row| {
-        own.find(row, left, right);
+    // SAFETY: 0 is a row's number.
+    let marks = || unsafe { zeroed(width) };
+    each(count, workers, marks, |marks: &mut Vec<u64>, row| {
+        let found = counted(marks, row, left, right);
         // SAFETY: each row is taken once, and has a place.
-        unsafe { shared.part(row..row + 1)[0] = own.touched.len() as i64 };
+        unsafe { shared.part(row..row + 1)[0] = found };
     })
 }
 
@@ -179,11 +224,16 @@ pub fn multiply_dense<T: Number>(
     let needed = count.checked_mul(width).ok_or(Error::Shape(count, width))?;
     check_length("the product", out.len(), needed)?;
     let shared = Shared(out.as_mut_ptr());
-    each(count, 0, workers, |_: &mut Row<T>, row| {
-        // SAFETY: each row is taken once, and was counted.
-        let part = unsafe { shared.part(row * width..(row + 1) * width) };
-        panel::rows(left, row, right, width, part);
-    })
+    each(
+        count,
+        workers,
+        || Ok(()),
+        |(), row| {
+            // SAFETY: each row is taken once, and was counted.
+            let part = unsafe { shared.part(row * width..(row + 1) * width) };
+            panel::rows(left, row, right, width, part);
+        },
+    )
 }
 
 /// Computes the product into columns and cells that `offsets`, made of the sizes, has room for.
@@ -205,21 +255,19 @@ pub fn multiply<T: Number>(
     check_offsets(offsets, room)?;
     let wrong = AtomicUsize::new(usize::MAX);
     let (to_columns, to_cells) = (Shared(columns.as_mut_ptr()), Shared(cells.as_mut_ptr()));
-    each(offsets.len() - 1, width, workers, |own: &mut Row<T>, row| {
-        own.add(row, left, right);
-        own.touched.sort_unstable();
+    // SAFETY: all bits 0 are a number's 0, and no row's.
+    let row = || Ok(Row { entries: unsafe { zeroed(width) }?, touched: Vec::new() });
+    each(offsets.len() - 1, workers, row, |own: &mut Row<T>, row| {
+        let found = own.add(row, left, right);
         let range = offsets[row] as usize..offsets[row + 1] as usize;
-        if range.len() != own.touched.len() || range.start > range.end || range.end > room {
+        if range.len() != found || range.start > range.end || range.end > room {
             // Relaxed: the pool publishes it.
             wrong.store(row, Ordering::Relaxed);
             return;
         }
         // SAFETY: each row is taken once, and its places were checked just now.
         let (columns, cells) = unsafe { (to_columns.part(range.clone()), to_cells.part(range)) };
-        columns.copy_from_slice(&own.touched);
-        for (cell, column) in cells.iter_mut().zip(columns) {
-            *cell = own.sums[*column as usize];
-        }
+        own.write(row, columns, cells);
     })?;
     match wrong.into_inner() {
         usize::MAX => Ok(()),
@@ -253,25 +301,48 @@ mod tests {
             cells: &[1, 2, 3, 4, 5, 6, 7],
         };
         for workers in [1, 3] {
-            let mut places = vec![0; 301];
-            sizes(left, right, 7, workers, &mut places[1..]).expect("they fit");
-            (1..301).for_each(|row| places[row] += places[row - 1]);
-            let stored = places[300] as usize;
-            let (mut found, mut sums) = (vec![0; stored], vec![0; stored]);
-            multiply(left, right, 7, workers, &places, &mut found, &mut sums).expect("they fit");
-            for row in 0..300 {
-                let mut expected = [0_i64; 7];
-                for at in left.range(row) {
-                    for to in right.range(columns[at] as usize) {
-                        expected[right.columns[to] as usize] += cells[at] * right.cells[to];
-                    }
+            assert_product(left, right, 7, workers);
+        }
+    }
+
+    #[test]
+    fn rows_are_sorted_whether_they_have_few_or_many_of_all_columns() {
+        // 40 rows of 0 to 199 cells, in columns that 6 rows share in part, out of order.
+        let mut offsets = vec![0_i64];
+        let mut columns = Vec::new();
+        for row in 0..40_u32 {
+            columns.extend((0..row * 5).map(|at| (at * 389 + row / 6) % 4000));
+            offsets.push(columns.len() as i64);
+        }
+        let cells: Vec<i64> = (1..=columns.len() as i64).collect();
+        let right = Rows { offsets: &offsets, columns: &columns, cells: &cells };
+        let few: Vec<u32> = (0..120).map(|at| at * 7 % 40).collect();
+        let (factors, ends) = (vec![3; 120], [0, 1, 3, 9, 40, 40, 120]);
+        let left = Rows { offsets: &ends, columns: &few, cells: &factors };
+        for width in [4000, 100_000] {
+            assert_product(left, right, width, 2);
+        }
+    }
+
+    fn assert_product(left: Rows<'_, i64>, right: Rows<'_, i64>, width: usize, workers: usize) {
+        let mut places = vec![0; left.count() + 1];
+        sizes(left, right, width, workers, &mut places[1..]).expect("they fit");
+        (1..places.len()).for_each(|row| places[row] += places[row - 1]);
+        let stored = places[left.count()] as usize;
+        let (mut found, mut sums) = (vec![0; stored], vec![0; stored]);
+        multiply(left, right, width, workers, &places, &mut found, &mut sums).expect("they fit");
+        for row in 0..left.count() {
+            let mut expected = vec![0; width];
+            for at in left.range(row) {
+                for to in right.range(left.columns[at] as usize) {
+                    expected[right.columns[to] as usize] += left.cells[at] * right.cells[to];
                 }
-                let mut dense = [0_i64; 7];
-                let range = places[row] as usize..places[row + 1] as usize;
-                assert!(found[range.clone()].is_sorted());
-                range.for_each(|at| dense[found[at] as usize] = sums[at]);
-                assert_eq!(dense, expected);
             }
+            let mut dense = vec![0; width];
+            let range = places[row] as usize..places[row + 1] as usize;
+            assert!(found[range.clone()].is_sorted());
+            range.for_each(|at| dense[found[at] as usize] = sums[at]);
+            assert_eq!(dense, expected);
         }
     }
 }
