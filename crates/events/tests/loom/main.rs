@@ -5,6 +5,10 @@
 
 #![allow(clippy::unwrap_used, dead_code, missing_docs)]
 
+mod event {
+    /// What a thread waits for has one of each; an event's source and name, in the crate.
+    pub type Dependency = u32;
+}
 mod payload {
     /// What a thread waits for; events, in the crate.
     pub type Events = u32;

@@ -24,7 +24,7 @@ fn a_thread_that_gives_its_place_away_is_woken_once() {
         if parked {
             waiter.sleep(None);
         }
-        assert!(waiter.is_woken() && waiter.take() == Some(7));
+        assert!(waiter.is_woken() && waiter.take() == Some(Ok(7)));
         // Who wakes it has to find it a place exactly if it gave one away.
         assert_eq!(waking.join().unwrap(), parked);
     });
