@@ -16,13 +16,13 @@ __all__ = [
     "EventWorld",
     "TaskFuture",
     "check_id",
-    "renew_limits",
     "current_rank",
     "hold_mpi",
     "limit_rows",
     "loss_interval_s",
     "meet_ranks",
     "release_mpi",
+    "renew_limits",
     "set_current_rank",
 ]
 

@@ -56,7 +56,8 @@ def configure(parser: argparse.ArgumentParser) -> None:
         action="append",
         metavar="'COLUMN OP VALUE'",
         help="the rows of a frame that are wanted, such as 'year >= 2020' or 'station in 7,8'; "
-        "several times: all have to be true",
+        "several times: all have to be true; a text that looks like a number is in quotes, as "
+        "\"id in '007','008'\"",
     )
     parser.add_argument(
         "--workers",

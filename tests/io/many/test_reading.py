@@ -132,7 +132,8 @@ PREDICATE_MISTAKES = [
     ([("x", "~", 3)], UsageError, "no predicate .*write "),
     ([("x", ">")], UsageError, "no predicate .*write "),
     (3, UsageError, "no predicate .*write "),
-    ([("s", ">", 3)], UsageError, "no kernel matching input types.*; 's' is .*string: compare it"),
+    ([("s", ">", 3)], UsageError, r"'s' is .*string.*\(>\).*texts, and 3 is none; put it in"),
+    ([("s", "in", ["a", 3])], UsageError, "'s' is .*string.*texts, and 3 is none"),
     ([("y", ">", 3)], MissingColumnError, "no column .y., which where= asks for"),
 ]
 

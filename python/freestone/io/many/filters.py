@@ -135,6 +135,7 @@ def _times(values: Any) -> Any:
 def _compared(field: Any, operator: str, value: Any, kind: Any) -> Any:
     import pyarrow as pa
 
+    _check_texts([value], kind)
     scale = _scale(kind)
     if scale is not None and _is_number(value, kind):
         return _compared_exactly(field, operator, value, kind, scale)
@@ -155,6 +156,15 @@ def _compared(field: Any, operator: str, value: Any, kind: Any) -> Any:
         case ">":
             return field > literal
     return field >= literal
+
+
+def _check_texts(values: Iterable[Any], kind: Any) -> None:
+    """Raise `TypeError` for a number that is compared with texts: ``7`` is not ``"007"``."""
+    types = needs("pyarrow", "arrow", "where=").types
+    if types.is_string(kind) or types.is_large_string(kind) or types.is_string_view(kind):
+        for value in values:
+            if isinstance(value, int | float | Decimal):
+                raise TypeError(f"its values are texts, and {value!r} is none; put it in quotes")
 
 
 def _scale(kind: Any) -> int | None:
@@ -245,6 +255,7 @@ def _values(given: Iterable[Any], kind: Any) -> Any:
         return _times(given)
     values = [each.as_py() if isinstance(each, pa.Scalar) else each for each in map(_plain, given)]
     scale, known = _scale(kind), [each for each in values if each is not None]
+    _check_texts(known, kind)
     if not known:
         return pa.array(values, kind)
     if scale is not None and all(_is_number(each, kind) for each in known):
