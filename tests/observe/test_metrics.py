@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -74,14 +74,14 @@ def test_ranks_and_resizes_are_counted(tmp_path: Path) -> None:
         {"before": 4, "after": 8, "switch_s": 0.25, "error": "no room"},
     ]
     about = {"ph": "X", "name": "resize", "cat": "resize", "pid": 0, "tid": 0, "ts": 0, "dur": 1}
-    chrome.write(tmp_path / "resizes.json", [{**about, "args": one} for one in resizes], "ms")
+    chrome.write(tmp_path / "metrics.json", [{**about, "args": one} for one in resizes], "ms")
     chrome.begin(str(tmp_path / "run.json"), str(folder))
     try:
         with fs.Cluster(**OPTIONS) as cluster:
             found = parsed(ask(str(cluster.dashboard_link), "metrics").body.decode())
     finally:
         chrome.end(str(tmp_path / "run.json"))
-    rank, job = {"run": "run.json", "rank": "1"}, {"job": "resizes.json"}
+    rank, job = {"run": "run.json", "rank": "1"}, {"job": "metrics.json"}
     assert value(found, "freestone_rank_events_fired_total", **rank) == 200
     assert value(found, "freestone_rank_events_taken_total", **rank) == 1
     assert value(found, "freestone_rank_tasks_total", **rank) == 0
@@ -90,6 +90,18 @@ def test_ranks_and_resizes_are_counted(tmp_path: Path) -> None:
     assert value(found, "freestone_resizes_total", **job, outcome="failed") == 1
     assert value(found, "freestone_resize_wait_seconds_total", **job) == 0.75
     assert value(found, "freestone_job_processes", **job) == 4
+
+
+def test_jobs_whose_files_have_one_name_have_their_paths(tmp_path: Path) -> None:
+    one = {"before": 2, "after": 4, "switch_s": 0.5, "error": None}
+    event = {"ph": "X", "name": "resize", "cat": "resize", "pid": 0, "tid": 0, "ts": 0, "dur": 1}
+    paths = [tmp_path / place for place in ("a/job.json", "b/job.json", "other.json")]
+    for path in paths:
+        path.parent.mkdir(exist_ok=True)
+        chrome.write(path, [{**event, "args": one}], "ms")
+    found = scraped([], [str(path) for path in paths])
+    for job in (str(paths[0]), str(paths[1]), "other.json"):
+        assert value(found, "freestone_job_processes", job=job) == 4
 
 
 def test_durations_are_a_histogram_in_seconds(families: dict[str, Metric]) -> None:
@@ -157,10 +169,11 @@ def figures_of(label: str, done: int = 1) -> dict[str, Any]:
     )
 
 
-def scraped(functions: list[dict[str, Any]]) -> dict[str, Metric]:
+def scraped(functions: list[dict[str, Any]], traces: Sequence[str] = ()) -> dict[str, Metric]:
     figures = dict.fromkeys(metrics._RUN, 0)
     overview = {"functions": functions, "duration_bounds_ns": [1000]}
-    return parsed(metrics.exposition(figures, overview, [], started_s=0.0, version="1"))
+    text = metrics.exposition(figures, overview, [], started_s=0.0, version="1", traces=traces)
+    return parsed(text)
 
 
 def test_any_label_may_name_a_function() -> None:

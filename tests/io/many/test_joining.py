@@ -255,6 +255,13 @@ def test_json_lines_without_rows_go_with_all(tmp_path: Path, cluster: fs.Cluster
     assert fs.read(files, where=[("a", ">", 1)]).to_polars().equals(table.tail(1))
     assert fs.read(files, columns=["s"]).to_polars().equals(table.select("s"))
     assert fs.read(files).filter(pl.col("a") > 1).to_polars().equals(table.tail(1))
+    with pytest.raises(MissingColumnError, match=r'0\.jsonl has no column "z".*there are \'a\''):
+        fs.read(files, columns=["z"])
+    with pytest.raises(MissingColumnError, match="there are 'a'"):
+        fs.read([tmp_path / "0.jsonl", tmp_path / "2.jsonl"], columns=["z"])
+    # Nothing says which columns those of others have.
+    for number in (0, 2):
+        (tmp_path / f"{number}.jsonl.meta").unlink()
     with pytest.raises(MissingColumnError, match=r'1\.jsonl has no column "z".*there are \'a\''):
         fs.read(files, columns=["z"])
     with pytest.raises(MissingColumnError, match="there are none"):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
@@ -112,8 +113,8 @@ def exposition(
 def _ranks(traces: Iterable[str]) -> Iterator[str]:
     """Yield what ranks of runs that go on have done: each writes it where all can read it."""
     counts: list[tuple[Labels, Counts]] = []
-    for folder in filter(os.path.isdir, traces):
-        run = os.path.basename(folder).removesuffix(PARTIAL)
+    for folder, name in _named(filter(os.path.isdir, traces)):
+        run = name.removesuffix(PARTIAL)
         with contextlib.suppress(OSError, FormatError):
             found = read_counts(folder)
             counts += [({"run": run, "rank": str(rank)}, one) for rank, one in found.items()]
@@ -128,11 +129,9 @@ def _resizes(traces: Iterable[str]) -> Iterator[str]:
     ended: list[Sample] = []
     waited: list[Sample] = []
     processes: list[Sample] = []
-    for path in traces:
-        resizes = _resizes_of(path)
-        if not resizes:
-            continue
-        job = {"job": os.path.basename(path)}
+    found = {path: resizes for path in traces if (resizes := _resizes_of(path))}
+    for path, name in _named(found):
+        resizes, job = found[path], {"job": name}
         failed = sum(bool(one.get("error")) for one in resizes)
         ended.append(({**job, "outcome": "done"}, len(resizes) - failed))
         ended.append(({**job, "outcome": "failed"}, failed))
@@ -143,6 +142,16 @@ def _resizes(traces: Iterable[str]) -> Iterator[str]:
         yield from _family("resizes_total", "Resizes of malleable jobs.", ended)
         yield from _family("resize_wait_seconds_total", "What jobs waited for resizes.", waited)
         yield from _family("job_processes", "Processes of malleable jobs.", processes)
+
+
+def _named(paths: Iterable[str]) -> list[tuple[str, str]]:
+    """Return paths with the names of their files, or their whole paths where names are the same.
+
+    Prometheus takes no answer in which two samples have the same labels.
+    """
+    found = [(path, os.path.basename(path)) for path in paths]
+    count = Counter(name for _, name in found)
+    return [(path, name if count[name] == 1 else path) for path, name in found]
 
 
 def _resizes_of(path: str) -> list[dict[str, Any]]:
