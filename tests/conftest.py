@@ -74,18 +74,18 @@ class Skips:
 
 
 SLOWEST = (
-    "tests/malleable/test_world.py",
-    "tests/fuzz/test_fuzzers.py",
+    "tests/collections/tables/test_sql_parts.py",
     "tests/lang/test_array_expressions.py",
+    "tests/collections/tables/test_sql_windows.py",
+    "tests/chaos/test_served.py",
+    "tests/malleable/test_world.py",
+    "tests/chaos/test_examples.py",
     "tests/lang/test_fuzz.py",
     "tests/docs/test_code_blocks.py",
-    "tests/malleable/test_other_mpis.py",
-    "tests/examples/test_scripts.py",
-    "tests/malleable/test_states.py",
-    "tests/examples/test_notebooks.py",
-    "tests/hosts/test_engines.py",
-    "tests/hosts/test_taking_up.py",
-    "tests/runtime/shared/test_actors.py",
+    "tests/fuzz/test_fuzzers.py",
+    "tests/collections/tables/test_dynamic.py",
+    "tests/events/test_stopped.py",
+    "tests/chaos/test_analyses.py",
 )
 """Files, the slowest first, as the end of `make test` names them."""
 
