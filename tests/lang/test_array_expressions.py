@@ -17,6 +17,8 @@ from freestone.lang.arrays import computing
 from freestone.lang.arrays.nodes import ordered
 
 LONG = 1000 if os.environ.get("CI") else 150
+# A thousand examples took up to 107 s beside three other processes of pytest and a build.
+pytestmark = pytest.mark.timeout(300)
 DTYPES = ["f8", "f4", "i8", "i4", "u1", "?", "i2", "f2", "u8"]
 FLOATS = [0.0, -0.0, 1.5, -2.0, 3.25, float("inf"), float("nan"), 1e3]
 
