@@ -181,3 +181,12 @@ def test_no_row_goes_through_the_program(
         patch.setattr(Collection, "compute", None)
         kept = chunked.persist(scheduler=two_workers.get)
     np.testing.assert_array_equal(kept.compute(scheduler=two_workers.get).values, VALUES)
+
+
+@pytest.mark.parametrize("inline_array", [False, True])
+def test_xarray_reduces_chunks(two_workers: fs.Cluster, held: fs.Array, inline_array: bool) -> None:
+    chunked = xr.Dataset({"a": (("x", "y"), held)}).chunk(x=30_000, inline_array=inline_array)
+    for function in (lambda ds: ds.sum(), lambda ds: ds.std("x"), lambda ds: (ds + 1).max("y")):
+        found = function(chunked).compute(scheduler=two_workers.get)["a"]
+        expected = function(xr.Dataset({"a": (("x", "y"), VALUES)}))["a"]
+        np.testing.assert_allclose(found, expected)

@@ -60,13 +60,3 @@ def test_what_dask_has_fused_is_cut_too(
     chunks = {"chunks": (40_000, 4), "inline_array": inline_array}
     found = function(da.from_array(held, **chunks)).compute(scheduler=two_workers.get)
     np.testing.assert_allclose(found, function(da.from_array(VALUES, **chunks)).compute())
-
-
-@pytest.mark.parametrize("inline_array", [False, True])
-def test_xarray_reduces_chunks(two_workers: fs.Cluster, held: fs.Array, inline_array: bool) -> None:
-    xr = pytest.importorskip("xarray")
-    chunked = xr.Dataset({"a": (("x", "y"), held)}).chunk(x=30_000, inline_array=inline_array)
-    for function in (lambda ds: ds.sum(), lambda ds: ds.std("x"), lambda ds: (ds + 1).max("y")):
-        found = function(chunked).compute(scheduler=two_workers.get)["a"]
-        expected = function(xr.Dataset({"a": (("x", "y"), VALUES)}))["a"]
-        np.testing.assert_allclose(found, expected)
