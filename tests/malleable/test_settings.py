@@ -205,7 +205,7 @@ def test_the_default_method_goes_by_network_and_by_what_was_measured(tmp_path: P
 
 
 class Answers(Source):
-    """Wants what it is told to want."""
+    """Answers with what it was made with, whatever it is."""
 
     def __init__(self, wanted: Any) -> None:
         self.wanted = wanted

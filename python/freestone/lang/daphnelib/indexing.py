@@ -61,13 +61,10 @@ def written(emitter: Emitter, value: Value, key: Any, part: Any, lift: Lift) -> 
 def _element(number: Any, cell: str) -> Any:
     """Return a number of Python's as an element of a matrix, if it is one without loss."""
     dtype = np.dtype(DTYPES[cell])
-    if dtype.kind == "f":
+    is_integer = isinstance(number, int | np.integer)
+    if dtype.kind == "f" or (is_integer and dtype.kind in "iub"):
         return dtype.type(number)
-    return (
-        dtype.type(number)
-        if isinstance(number, int | np.integer) and dtype.kind in "iub"
-        else number
-    )
+    return number
 
 
 def _filled(
