@@ -1,10 +1,10 @@
-"""Bytes, seconds and resources, as people write and read them."""
+"""Bytes, seconds, resources and lengths, as people write and read them."""
 
 from __future__ import annotations
 
 import os
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from operator import index
 from typing import Any
 
@@ -15,7 +15,9 @@ __all__ = [
     "format_nbytes",
     "format_resources",
     "format_seconds",
+    "is_unknown",
     "machine_nbytes",
+    "numpys_shape",
     "parse_nbytes",
     "parse_resources",
 ]
@@ -197,3 +199,21 @@ def machine_nbytes() -> int:
             return min(total, int(limit.read()))
     except (OSError, ValueError):
         return total
+
+
+def is_unknown(*counts: float | None) -> bool:
+    """Tell whether one of some lengths is not known yet: NaN, as Dask has it, or None."""
+    return any(count is None or count != count for count in counts)
+
+
+def numpys_shape(shape: Sequence[int | None]) -> tuple[Any, ...]:
+    """Return a shape as users see it: NaN stands for a length that is not known yet.
+
+    Dask, and what follows its protocol, takes NaN for that. Graphs have None, since all NaN differ.
+    """
+    if None not in shape:
+        return tuple(shape)
+    import numpy as np
+
+    # NumPy's own: tuples of one and the same NaN are equal.
+    return tuple(np.nan if side is None else side for side in shape)

@@ -15,6 +15,7 @@ from freestone.collections.making import Meta, Spec, check_dtype, describe
 from freestone.collections.protocols import Expressions, expression_of
 from freestone.collections.rows import is_sparse, sendable_dtype, split_rows
 from freestone.collections.sources import made, name_of, put_all
+from freestone.units import is_unknown
 
 __all__ = ["Array"]
 
@@ -168,7 +169,7 @@ class Array(Expressions, Collection):
             check_dtype(name, x.dtype, [describe(block) for block in blocks])
             return made
         offsets = None if rows is None else offsets_of(rows)
-        known = not any(side != side for side in x.shape[1:])
+        known = not is_unknown(*x.shape[1:])
         columns = tuple(map(int, x.shape[1:])) if known else None
         return cls(blocks, offsets, name=name, columns=columns, dtype=x.dtype)
 

@@ -14,6 +14,7 @@ from freestone.collections.held import Held, held_in, node_of
 from freestone.collections.making import Spec, map_block
 from freestone.collections.pieces import future_of
 from freestone.collections.rows import as_pandas
+from freestone.units import is_unknown
 
 if TYPE_CHECKING:
     from freestone.collections.array import Array
@@ -144,7 +145,7 @@ def array_blocks(array: Any, name: str) -> tuple[list[Any], list[int] | None]:
     if type(array._meta) is not np.ndarray:
         blocks = converted(blocks, Spec(collection=name, kind="array"))
     rows = array.chunks[0]
-    return blocks, None if any(count != count for count in rows) else [*map(int, rows)]
+    return blocks, None if is_unknown(*rows) else [*map(int, rows)]
 
 
 def collection_of(kind: type[C], blocks: Sequence[Any], name: str) -> C:

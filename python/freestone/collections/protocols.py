@@ -16,6 +16,7 @@ import numpy as np
 from numpy.lib.mixins import NDArrayOperatorsMixin
 
 from freestone.errors.habits import OF_ARRAY, missing_attribute
+from freestone.units import is_unknown
 
 __all__ = ["ArrayMethods", "Expressions", "NoLoopError", "offer_expressions"]
 
@@ -71,9 +72,12 @@ def _in_place(name: str) -> Callable[..., Any]:
         made = getattr(self, f"__{name}__")(other)
         if made is NotImplemented:
             return made
-        if made.shape != self.shape:
+        shape = self.shape
+        if is_unknown(*shape) and not is_unknown(*made.shape):
+            shape = self.to_array().shape
+        if made.shape != shape:
             raise ValueError(
-                f"an array of shape {self.shape} can't become one of shape {made.shape} in place; "
+                f"an array of shape {shape} can't become one of shape {made.shape} in place; "
                 "give the result a name"
             )
         return made if made.dtype == self.dtype else made.astype(self.dtype, casting="same_kind")
@@ -155,8 +159,8 @@ class ArrayMethods(NDArrayOperatorsMixin):
 
     def __bool__(self) -> bool:
         """Tell whether the only element is true; as NumPy's, an array of several raises."""
-        shape: tuple[int | None, ...] = np.shape(self)  # type: ignore[call-overload]
-        if None in shape:
+        shape: tuple[int, ...] = np.shape(self)  # type: ignore[call-overload]
+        if is_unknown(*shape):
             return bool(np.asarray(self))
         if any(side != 1 for side in shape):
             raise ValueError(
@@ -177,12 +181,15 @@ class ArrayMethods(NDArrayOperatorsMixin):
     def _number(self) -> Any:
         """Return the only element, however many axes of one there are, as Dask does."""
         shape = np.shape(self)  # type: ignore[call-overload]
-        if any(side != 1 for side in shape):
+        if any(side != 1 and not is_unknown(side) for side in shape):
             raise TypeError(
                 f"an array of shape {shape} is no number; take one element, as in x[0].item(), or "
                 "x.astype(...) for all"
             )
-        return np.asarray(self).reshape(())[()]
+        found = np.asarray(self)
+        if found.size != 1:
+            raise TypeError(f"an array of shape {found.shape} is no number; a mask chose its rows")
+        return found.reshape(())[()]
 
     def __contains__(self, value: object) -> bool:
         """Tell whether any element equals a value, as NumPy's arrays do."""
@@ -294,9 +301,9 @@ class ArrayMethods(NDArrayOperatorsMixin):
         """
         if index and isinstance(index[0], tuple):
             (index,) = index
-        if None in np.shape(self):  # type: ignore[call-overload]
-            return np.asarray(self).item(*index)
         shape: tuple[int, ...] = np.shape(self)  # type: ignore[call-overload]
+        if is_unknown(*shape):
+            return np.asarray(self).item(*index)
         if len(index) == 1 and len(shape) > 1:
             number, size = operator.index(index[0]), math.prod(shape)
             if not -size <= number < size:
@@ -315,8 +322,9 @@ class ArrayMethods(NDArrayOperatorsMixin):
 
     @property
     def size(self) -> int:
-        """How many elements it has."""
-        return int(np.size(self))  # type: ignore[arg-type]
+        """How many elements it has; NaN where a mask decides, and nothing is computed yet."""
+        size: int = np.size(self)  # type: ignore[arg-type]
+        return size if is_unknown(size) else int(size)
 
     @property
     def real(self) -> Any:

@@ -19,6 +19,7 @@ from freestone.partitions.partition import Partition, arrived
 from freestone.partitions.placement import Placement
 from freestone.partitions.planning import place, plan
 from freestone.partitions.positions import Positioned, Positions
+from freestone.units import is_unknown
 
 __all__ = ["DaskPartition", "split_dask"]
 
@@ -160,7 +161,7 @@ def _offsets(client: Client, collection: Any, blocks: Sequence[Future]) -> NDArr
         raise BlockShapeError(
             _name(collection), 0, wanted="a block of whole rows", found="a part of its columns"
         )
-    if any(rows != rows for rows in chunks[0]):
+    if is_unknown(*chunks[0]):
         return offsets_of(client.gather(client.map(count_rows, blocks)))
     return offsets_of([int(rows) for rows in chunks[0]])
 

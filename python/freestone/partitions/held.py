@@ -11,6 +11,7 @@ from freestone.client import current
 from freestone.collections.base import Collection
 from freestone.collections.blocking import Offsets, offsets_of
 from freestone.collections.dask import are_held, held_blocks
+from freestone.units import is_unknown
 
 __all__ = ["collections_of"]
 
@@ -49,7 +50,7 @@ def made(collection: Any, blocks: list[Any]) -> Collection:
     name = name_of(collection)
     if chunks == ():
         raise ValueError(f"{name!r} is one value, and has no rows to split: call its compute()")
-    if chunks is None or any(side != side for sides in chunks for side in sides):
+    if chunks is None or any(is_unknown(*sides) for sides in chunks):
         _refuse_unknown(chunks, name)
         return HeldBlocks(blocks, None, name=name)
     if all(len(sides) == 1 for sides in chunks[1:]):

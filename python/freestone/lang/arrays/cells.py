@@ -17,6 +17,7 @@ from freestone.lang.arrays.nodes import (
     broadcast,
     cut_up,
     refusal,
+    unknown_rows,
 )
 from freestone.lang.front.ufuncs import COMPARISONS, EXTREMES, NUMBERS, REALS
 
@@ -153,7 +154,8 @@ def same_rows(arg: Node, rows: Any, name: str) -> None:
     if arg.rows is None or arg.rows == rows:
         return
     if arg.rows.count is None or rows.count is None:
-        raise refusal(f"np.{name}", "takes arrays whose rows are chosen by one and the same mask")
+        reason = "takes arrays whose rows are chosen by one and the same mask"
+        raise unknown_rows(f"np.{name}", reason)
     raise NotLazyError(
         f"np.{name} of arrays that are cut into blocks differently: {len(arg.rows.offsets) - 1} "
         f"and {len(rows.offsets) - 1} blocks; call rechunk() on one of them first"

@@ -20,6 +20,7 @@ from freestone.collections.protocols import ArrayMethods
 from freestone.config import Config
 from freestone.lang.arrays.differing import Call
 from freestone.lang.arrays.nodes import NotLazyError
+from freestone.units import is_unknown
 
 __all__ = ["computed_elsewhere"]
 
@@ -249,7 +250,7 @@ def _by_dask(function: Callable[..., Any], args: Any, options: Any) -> tuple[Any
 
 def _is_of_rows(made: Any) -> bool:
     """Tell whether rows can be cut of what Dask made: at most their number is unknown."""
-    return not any(side != side for side in getattr(made, "shape", ())[1:])
+    return not is_unknown(*getattr(made, "shape", ())[1:])
 
 
 def _warn_once(name: str, *, by_dask: bool) -> None:

@@ -16,8 +16,9 @@ from freestone.lang.arrays.cells import elementwise, same_rows, ufunc
 from freestone.lang.arrays.histograms import histogram, histogram2d, histogramdd
 from freestone.lang.arrays.indexing import indexed
 from freestone.lang.arrays.least_squares import lstsq
-from freestone.lang.arrays.nodes import Node, cut_up, refusal, source, value
+from freestone.lang.arrays.nodes import Node, cut_up, refusal, source, unknown_rows, value
 from freestone.lang.arrays.stacking import one_below_the_other
+from freestone.units import is_unknown
 
 Made = Callable[..., Any]
 FUNCTIONS: dict[str, Made] = {}
@@ -305,8 +306,8 @@ def _allclose(left: Any, right: Any, **options: Any) -> Node:
 def _array_equal(left: Any, right: Any) -> Node:
     left, right = _node(left), _node(right)
     if left.shape != right.shape:
-        if None in (*left.shape, *right.shape):
-            raise refusal("np.array_equal", "takes no part by a mask beside another array")
+        if is_unknown(*left.shape, *right.shape):
+            raise unknown_rows("np.array_equal", "takes no part by a mask beside another array")
         return value(np.False_)
     try:
         equal = ufunc(np.equal, [left, right], {})

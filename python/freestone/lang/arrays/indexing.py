@@ -18,10 +18,12 @@ from freestone.lang.arrays.nodes import (
     ordered,
     refusal,
     source,
+    unknown_rows,
     unwritten,
 )
 from freestone.lang.arrays.taking import every, taken
 from freestone.lang.arrays.totals import small, total
+from freestone.units import is_unknown
 
 Key = tuple[Any, ...]
 
@@ -187,8 +189,8 @@ def filtered(node: Node, mask: Any) -> Node:
     assert node.rows is not None
     shape = mask.shape if isinstance(mask, Node) else np.shape(mask)
     rows = mask.rows if isinstance(mask, Node) else None
-    if (node.rows.count is None or None in shape[:1]) and rows != node.rows:
-        raise refusal("a mask of rows that another mask chose", "may have another number of them")
+    if (node.rows.count is None or is_unknown(*shape[:1])) and rows != node.rows:
+        raise unknown_rows("a mask of rows", "that another mask chose may not fit")
     if shape == (0,) and node.shape[0]:
         # NumPy takes a mask without elements for one that chooses no row, of any array.
         return _listed(node, np.empty(0, np.intp), ())
@@ -223,7 +225,7 @@ def sliced(node: Node, rows: slice) -> Node:
     assert node.rows is not None
     count = node.rows.count
     if count is None:
-        raise refusal("rows of what a mask chose", "have no numbers yet")
+        raise unknown_rows("rows of what a mask chose", "have no numbers yet")
     start, stop, step = rows.indices(count)
     chosen = range(start, stop, step)
     made: dict[Node, Node] = {}
@@ -273,7 +275,7 @@ def _part_of(key: Key, block: NDArray[Any]) -> Any:
 def _row(node: Node, number: int, columns: Key) -> Node:
     count = node.shape[0]
     if count is None:
-        raise refusal("a row of what a mask chose", "has no number yet")
+        raise unknown_rows("a row of what a mask chose", "has no number yet")
     if not -count <= number < count:
         raise IndexError(f"row {number} is out of bounds of an array of {count} rows")
     number %= count

@@ -22,6 +22,7 @@ from freestone.lang.arrays.cells import ufunc as cells_of
 from freestone.lang.arrays.functions import FUNCTIONS
 from freestone.lang.arrays.indexing import indexed
 from freestone.lang.arrays.nodes import Node, NotLazyError, ordered, refusal, source, value
+from freestone.units import is_unknown, numpys_shape
 
 __all__ = ["LazyArray", "lazy_of"]
 
@@ -30,8 +31,9 @@ _R = TypeVar("_R")
 Casting = Literal["no", "equiv", "safe", "same_kind", "unsafe"]
 
 _UNKNOWN_ROWS = (
-    "how many rows a mask chooses is known when it is computed; np.count_nonzero(mask) counts "
-    "them, and len(x[mask].to_array()) has them made"
+    "how many rows a mask chooses is known when it is computed: after x.compute_chunk_sizes(), "
+    "which computes them and keeps them in blocks, len(x) and x.shape say it; "
+    "np.count_nonzero(mask) only counts them"
 )
 
 _REDUCING = {
@@ -85,7 +87,7 @@ class LazyArray(ArrayMethods):
     Attributes
     ----------
     shape : tuple
-        None stands for as many rows as a mask will choose.
+        NaN stands for as many rows as a mask will choose, as in Dask.
     dtype : dtype
         Of the cells.
     """
@@ -94,9 +96,9 @@ class LazyArray(ArrayMethods):
         self._node = node
 
     @property
-    def shape(self) -> tuple[int | None, ...]:
-        """Its shape; None stands for as many rows as a mask will choose."""
-        return self._node.shape
+    def shape(self) -> tuple[Any, ...]:
+        """Its shape; NaN stands for as many rows as a mask will choose: `compute_chunk_sizes`."""
+        return numpys_shape(self._node.shape)
 
     @property
     def ndim(self) -> int:
@@ -116,21 +118,20 @@ class LazyArray(ArrayMethods):
             return super().__getattr__(name)
 
     def __repr__(self) -> str:
-        shape = str(self.shape).replace("None", "?")
-        return f"<LazyArray of shape {shape} and dtype {self.dtype}, not computed>"
+        return f"<LazyArray of shape {self.shape} and dtype {self.dtype}, not computed>"
 
     def _repr_html_(self) -> str:
         from freestone.observe.html import card
 
-        shape = str(self.shape).replace("None", "?")
-        return card(f"<b>LazyArray</b> {shape}, {self.dtype}: not computed; compute() does")
+        return card(f"<b>LazyArray</b> {self.shape}, {self.dtype}: not computed; compute() does")
 
     def __len__(self) -> int:
         if not self.shape:
             raise TypeError("a lazy number has no length")
-        if self.shape[0] is None:
+        rows = self._node.shape[0]
+        if rows is None:
             raise TypeError(_UNKNOWN_ROWS)
-        return self.shape[0]
+        return rows
 
     def __iter__(self) -> Iterator[Any]:
         """Yield the rows; what has rows in blocks is computed where they are, once, before."""
@@ -173,6 +174,26 @@ class LazyArray(ArrayMethods):
 
         return as_array(self._node)
 
+    def compute_chunk_sizes(self) -> LazyArray:
+        """Compute the rows that a mask chooses, and know their number from then on.
+
+        Returns
+        -------
+        LazyArray
+            This array itself. As Dask's method of this name it changes what the array is made of;
+            nothing happens where the shape is known.
+
+        Notes
+        -----
+        The rows are computed once, as by `to_array`, and stay in blocks. Expressions that were
+        made of this array before compute them anew.
+        """
+        if is_unknown(*self._node.shape):
+            inner = self._node.args[0] if self._node.kind == "turned" else self._node
+            made = source(LazyArray(inner).to_array())
+            self._node = made if inner is self._node else totals.transposed(made)
+        return self
+
     persist = _of_blocks(Array.persist)
     rechunk = _of_blocks(Array.rechunk)
     rechunk_cost = _of_blocks(Array.rechunk_cost)
@@ -197,7 +218,7 @@ class LazyArray(ArrayMethods):
     @property
     def nbytes(self) -> int:
         """The bytes of its cells; a part by a mask is computed."""
-        if None in self.shape:
+        if is_unknown(*self.shape):
             return self.to_array().nbytes
         return self.size * self.dtype.itemsize
 
@@ -327,7 +348,7 @@ def _elsewhere(
     return computed_elsewhere(refused, function, args, options)
 
 
-def _fits(shape: tuple[int | None, ...], goal: tuple[int, ...]) -> bool:
+def _fits(shape: tuple[int, ...], goal: tuple[int, ...]) -> bool:
     """Tell whether what has a shape is repeated to another one without changing that."""
     pairs = zip(reversed(shape), reversed(goal), strict=False)
     return len(shape) <= len(goal) and all(side in (1, wanted) for side, wanted in pairs)
@@ -338,10 +359,11 @@ def _of_ufunc(ufunc: np.ufunc, method: str, args: Sequence[Any], options: dict[s
     (out,) = options.pop("out", None) or (None,)
     if type(out) is np.ndarray and method == "__call__":
         # Also `y += x` of an array of NumPy's, which keeps its type.
-        made = _of_ufunc(ufunc, method, args, options)
-        if not _fits(made.shape, out.shape):
+        made = ufunc(*args, **options)
+        found = made.compute() if is_unknown(*made.shape) else made
+        if not _fits(found.shape, out.shape):
             raise ValueError(f"non-broadcastable output operand with shape {out.shape}: {made}")
-        np.copyto(out, made.compute(), casting=options.get("casting", "same_kind"))
+        np.copyto(out, np.asarray(found), casting=options.get("casting", "same_kind"))
         return out
     if out is not None:
         raise refusal(f"np.{name}", "writes into no other array in blocks: out= can't be given")
@@ -426,11 +448,13 @@ def _without_rows(operand: Any) -> Any:
 
 def _figure(function: Callable[..., Any], a: Any, **options: Any) -> Any:
     """Return what a function says of an array's shape alone."""
-    shape = _node(a).shape
+    shape = numpys_shape(_node(a).shape)
     if function is np.shape:
         return shape
     if function is np.ndim:
         return len(shape)
-    if None in shape:
-        raise TypeError(_UNKNOWN_ROWS)
-    return function(np.broadcast_to(False, shape), **options)  # type: ignore[arg-type]
+    axes = totals.axes_of(options.get("axis"), len(shape))
+    if is_unknown(*(shape[at] for at in axes)):
+        return np.nan
+    known = [0 if is_unknown(side) else side for side in shape]
+    return function(np.broadcast_to(False, known), **options)

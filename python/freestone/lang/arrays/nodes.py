@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from freestone.collections import Array
 from freestone.collections.protocols import ArrayMethods
+from freestone.units import is_unknown, numpys_shape
 
 Dtype = np.dtype[Any]
 Function = Callable[..., Any]
@@ -58,7 +59,7 @@ class Node:
     args : tuple of Node
         What it needs.
     shape : tuple
-        Its shape; None stands for rows that a mask chooses.
+        Its shape; None stands for rows that a mask chooses, where users see NaN.
     dtype : dtype
         NumPy's type of its cells.
     rows : Rows or None
@@ -193,9 +194,9 @@ def broadcast(shapes: Iterable[Shape]) -> Shape:
     for at in range(1, max(map(len, known), default=0) + 1):
         sides = {shape[-at] for shape in known if len(shape) >= at} - {1}
         if len(sides) > 1:
-            shown = " ".join(str(shape) for shape in known)
-            if None in sides:
-                raise refusal("a part by a mask", f"has rows whose number is not known: {shown}")
+            shown = " ".join(str(numpys_shape(shape)) for shape in known)
+            if is_unknown(*sides):
+                raise unknown_rows("a part by a mask", f"goes with no other rows: {shown}")
             raise ValueError(f"shapes that do not go together: {shown}")
         out.append(sides.pop() if sides else 1)
     return tuple(reversed(out))
@@ -216,6 +217,15 @@ class NotLazyError(TypeError):
 
 class IndexNotLazyError(NotLazyError, IndexError):
     """The same of an index."""
+
+
+def unknown_rows(name: str, reason: str) -> NotLazyError:
+    """Make the error of what takes a number of rows that only a mask says."""
+    return NotLazyError(
+        f"{name} {reason}: how many rows a mask chooses is not known yet; "
+        "x.compute_chunk_sizes() computes them, and keeps them in blocks, and x.compute() makes a "
+        "NumPy array"
+    )
 
 
 def refusal(name: str, reason: str, kind: type[NotLazyError] = NotLazyError) -> NotLazyError:

@@ -10,7 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from freestone.lang.arrays.cells import elementwise, same_rows, ufunc
-from freestone.lang.arrays.nodes import TRUTH, Node, cut_up, refusal, value
+from freestone.lang.arrays.nodes import TRUTH, Node, cut_up, refusal, unknown_rows, value
+from freestone.units import is_unknown
 
 REDUCERS: dict[str, np.ufunc] = {
     "sum": np.add,
@@ -278,8 +279,8 @@ def _cut_like(left: Node, right: Node) -> tuple[Node, Node]:
 
 def _check_inner(left: Node, right: Node) -> None:
     if left.shape[-1] != right.shape[0]:
-        if None in (left.shape[-1], right.shape[0]):
-            raise refusal("np.matmul of a part by a mask", "has rows whose number is not known")
+        if is_unknown(left.shape[-1], right.shape[0]):
+            raise unknown_rows("np.matmul", "of a part by a mask goes with no other rows")
         raise ValueError(
             f"np.matmul of shapes {left.shape} and {right.shape}: {left.shape[-1]} and "
             f"{right.shape[0]} differ"

@@ -54,7 +54,7 @@ def written(emitter: Emitter, value: Value, key: Any, part: Any, lift: Lift) -> 
         part = _element(part, value.type.cell)
     cells = lift(as_row(part, counts[1]))
     if cells.type.data == "scalar":
-        cells = _filled(emitter, cells, value, kinds, counts)
+        cells = _filled(emitter, cells, value, kinds, values, counts)
     return inserted(emitter, "the matrix", value, cells, kinds, values, counts)
 
 
@@ -72,20 +72,18 @@ def _filled(
     element: Value,
     value: Value,
     kinds: tuple[str, str],
+    values: list[Value],
     counts: Sequence[int | None],
 ) -> Value:
     """Return a matrix of one element, of the shape of the rows and columns of another."""
-    sides = []
-    for kind, count, name in zip(kinds, counts, ("nrow", "ncol"), strict=True):
-        if count is not None:
-            sides.append(emitter.constant(count, "index"))
-        elif kind == "all":
-            sides.append(counted(emitter, name, value))
-        else:
-            raise IndexError(
-                "how many rows or columns these are is known only when it is computed; assign a "
-                "matrix of their shape"
-            )
+    if None in counts and kinds != ("all", "all"):
+        # How many rows or columns these are is known only when they are taken.
+        type = indexed_type(value.type, kinds[1], values, counts)
+        value = emitter.emit("index", [value, *values], type, kinds=kinds)
+    sides = [
+        counted(emitter, name, value) if count is None else emitter.constant(count, "index")
+        for count, name in zip(counts, ("nrow", "ncol"), strict=True)
+    ]
     [made] = lower(emitter, "fill", [element, *sides], {})
     return made
 

@@ -34,6 +34,7 @@ from freestone.lang.front.types.types import Type, is_float, matrix
 from freestone.lang.run.kernels.frames import Frame as FrameData
 from freestone.lang.run.kernels.sparse import Csr
 from freestone.lang.settings import Settings
+from freestone.units import is_unknown
 
 __all__ = [
     "INTEGERS",
@@ -353,12 +354,16 @@ def _sides_of(whole: Any, sides: list[Any]) -> list[Any]:
     if not all(known) or -1 not in sides:
         return sides
     other = max(sides)
-    if whole.size is None or other < 1 or whole.size % other:
+    size = whole.size
+    is_whole = other > 0 and (is_unknown(size) or size % other == 0)
+    if not is_whole:
         raise ValueError(
             f"-1 in reshape{tuple(sides)} is a whole number of rows or columns only if the number "
-            f"of elements, here {whole.size}, is known and a multiple of the other"
+            f"of elements, here {size}, is a multiple of the other"
         )
-    return [whole.size // other if side == -1 else side for side in sides]
+    # Where nobody knows the number yet, it is counted when the matrix is computed.
+    left = called("ncell", [whole], {}) / other if is_unknown(size) else size // other
+    return [left if side == -1 else side for side in sides]
 
 
 def _named(name: str, keywords: dict[str, Any]) -> dict[str, Value]:

@@ -32,6 +32,7 @@ from freestone.lang.front.graph.graph import Value
 from freestone.lang.front.types.dtypes import cell_of
 from freestone.lang.front.types.types import CELLS, DTYPES
 from freestone.lang.front.ufuncs import COMPARISONS, EXTREMES, NUMBERS, REALS
+from freestone.units import numpys_shape
 
 __all__ = ["VIEWS", "Action", "Frame", "List", "Matrix", "Scalar"]
 
@@ -274,12 +275,12 @@ class Table(Lazy):
     """A matrix or a frame: what has rows and columns."""
 
     @property
-    def shape(self) -> tuple[int | None, int | None]:
-        """Rows and columns; None where they are known only when it is computed."""
-        return self._value.type.rows, self._value.type.columns
+    def shape(self) -> tuple[Any, ...]:
+        """Rows and columns; NaN where they are known only when it is computed, as in Dask."""
+        return numpys_shape((self._value.type.rows, self._value.type.columns))
 
     def __len__(self) -> int:
-        rows = self.shape[0]
+        rows = self._value.type.rows
         if rows is None:
             raise TypeError("how many rows there are is known only when it is computed: x.nrow()")
         return rows
@@ -312,10 +313,10 @@ class Matrix(Table, Operand, data="matrix"):
     ndim = 2
 
     @property
-    def size(self) -> int | None:
-        """How many elements there are; None where that is known only when it is computed."""
+    def size(self) -> Any:
+        """How many elements there are; NaN where that is known only when it is computed."""
         rows, columns = self.shape
-        return None if rows is None or columns is None else rows * columns
+        return rows * columns
 
     @property
     def dtype(self) -> np.dtype[Any]:
