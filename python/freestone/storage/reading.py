@@ -114,8 +114,10 @@ def read(
         raise UsageError(f"missing_columns={missing_columns!r}: it is 'raise' or 'null'")
     url, options = with_tree(url, options)
     if columns is not None or where is not None or is_many(url):
+        names = checked_columns(columns)
         request = Request(
-            columns=checked_columns(columns),
+            columns=names,
+            names=names or (),
             where=as_predicate(where),
             fills=missing_columns == "null",
             format=format,

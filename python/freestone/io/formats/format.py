@@ -42,6 +42,9 @@ class Format:
     is_text : bool
         Whether a file may be compressed as a whole, as ``.gz`` and the like say; it is then
         decompressed by each process that reads it.
+    takes_names : bool
+        Whether a file may be a frame of the columns that a read names, and an array otherwise:
+        ``open_dataset(place, names)`` is then given those names, if there are any.
     write_histograms : callable or None
         ``write_histograms(path, histograms)`` writes those of a dict into a new file.
     """
@@ -53,4 +56,5 @@ class Format:
     any_dimensions: bool = False
     passes: int = 1
     is_text: bool = False
+    takes_names: bool = False
     write_histograms: Callable[[str, dict[str, Any]], None] | None = None

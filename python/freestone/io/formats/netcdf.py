@@ -1,6 +1,8 @@
 """NetCDF 4, by h5netcdf, and NetCDF 3: a variable as an array of any dimensions.
 
-A file that `fs.write` made of a frame is that frame, unless `variable` names one.
+A file that `fs.write` made of a frame is that frame, unless `variable` names one. So are several
+variables of one dimension, with its coordinate: all of a file that has no others, or those that lie
+along the dimension of the columns that a read names.
 
 Options of a read: `variable`, its name, where the file has several that are no coordinates; that of
 a group is `group/name`. Values are decoded as the CF conventions say, by the rules of xarray's
@@ -21,17 +23,29 @@ from __future__ import annotations
 import hashlib
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any, ClassVar
+from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
 from freestone.errors import FormatError, UsageError
 from freestone.io.dataset import Dataset
-from freestone.io.formats.cf import FILLS, TICKS_NS, Decoding, decoding_of, word_of
+from freestone.io.formats.cf import FILLS, TICKS_NS, Decoding, word_of
 from freestone.io.formats.format import Format
 from freestone.io.formats.mtx import read_some
-from freestone.io.formats.netcdf3 import CLASSIC, Head, read_head
+from freestone.io.formats.netcdf3 import CLASSIC, Head, Stored, read_head
+from freestone.io.formats.netcdf_frames import (
+    ClassicColumns,
+    Columns,
+    Look,
+    columns_among,
+    decoded,
+    decoding_among,
+    described,
+    looks_of_group,
+    looks_of_head,
+    some_columns,
+)
 from freestone.io.formats.netcdf_writing import MARK, NetcdfWriter
 from freestone.io.formats.tables import file_of, foreign, needs, not_chosen
 from freestone.io.formats.vlen import texts_of, widest_text
@@ -59,46 +73,12 @@ class Variable(Dataset):
         h5netcdf = needs("h5netcdf", "hdf5", "NetCDF")
         with foreign(self.location), file_of(self.location) as raw, h5netcdf.File(raw, "r") as file:
             values = np.asarray(file[self.variable][start:stop])
-        return _decoded(texts_of(values, self.dtype), self.decoding)
-
-
-@dataclass(frozen=True, kw_only=True)
-class Variables(Dataset):
-    """Rows of variables of one dimension, which are the columns of a frame."""
-
-    is_columnar: ClassVar[bool] = True
-    decodings: dict[str, Decoding]
-    nullable: frozenset[str]
-
-    def read_rows(self, start: int, stop: int, threads: int) -> Any:
-        """Read some rows."""
-        h5netcdf, pa = needs("h5netcdf", "hdf5", "NetCDF"), needs("pyarrow", "arrow", "a frame")
-        with foreign(self.location), file_of(self.location) as raw, h5netcdf.File(raw, "r") as file:
-            return pa.table(
-                [self._column(name, file[name][start:stop]) for name in self.columns],
-                list(self.columns),
-            )
-
-    def _column(self, name: str, values: Any) -> Any:
-        pa = needs("pyarrow", "arrow", "a frame")
-        decoding = self.decodings.get(name)
-        if values.dtype.kind == "O":
-            return pa.array(values.tolist(), pa.string())
-        # A NaN is a missing value where an attribute says so, and a value where none does.
-        decoded = _decoded(np.asarray(values), decoding)
-        return pa.array(decoded, from_pandas=name in self.nullable)
-
-    def select(self, columns: tuple[str, ...]) -> Variables:
-        """Return the frame with some of its columns only."""
-        return self._with_columns(columns)
-
-
-def _decoded(values: Any, decoding: Decoding | None) -> Any:
-    return values if decoding is None else decoding.decode(values)
+        return decoded(texts_of(values, self.dtype), self.decoding)
 
 
 def open_dataset(
     location: FileLocation,
+    wanted: Sequence[str] = (),
     *,
     variable: str | None = None,
     decode_cf: bool = True,
@@ -114,12 +94,13 @@ def open_dataset(
     tick = (time_unit or "ns") if decode_cf else None
     stamp = location.stamp()
     if read_some(location, stamp, len(CLASSIC[0])) in CLASSIC:
-        return _open_classic(location, stamp, variable, tick)
+        return _open_classic(location, stamp, wanted, variable, tick)
     h5netcdf = needs("h5netcdf", "hdf5", "NetCDF")
     with foreign(location), file_of(location) as raw, h5netcdf.File(raw, "r") as file:
-        if variable is None and MARK in file.attrs:
-            return _frame_of(location, file, stamp, tick)
-        found, group = _variable_of(location, file, variable)
+        frame = None if variable is not None else _frame_of(location, file, stamp, wanted, tick)
+        if frame is not None:
+            return frame
+        found, group = _variable_of(location, file, variable, tick)
         name = found.name.strip("/")
         if not found.shape:
             raise UsageError(
@@ -129,7 +110,7 @@ def open_dataset(
         decoding = None
         if tick:
             attributes = {each: dict(one.attrs) for each, one in group.variables.items()}
-            decoding = _decoding(location, name, stored, shape, attributes, tick)
+            decoding = decoding_among(location, name, stored, shape, attributes, tick)
         dtype, columns = _decoded_form(stored, shape, decoding)
         return Variable(
             location=location,
@@ -152,31 +133,26 @@ def open_dataset(
 
 
 def _frame_of(
-    location: FileLocation, file: Any, stamp: tuple[Any, ...], tick: str | None
-) -> Variables:
-    """Return the columns of a file that `fs.write` made of a frame; as stored, without `tick`."""
-    attributes = {name: dict(one.attrs) for name, one in file.variables.items()}
-    names = [str(name) for name in np.atleast_1d(file.attrs[MARK])]
-    decodings: dict[str, Decoding] = {}
-    for name in names:
-        found = file.variables.get(name)
-        if found is None or len(found.shape) != 1:
-            reason = f"it says that {name!r} is a column, and this is no variable of one dimension"
-            raise FormatError(location.url, reason)
-        if tick and found.dtype.kind in "biuf":
-            decodings[name] = _decoding(location, name, found.dtype, found.shape, attributes, tick)
-    first = file.variables[names[0]]
-    return Variables(
-        location=location,
-        kind="frame",
-        stamp=stamp,
-        rows=int(first.shape[0]),
-        columns=tuple(names),
-        unit_rows=int(first.chunks[0]) if first.chunks else 1,
-        row_nbytes=float(sum(file.variables[name].dtype.itemsize for name in names)),
-        decodings=decodings,
-        nullable=frozenset(name for name in names if tick and {*FILLS} & {*attributes[name]}),
-    )
+    location: FileLocation,
+    file: Any,
+    stamp: tuple[Any, ...],
+    wanted: Sequence[str],
+    tick: str | None,
+) -> Columns | None:
+    """Return the frame that a file is, or that its variables of some names are; None if none."""
+    looks = looks_of_group(file)
+    if MARK in file.attrs:
+        names: list[str] | None = [str(name) for name in np.atleast_1d(file.attrs[MARK])]
+        for name in names or ():
+            if name not in looks or len(looks[name].shape) != 1:
+                reason = f"it says that {name!r} is a column, and this is no variable of one"
+                raise FormatError(location.url, f"{reason} dimension")
+        wanted = ()
+    else:
+        names = columns_among(location, looks, wanted, decodes=tick is not None)
+    if names is None:
+        return None
+    return Columns(stamp=stamp, **described(location, looks, names, wanted, tick))
 
 
 def _coordinates(group: Any, dimension: str) -> Any:
@@ -214,40 +190,21 @@ def _meaning(
     return tuple(found)
 
 
-def _variable_of(location: FileLocation, file: Any, variable: str | None) -> tuple[Any, Any]:
+def _variable_of(
+    location: FileLocation, file: Any, variable: str | None, tick: str | None
+) -> tuple[Any, Any]:
     """Return a variable, and the group that has it."""
-    names = _names_below(file, "")
-    data = [name for name, is_coordinate in names.items() if not is_coordinate]
-    name = _chosen(location, list(names), data, variable)
+    looks = looks_of_group(file)
+    coordinates = [name for name in looks if _is_coordinate(file, name)]
+    name = _chosen(location, looks, coordinates, variable, tick)
     group, _, own = name.rpartition("/")
     holder = file[group] if group else file
     return holder.variables[own], holder
 
 
-def _names_below(group: Any, prefix: str) -> dict[str, bool]:
-    """Return the names of variables in a group and in those below it, and which are coordinates."""
-    found = {f"{prefix}{name}": name in group.dimensions for name in group.variables}
-    for name, below in group.groups.items():
-        found |= _names_below(below, f"{prefix}{name}/")
-    return found
-
-
-def _decoding(
-    location: FileLocation,
-    name: str,
-    stored: np.dtype[Any],
-    shape: tuple[int, ...],
-    attributes: dict[str, dict[str, Any]],
-    tick: str,
-) -> Decoding:
-    """Return how a variable is decoded, by its attributes beside those of the others."""
-    own = name.rpartition("/")[2]
-    mine = dict(attributes[own])
-    for other in attributes.values():
-        # The bounds of times need not repeat what the times say.
-        if word_of(other.get("bounds")) == own and " since " in word_of(other.get("units")):
-            mine = {key: other[key] for key in ("units", "calendar") if key in other} | mine
-    return decoding_of(location.url, name, stored, shape, mine, tick)
+def _is_coordinate(file: Any, name: str) -> bool:
+    group, _, own = name.rpartition("/")
+    return own in (file[group] if group else file).dimensions
 
 
 def _decoded_form(
@@ -286,29 +243,60 @@ class Records(Dataset):
             raw = read_values(source, offset, ((count - 1) * self.stride + nbytes,), "u1", threads)
             rows = np.lib.stride_tricks.as_strided(raw, (count, nbytes), (self.stride, 1))
             values = np.ascontiguousarray(rows).view(stored).reshape(shape)
-        return _decoded(values.astype(stored.newbyteorder("="), copy=False), self.decoding)
+        return decoded(values.astype(stored.newbyteorder("="), copy=False), self.decoding)
 
 
 def _open_classic(
-    location: FileLocation, stamp: tuple[Any, ...], variable: str | None, tick: str | None
+    location: FileLocation,
+    stamp: tuple[Any, ...],
+    wanted: Sequence[str],
+    variable: str | None,
+    tick: str | None,
 ) -> Dataset:
     head = read_head(location, stamp)
-    names = list(head.variables)
-    data = [name for name in names if name not in head.dimensions]
-    name = _chosen(location, names, data, variable)
+    looks = looks_of_head(head)
+    if variable is None:
+        columns = columns_among(location, looks, wanted, decodes=tick is not None)
+        if columns is not None:
+            parts = described(location, looks, columns, wanted, tick)
+            variables = {
+                name: _records(location, stamp, name, head.variables[name], None)
+                for name in parts["columns"]
+            }
+            return ClassicColumns(stamp=stamp, variables=variables, **parts)
+    name = _chosen(location, looks, [*head.dimensions], variable, tick)
     found = head.variables[name]
     if not found.shape:
         raise UsageError(f"{location.url}: {name!r} is one value, and no rows; read it by SciPy")
+    decoding = None
+    if tick:
+        attributes = {each: one.attributes for each, one in head.variables.items()}
+        stored = looks[name].dtype
+        decoding = decoding_among(location, name, stored, found.shape, attributes, tick)
+    records = _records(location, stamp, name, found, decoding)
+    meaning = _meaning(
+        np.dtype(records.dtype),
+        found.attributes.get("units"),
+        found.axes,
+        lambda name: _classic_coordinates(location, stamp, head, name),
+    )
+    return replace(records, meaning=meaning)
+
+
+def _records(
+    location: FileLocation,
+    stamp: tuple[Any, ...],
+    name: str,
+    found: Stored,
+    decoding: Decoding | None,
+) -> Records:
+    """Return the rows of a variable; `FormatError` if the file ends before them."""
     stored = np.dtype(found.dtype).newbyteorder("=")
     row_nbytes = stored.itemsize * math.prod(found.shape[1:])
     end = found.offset + max(found.shape[0] - 1, 0) * found.stride + row_nbytes
     if found.shape[0] and end > int(stamp[0]):
         reason = f"{name!r} ends at byte {end:,}, and it has {stamp[0]:,} (truncated)"
         raise FormatError(location.url, reason)
-    decoding = None
-    if tick:
-        attributes = {each: one.attributes for each, one in head.variables.items()}
-        decoding = _decoding(location, name, stored, found.shape, attributes, tick)
     dtype, columns = _decoded_form(stored, found.shape, decoding)
     return Records(
         location=location,
@@ -323,12 +311,6 @@ def _open_classic(
         offset=found.offset,
         stride=found.stride,
         decoding=decoding,
-        meaning=_meaning(
-            dtype,
-            found.attributes.get("units"),
-            found.axes,
-            lambda name: _classic_coordinates(location, stamp, head, name),
-        ),
     )
 
 
@@ -342,18 +324,34 @@ def _classic_coordinates(
     return read_values(source, found.offset, (count,), np.dtype(found.dtype), 1)
 
 
-def _chosen(location: FileLocation, names: list[str], data: list[str], variable: str | None) -> str:
+def _chosen(
+    location: FileLocation,
+    looks: Mapping[str, Look],
+    coordinates: Sequence[str],
+    variable: str | None,
+    tick: str | None,
+) -> str:
     """Return the name of a variable: the one that is asked for, or the only one with data.
 
-    A file of coordinates alone has one if it has only that.
+    A file of coordinates alone has one if it has only that. Values without an axis are no rows.
     """
     wanted = variable.strip("/") if isinstance(variable, str) else variable
-    if wanted in names:
-        return str(wanted)
-    only = data or names
+    if isinstance(wanted, str) and wanted in looks:
+        return wanted
+    data = [name for name, look in looks.items() if look.shape and name not in coordinates]
+    only = data or list(looks)
     if variable is None and len(only) == 1:
         return only[0]
-    raise UsageError(not_chosen(location.url, "variable", names, "variable", variable))
+    if variable is not None and not isinstance(variable, str):
+        raise UsageError(
+            f"variable={variable!r:.80}: it is the name of one; columns= names several of one "
+            "dimension, as columns of a frame"
+        )
+    reason = not_chosen(location.url, "variable", list(looks), "variable", variable)
+    columns = some_columns(looks, decodes=tick is not None)
+    if columns:
+        reason += f", or columns={columns!r} for a frame of variables of one dimension"
+    raise UsageError(reason)
 
 
 def open_writer(
@@ -464,4 +462,5 @@ FORMAT = Format(
     open_dataset=open_dataset,
     open_writer=open_writer,
     any_dimensions=True,
+    takes_names=True,
 )

@@ -170,6 +170,8 @@ def join_parts(parts: Sequence[Part], request: Request) -> Joined:
             raise SchemaError(part.dataset.location.url, first.dataset.location.url, reason)
     if first.schema is None:
         return _join_arrays(parts)
+    for part in parts[1:]:
+        _check_meaning(part.dataset, first.dataset)
     schema = _join_schemas(parts, request)
     import pyarrow as pa
 
@@ -230,7 +232,8 @@ def _check_meaning(one: Dataset, first: Dataset) -> None:
         if name in theirs and theirs[name] != own:
             shown = all(isinstance(each, str) and len(each) < 60 for each in (own, theirs[name]))
             which = f"are {own}, and the other's {theirs[name]}" if shown else "are others"
-            advice = "read them apart, convert or sort one, and np.concatenate them"
+            join = "np.concatenate them" if one.kind == "array" else "fs.Frame.concat([one, other])"
+            advice = f"read them apart, convert or sort one, and {join}"
             raise SchemaError(one.location.url, first.location.url, f"its {name} {which}; {advice}")
 
 

@@ -80,7 +80,9 @@ def narrowed(part: Part, request: Request) -> Part:
 def _describe(found: Found, request: Request) -> Part:
     with kept_open():
         options = request.options
-        dataset = open_dataset(found.url, format=request.format, matrix=False, **options)
+        dataset = open_dataset(
+            found.url, format=request.format, matrix=False, names=request.names, **options
+        )
         return _part(dataset, found.keys, None, request)
 
 

@@ -24,6 +24,8 @@ class Request:
         The format, if it is given.
     options : dict
         Those of the format.
+    names : tuple of str
+        The columns that were named, also where `columns` is left out to see all of a file.
     tested : tuple of str
         The columns on which the predicate depends.
     key_types : dict
@@ -35,5 +37,6 @@ class Request:
     fills: bool = False
     format: str | None = None
     options: dict[str, Any] = field(default_factory=dict)
+    names: tuple[str, ...] = ()
     tested: tuple[str, ...] = ()
     key_types: dict[str, Any] = field(default_factory=dict)
