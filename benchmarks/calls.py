@@ -4,6 +4,9 @@ No-op calls by `map` and by `submit`, a chain of dependent calls, a tree of sums
 latency of a single call: freestone, dask.distributed, ray, ProcessPoolExecutor and parsl,
 two single-threaded workers each, started and warm before the clock. A system that would need
 minutes for a case runs as many calls as fit in a few seconds; `count` tells how many.
+
+Besides, what a call on a small block costs freestone: the processor time of the program, the
+manager, the worker and the executors together, without that of the same calls in one process.
 """
 
 from __future__ import annotations
@@ -22,6 +25,10 @@ from benchmarks.cases import COUNTS, ROUND_TRIPS, SYSTEMS
 QUESTION = "How many calls a second, and how long does one take?"
 BUDGET_S = {True: 0.5, False: 8.0}
 OWN = "freestone"
+SMALL_NBYTES = (8192, 16384)
+"""Of an array that travels in messages, and of one that is a file in the worker's cache."""
+SMALL_COUNT = 2_000
+SMALL_REPEATS = {True: 3, False: 10}
 
 
 def record(report: common.Report, system: str, found: dict[str, Any]) -> None:
@@ -57,6 +64,15 @@ def claims(report: common.Report) -> list[common.Claim]:
         common.at_least("calls over ray", common.ratio(by_map, best("ray")), 20, "x"),
         common.at_most("a step of a chain", report.median(OWN, "chain"), 60, "us"),
         common.at_most("a round trip", report.median(OWN, "round_trip"), 100, "us"),
+        *(
+            common.at_most(
+                f"processor time of a call on {nbytes // 1024} KiB",
+                report.median(OWN, f"block of {nbytes // 1024} KiB"),
+                40,
+                "us",
+            )
+            for nbytes in SMALL_NBYTES
+        ),
     ]
 
 
@@ -89,15 +105,32 @@ def take_turns(options: common.Options, question: str, systems: Sequence[str]) -
     return report
 
 
+def look_at_blocks(report: common.Report, options: common.Options) -> None:
+    """Add what calls on small blocks cost."""
+    repeats = SMALL_REPEATS[options.quick]
+    asked = {"sizes": list(SMALL_NBYTES), "count": SMALL_COUNT, "repeats": repeats}
+    for _ in range(options.rounds):
+        found = turns.take("benchmarks.holders.small:measure", **asked)
+        if "absent" in found:
+            report.absent[f"{OWN}, small blocks"] = found["absent"]
+            return
+        for name, case in (("read", "block"), ("made", "block made and read")):
+            for nbytes, cost_us in found[name].items():
+                report.add(OWN, f"{case} of {int(nbytes) // 1024} KiB", cost_us, "us")
+
+
 def main() -> None:
     """Measure, report and draw."""
     options = common.parse("calls", QUESTION, list(SYSTEMS))
     before = common.machine()
     report = take_turns(options, QUESTION, list(SYSTEMS))
+    if OWN not in report.absent:
+        look_at_blocks(report, options)
     report.notes += [
         "ray and parsl have no map: their calls are counted under submit",
         "map_chunked: the caller chooses 250 calls a message; the others choose for themselves",
         "count: the calls behind each sample, fewer than wanted where the time did not suffice",
+        "block: processor time of all processes for a call on one; 'made and read': of two calls",
     ]
     report.claims = claims(report)
     report.pictures = [picture(report)]
