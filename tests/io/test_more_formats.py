@@ -210,8 +210,6 @@ def test_json_lines_of_empty_objects_have_no_columns(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "kind",
     [
-        pa.date32(),
-        pa.timestamp("s", "UTC"),
         pa.time32("s"),
         pa.duration("s"),
         pa.binary(),

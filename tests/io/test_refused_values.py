@@ -55,7 +55,9 @@ ROUNDED = {
 def test_whole_numbers_of_json_are_not_rounded(name: str, tmp_path: Path) -> None:
     text, row = ROUNDED[name]
     (tmp_path / "x.jsonl").write_text(text)
-    with pytest.raises(FormatError, match=rf"row {row}: column 'c' has -?\d+, .*float64.*as texts"):
+    with pytest.raises(
+        FormatError, match=rf"row {row + 1}: column 'c' has -?\d+, .*float64.*as texts"
+    ):
         fs.read(tmp_path / "x.jsonl").compute()
 
 
@@ -73,7 +75,7 @@ def test_parts_of_a_file_of_json_are_not_rounded(
     # The first part alone has int64, and all of the file float64.
     monkeypatch.setattr("freestone.io.formats.jsonl.PART_NBYTES", 24)
     (tmp_path / "x.jsonl").write_text('{"c": 9007199254740993}\n{"c": 0.5}\n')
-    with pytest.raises(FormatError, match="row 0: column 'c' has 9007199254740993"):
+    with pytest.raises(FormatError, match="row 1: column 'c' has 9007199254740993"):
         fs.read(tmp_path / "x.jsonl").compute()
 
 

@@ -7,6 +7,8 @@ from collections.abc import Collection, Iterable
 from reprlib import repr as shown
 from typing import Any
 
+import numpy as np
+
 from freestone.errors import did_you_mean
 
 __all__ = [
@@ -128,12 +130,19 @@ def not_an_index(key: Any) -> str:
             f"a Frame is not indexed by what is of type {kind}, as x[mask]: x.filter(pl.col('a') "
             "> 0) takes the rows for which an expression of columns is true, and x.filter(mask) "
             "those of a mask with a boolean for each row, a list or an array of NumPy's, by one "
-            "call that gets all rows"
+            f"call that gets all rows{_as_numpys(key, '; of this one it is x.filter({})')}"
         )
     return (
         f"a Frame is indexed by rows, x[start:stop], or by a list of columns, x[['a', 'b']], not "
         f"by {shown(key)}; x.filter(pl.col('a') > 0) takes rows, and x.select('a', 'b') columns"
     )
+
+
+def _as_numpys(mask: Any, form: str = "{}") -> str:
+    """Return the code that makes an array of NumPy's of a mask; nothing if it is one, or a list."""
+    if hasattr(mask, "compute"):
+        return form.format("mask.compute()")
+    return "" if isinstance(mask, list | np.ndarray) else form.format("mask.to_numpy()")
 
 
 def refuse_mask(predicate: Any, columns: Collection[str] = ()) -> None:
@@ -153,7 +162,7 @@ def refuse_mask(predicate: Any, columns: Collection[str] = ()) -> None:
             "x.map_blocks(lambda table: ...) calls one with the rows of each block"
         )
     if hasattr(predicate, "compute") or kind.__module__.startswith("pandas"):
-        made = "mask.compute()" if hasattr(predicate, "compute") else "mask.to_numpy()"
+        made = _as_numpys(predicate)
         raise TypeError(
             f"filter() takes expressions of columns, pl.col('a') > 0, not what is of type "
             f"{kind.__name__}; for a boolean for each row write x.filter({made}), "

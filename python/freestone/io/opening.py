@@ -7,7 +7,7 @@ import os
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from freestone import plugins
 from freestone.errors import FileMissingError, FormatError, UsageError, did_you_mean
@@ -15,7 +15,7 @@ from freestone.errors.habits import OF_READING
 from freestone.io.dataset import Dataset
 from freestone.io.decoded import CompressedLocation, DecodedLocation
 from freestone.io.formats import Format, format_of
-from freestone.io.formats.names import COMPRESSED, GROUP, is_compressed
+from freestone.io.formats.names import COMPRESSED, FORMATS, GROUP, is_compressed
 from freestone.io.formats.zarr import FolderWriter
 from freestone.io.stores import FileLocation, locate
 from freestone.io.telling import telling
@@ -33,6 +33,8 @@ KINDS = ("array", "frame")
 OF_READS = ("columns", "where", "missing_columns", "format", "block_rows", "progress")
 # What an advice begins with is an option that the format has to have.
 ADVISED = re.compile(r"write (\w+)=")
+# What each format calls that of several members of a file which is meant.
+MEMBERS = ("array", "dataset", "group", "tree", "variable")
 OF_WRITES = ("format", "progress", "stripe_count", "stripe_size", "pool")
 
 
@@ -71,7 +73,7 @@ def open_dataset(
         if location.path is not None and not os.path.lexists(location.path):
             raise FileMissingError(location.url) from None
         raise
-    _check(found.open_dataset, options, f"read {location.url}", OF_READS, OF_READING)
+    _check("open_dataset", found, options, f"read {location.url}", OF_READS, OF_READING)
     kind = options.get("kind")
     if kind not in (None, *KINDS):
         raise UsageError(f"kind={kind!r}: a file is read as {' or as '.join(map(repr, KINDS))}")
@@ -152,7 +154,7 @@ def open_writer(
         )
     if found.open_writer is None:
         raise UsageError(f"{location.url} can't be written: its format, {found.name}, is only read")
-    _check(found.open_writer, options, f"write {location.url}", OF_WRITES, {})
+    _check("open_writer", found, options, f"write {location.url}", OF_WRITES, {})
     folder = _folder(location)
     if folder is not None or not found.any_dimensions:
         _check_dimensions(location, shape)
@@ -215,7 +217,8 @@ def _folder(location: FileLocation) -> HdfsLocation | None:
 
 
 def _check(
-    function: Callable[..., Any],
+    door: Literal["open_dataset", "open_writer"],
+    format: Format,
     options: dict[str, Any],
     action: str,
     general: Sequence[str],
@@ -223,13 +226,44 @@ def _check(
 ) -> None:
     """Say clearly which option a format does not have, nor all of them."""
     for name in options:
-        parameters = inspect.signature(function).parameters.values()
-        known = [each.name for each in parameters if each.kind is each.KEYWORD_ONLY]
+        known = _options(door, format)
         if name not in known:
             there = [*known, *general]
             advice = habits.get(name, "")
             option = ADVISED.match(advice)
             if not advice or (option is not None and option[1] not in there):
-                advice = did_you_mean(name, there).removeprefix("; ")
+                advice = _instead(door, name, there)
             shown = "; ".join([*[advice] * bool(advice), f"there are: {', '.join(there)}"])
             raise UsageError(f"there is no option {name!r} to {action}; {shown}")
+
+
+def _instead(door: str, name: str, there: Sequence[str]) -> str:
+    """Return what to write instead of an option that a format does not have, or who has it."""
+    member = next((each for each in there if each in MEMBERS), None)
+    if name in MEMBERS and member is not None:
+        return f"write {member}="
+    others = _of_others(door, name)
+    close = did_you_mean(name, there).removeprefix("; ")
+    return others if others.startswith("it is") else close or others
+
+
+def _options(door: str, format: Format) -> list[str]:
+    """Return the options of reading a format, or of writing it."""
+    function: Callable[..., Any] | None = getattr(format, door)
+    if function is None:
+        return []
+    parameters = inspect.signature(function).parameters.values()
+    return [each.name for each in parameters if each.kind is each.KEYWORD_ONLY]
+
+
+def _of_others(door: str, name: str) -> str:
+    """Return which formats of this package have an option, or one like it; nothing if none has."""
+    having = {
+        each: [other for other in FORMATS if each in _options(door, format_of("", other))]
+        for each in {each for other in FORMATS for each in _options(door, format_of("", other))}
+    }
+    if name in having:
+        return f"it is an option of {', '.join(having[name])}"
+    hint = did_you_mean(name, sorted(having)).removeprefix("; ").removesuffix("?")
+    close = next((each for each in having if hint.endswith(repr(each))), None)
+    return f"{hint}, an option of {', '.join(having[close])}?" if close is not None else ""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from typing import Any
 
@@ -174,8 +175,10 @@ def test_a_frame_is_indexed_by_columns_and_tests() -> None:
 )
 def test_masks_say_what_to_write(mask: Any, write: str) -> None:
     frame = framed(ROWS, [0, 400, 1000])
-    with pytest.raises(TypeError, match=r"x\.filter\(mask\)"):
+    with pytest.raises(TypeError, match=r"x\.filter\(mask\)") as caught:
         frame[mask]
+    if write != "mask":
+        assert re.search(rf"of this one it is x\.filter\({write}\)", str(caught.value))
     if write == "mask":
         assert len(frame.filter(mask)) == np.count_nonzero(mask)
     else:

@@ -270,7 +270,7 @@ def test_json_lines_without_rows_go_with_all(tmp_path: Path, cluster: fs.Cluster
 
 def test_json_that_is_no_lines_is_named(tmp_path: Path) -> None:
     (tmp_path / "array.jsonl").write_text('[{"a": 1}]\n')
-    with pytest.raises(FormatError, match=r"row 0 begins with '\['.*polars\.read_json"):
+    with pytest.raises(FormatError, match=r"row 1 begins with '\['.*polars\.read_json"):
         fs.read(tmp_path / "array.jsonl")
     (tmp_path / "late.jsonl").write_text('{"a": 1}\n' * 5 + '{"a": "text"}\n')
     with pytest.raises(FormatError, match="from number to string in row 5"):

@@ -8,7 +8,7 @@ by it, too, so that a column is read alike with these options and without.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
@@ -24,7 +24,7 @@ from freestone.io.formats.csv_writing import table_columns
 from freestone.io.formats.meta import CODES
 from freestone.io.formats.tables import needs, some_of
 
-__all__ = ["Cast", "Sight", "Wanted", "date_type_of", "wanted_of"]
+__all__ = ["Cast", "Sight", "Wanted", "date_type_of", "times_in", "wanted_of"]
 
 COMMA = ord(",")
 # Directives of strptime that are about the time of a day.
@@ -117,7 +117,8 @@ def _dates(dates: Any) -> dict[str, str | None] | bool:
         return bool(dates)
     if isinstance(dates, str):
         return {dates: None}
-    named = dict(dates) if isinstance(dates, Mapping) else dict.fromkeys(dates)
+    listed = dates if isinstance(dates, Iterable) else (dates,)
+    named = dict(dates) if isinstance(dates, Mapping) else dict.fromkeys(listed)
     fits = all(isinstance(name, str) for name in named)
     if not fits or not all(form is None or isinstance(form, str) for form in named.values()):
         raise UsageError(
@@ -192,7 +193,7 @@ class Sight:
             self.kinds |= EMPTY
         self.has_marks |= wanted.marks.are_in(left)
         if wanted.dates:
-            self.times |= _times_in(left)
+            self.times |= times_in(left)
 
     def date_type(self, *, strict: bool) -> Any:
         """Return the type of the dates and times that were seen, or None.
@@ -209,7 +210,7 @@ class Sight:
         return pa.timestamp(unit) if forms and not forms & ~(DAY | MOMENT) else None
 
 
-def _times_in(texts: Any) -> int:
+def times_in(texts: Any) -> int:
     """Return the forms that dates and times have among texts."""
     pa, pc = needs("pyarrow", "arrow", "dates="), needs("pyarrow.compute", "arrow", "dates=")
     texts = texts.drop_null().unique()
@@ -246,6 +247,8 @@ class Cast:
         The form of dates, as that of `datetime.strptime`; None for ISO 8601.
     marks : Marks
         What stands in numbers for the decimal point, and between thousands.
+    advice : str
+        What an error says to do.
     """
 
     missing: tuple[str, ...]
@@ -253,6 +256,7 @@ class Cast:
     type: Any = None
     form: str | None = None
     marks: Marks = PLAIN
+    advice: str = "change types= or dates=, or add it to missing="
 
     def apply(self, texts: Any, url: str, row: int, column: int) -> Any:
         """Return the values of some texts, the first of which is in `row` and `column`, from 0.
@@ -272,7 +276,7 @@ class Cast:
             at = read.index(error.args[0]).as_py() if error.args else error.row
             place = {"row": row + at + 1, "column": column + 1}
             what = f'row {place["row"]}, column {place["column"]}: "{texts[at]}" is not '
-            reason = f"{what}{self._noun()}; change types= or dates=, or add it to missing="
+            reason = f"{what}{self._noun()}; {self.advice}"
             raise FormatError(url, reason, **place) from None
 
     def _values(self, texts: Any) -> Any:

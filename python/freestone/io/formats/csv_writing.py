@@ -16,7 +16,14 @@ from freestone.io.formats.meta import Meta, value_type_of, without_order
 from freestone.io.stores import FileLocation
 from freestone.io.writer import Writer
 
-__all__ = ["CsvWriter", "column_type", "numbers_of", "separator_by_name"]
+__all__ = [
+    "CsvWriter",
+    "as_text",
+    "column_type",
+    "is_date_or_time",
+    "numbers_of",
+    "separator_by_name",
+]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -183,7 +190,7 @@ def column_type(field: Any) -> str:
     kind = field.type
     if pa.types.is_boolean(kind):
         return "bool"
-    if _is_text(kind) or _is_date_or_time(kind) or pa.types.is_decimal(kind):
+    if _is_text(kind) or is_date_or_time(kind) or pa.types.is_decimal(kind):
         return "str"
     if pa.types.is_integer(kind) or pa.types.is_floating(kind):
         return value_type_of(np.dtype(kind.to_pandas_dtype()).str)
@@ -209,13 +216,14 @@ def _is_text(kind: Any) -> bool:
     )
 
 
-def _is_date_or_time(kind: Any) -> bool:
+def is_date_or_time(kind: Any) -> bool:
+    """Tell whether a type is one of days, or of moments."""
     import pyarrow as pa
 
     return bool(pa.types.is_date(kind) or pa.types.is_timestamp(kind))
 
 
-def _as_text(column: Any) -> Any:
+def as_text(column: Any) -> Any:
     """Return a column as text; dates and times in ISO 8601, those with a zone in UTC.
 
     Of decimals all digits: as floats some would change.
@@ -242,7 +250,7 @@ def table_columns(table: Any) -> list[Any]:
     for field, column in zip(table.schema, table.columns, strict=True):
         value_type = column_type(field)
         if value_type == "str":
-            column = _as_text(column)
+            column = as_text(column)
         array = column.combine_chunks()
         if isinstance(array, pa.ChunkedArray):
             array = array.chunk(0) if array.num_chunks else pa.array([], array.type)

@@ -41,6 +41,8 @@ def largest(values: Any, kind: str) -> Any:
 def check_whole_numbers(location: FileLocation, text: bytes, table: Any, row: int) -> None:
     """Raise `FormatError` for a whole number of a column of float64 that this can't hold.
 
+    The text begins behind `row` others; errors count rows from 1.
+
     Lines are looked at one by one only where such a column has large values and the text has long
     numbers without a point.
     """
@@ -51,7 +53,7 @@ def check_whole_numbers(location: FileLocation, text: bytes, table: Any, row: in
     }
     if not columns or not MANY_DIGITS.search(text):
         return
-    for number, record in enumerate(_records(text), row):
+    for number, record in enumerate(_records(text), row + 1):
         for name in columns.keys() & record.keys():
             found = _unfit(record[name], columns[name])
             if found is not None:

@@ -1,8 +1,10 @@
 """JSON lines, by pyarrow: frames, an object in each line. Types are those that hold all lines.
 
-Texts stay texts, also those that look like times. A column of whole numbers beyond 64 bits with a
-sign, or of some beside fractions, is of float64, and refused if that can't hold them. A file is
-looked through once, and then read in parts that end with a line; each worker parses its own.
+Option of a read: `dates`, columns of dates and times in texts, as of CSV: True, names, or names and
+forms; all other texts stay texts. Dates and times are written in ISO 8601. A column of whole
+numbers beyond 64 bits with a sign, or of some beside fractions, is of float64, and refused if that
+can't hold them. A file is looked through once, and then read in parts that end with a line; each
+worker parses its own.
 
 Only rows have names. Those of a frame without rows are in a `.meta` beside the file, with the types
 as Arrow has them.
@@ -13,14 +15,17 @@ from __future__ import annotations
 import io
 import json
 import re
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
 from freestone.errors import FormatError, UsageError
 from freestone.io.dataset import Dataset
+from freestone.io.formats.csv_kinds import cast_of
+from freestone.io.formats.csv_types import Cast, Sight, Wanted, times_in, wanted_of
+from freestone.io.formats.csv_writing import as_text, is_date_or_time
 from freestone.io.formats.format import Format
 from freestone.io.formats.json_numbers import check_whole_numbers, largest
 from freestone.io.formats.meta import Meta, read_meta
@@ -39,9 +44,13 @@ JOINT = re.compile(rb"\}[ \t\r]*\n\s*(?=\{)")
 
 @dataclass(frozen=True, kw_only=True)
 class Lines(Dataset):
-    """Rows of lines; the parts of the file begin at some bytes and rows."""
+    """Rows of lines; the parts of the file begin at some bytes and rows.
+
+    `schema` is that of the lines, before texts are cast to dates.
+    """
 
     schema: Any
+    casts: Mapping[str, Cast]
     begins: tuple[int, ...]
     ends: tuple[int, ...]
 
@@ -54,14 +63,27 @@ class Lines(Dataset):
         tables = []
         for part in range(max(first, 0), min(last, len(self.begins) - 1)):
             text = _bytes(self.location, self.stamp, self.begins[part], self.begins[part + 1])
-            tables.append(_parsed(self.location, text, self.schema, self.ends[part]))
+            table = _parsed(self.location, text, self.schema, self.ends[part])
+            tables.append(self._cast(table, self.ends[part]))
         if not tables or stop == start:
-            return self.schema.empty_table()
+            return self.arrow_schema().empty_table()
         return pa.concat_tables(tables).slice(start - self.ends[first], stop - start)
 
     def arrow_schema(self) -> Any:
         """Return the schema, which was found when the file was looked through."""
-        return self.schema
+        return self._cast(self.schema.empty_table(), 0).schema
+
+    def _cast(self, table: Any, row: int) -> Any:
+        """Return rows with the dates of some texts; the first row is number `row`, from 0."""
+        pa = needs("pyarrow", "arrow", "JSON lines")
+        for name, cast in self.casts.items():
+            place = table.schema.get_field_index(name)
+            texts = table.column(place).cast(pa.large_string()).combine_chunks()
+            if isinstance(texts, pa.ChunkedArray):
+                texts = pa.concat_arrays(texts.chunks or [pa.array([], pa.large_string())])
+            values = cast.apply(texts, self.location.url, row, place)
+            table = table.set_column(place, name, values)
+        return table
 
 
 def _bytes(location: FileLocation, stamp: tuple[Any, ...], start: int, stop: int) -> bytes:
@@ -88,13 +110,13 @@ def _parsed(location: FileLocation, text: bytes, schema: Any, row: int) -> Any:
 
 
 def _reason(text: bytes, row: int, error: str) -> str:
-    """Say what the parser found wrong in lines of which the first one is number `row`."""
+    """Say what the parser found wrong in lines behind `row` others; errors count rows from 1."""
     if text.lstrip().startswith(b"["):
         return (
-            f"row {row:,} begins with '[', and JSON lines have an object in each line; of an array "
-            "of objects, polars.read_json makes a table for fs.Frame.from_polars"
+            f"row {row + 1:,} begins with '[', and JSON lines have an object in each line; of an "
+            "array of objects, polars.read_json makes a table for fs.Frame.from_polars"
         )
-    numbered, count = re.subn(r"in row (\d+)", lambda at: f"in row {row + int(at[1]):,}", error)
+    numbered, count = re.subn(r"in row (\d+)", lambda at: f"in row {row + int(at[1]) + 1:,}", error)
     return numbered if count else f"behind row {row:,}: {error}"
 
 
@@ -122,15 +144,22 @@ def _last_joint(text: bytes) -> int:
         looked_at *= 8
 
 
-def open_dataset(location: FileLocation) -> Dataset:
+def open_dataset(
+    location: FileLocation,
+    *,
+    dates: bool | Sequence[str] | Mapping[str, str | None] | None = None,
+) -> Dataset:
     """Look through the lines of a file: how many there are, and what they hold."""
     pa = needs("pyarrow", "arrow", "JSON lines")
-    stamp = location.stamp()
+    stamp, wanted = location.stamp(), wanted_of(None, None, dates)
     schemas, begins, ends = [pa.schema([])], [0], [0]
+    sights: dict[str, Sight] = {}
     for text in _parts(location, stamp):
         if text.strip():
             table = _parsed(location, text, None, ends[-1])
             schemas.append(_with_texts(table.schema))
+            if wanted.dates:
+                _see(_parsed(location, text, schemas[-1], ends[-1]), wanted, sights)
             ends.append(ends[-1] + table.num_rows)
         else:
             ends.append(ends[-1])
@@ -143,6 +172,10 @@ def open_dataset(location: FileLocation) -> Dataset:
         raise FormatError(location.url, "its objects are empty, {}, so that there are no columns")
     if len(set(schema.names)) < len(schema.names):
         raise FormatError(location.url, "an object has two values of one name")
+    if schema.names:
+        # A file of neither rows nor names goes with all.
+        wanted.check(location.url, schema.names)
+    casts = _casts(location, schema, wanted, sights)
     counts = np.diff(ends)
     return Lines(
         location=location,
@@ -153,9 +186,52 @@ def open_dataset(location: FileLocation) -> Dataset:
         unit_rows=int(max(counts, default=1)) or 1,
         row_nbytes=stamp[0] / max(ends[-1], 1),
         schema=schema,
+        casts=casts,
+        untyped=_untyped(schema, wanted, sights),
         begins=tuple(begins),
         ends=tuple(ends),
     )
+
+
+def _see(table: Any, wanted: Wanted, sights: dict[str, Sight]) -> None:
+    """Look at the texts of columns that may be dates."""
+    pa = needs("pyarrow", "arrow", "JSON lines")
+    for field, column in zip(table.schema, table.columns, strict=True):
+        is_named = isinstance(wanted.dates, dict) and field.name in wanted.dates
+        if pa.types.is_string(field.type) and (is_named or wanted.dates is True):
+            sight = sights.setdefault(field.name, Sight())
+            for chunk in column.chunks:
+                sight.times |= times_in(chunk.cast(pa.large_string()))
+
+
+def _casts(
+    location: FileLocation, schema: Any, wanted: Wanted, sights: dict[str, Sight]
+) -> dict[str, Cast]:
+    """Say of columns of dates what is made of their texts."""
+    types = needs("pyarrow", "arrow", "JSON lines").types
+    casts: dict[str, Cast] = {}
+    for field in schema:
+        is_named = isinstance(wanted.dates, dict) and field.name in wanted.dates
+        if is_named and types.is_nested(field.type):
+            raise UsageError(
+                f"{location.url}: column {field.name!r} is {field.type}, and dates= is for texts"
+            )
+        cast = cast_of(wanted, field.name, "str", sights.setdefault(field.name, Sight()))
+        if cast is not None:
+            casts[field.name] = replace(cast, advice="change dates=, or leave the column out of it")
+    return casts
+
+
+def _untyped(schema: Any, wanted: Wanted, sights: Mapping[str, Sight]) -> tuple[str, ...]:
+    """Return columns that may be of dates, and have no value from which it could be seen."""
+    types = needs("pyarrow", "arrow", "JSON lines").types
+    may_be = [
+        field.name
+        for field in schema
+        if wanted.form_of(field.name) is None
+        and (types.is_string(field.type) if wanted.dates is True else field.name in wanted.names)
+    ]
+    return tuple(name for name in may_be if not sights[name].times)
 
 
 def _kept_schema(location: FileLocation) -> Any:
@@ -195,7 +271,8 @@ def open_writer(location: FileLocation, shape: Shape) -> Writer:
             f"{location.url}: two columns are called {twice!r}, and one would be lost; rename one"
         )
     for column in shape.schema:
-        _check_type(location, column.name, column.type)
+        if not is_date_or_time(column.type):
+            _check_type(location, column.name, column.type)
     return JsonWriter(location=location, shape=shape)
 
 
@@ -235,6 +312,7 @@ class JsonWriter(Writer):
 
     def encode(self, block: Any, start: int) -> list[Any]:
         """Return the lines of a block."""
+        block = _with_dates_as_texts(block)
         rows = block.to_pylist()
         try:
             with by_library(self.location):
@@ -249,7 +327,8 @@ class JsonWriter(Writer):
         """Return the `.meta` of a frame without rows; one of an earlier file is removed."""
         if self.shape.rows:
             return {".meta": None} if self._keeps_schema() else {}
-        schema = self.shape.schema.remove_metadata().serialize().to_pybytes()
+        table = _with_dates_as_texts(self.shape.schema.empty_table())
+        schema = table.schema.remove_metadata().serialize().to_pybytes()
         meta = Meta(rows=0, columns=self.shape.width, arrow_schema=schema)
         return {".meta": meta.encode()}
 
@@ -282,6 +361,16 @@ class JsonWriter(Writer):
                     f"{self.location.url} can't be written: column {column.name!r} has {number}, "
                     "which is read as a float64 from JSON; make texts of it, or write parquet"
                 )
+
+
+def _with_dates_as_texts(table: Any) -> Any:
+    """Return a table with the texts that JSON has for dates and times."""
+    pa = needs("pyarrow", "arrow", "JSON lines")
+    for place, field in enumerate(table.schema):
+        if is_date_or_time(field.type):
+            texts = as_text(table.column(place)).cast(pa.string())
+            table = table.set_column(place, field.name, texts)
+    return table
 
 
 FORMAT = Format(
