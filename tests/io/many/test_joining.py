@@ -273,5 +273,5 @@ def test_json_that_is_no_lines_is_named(tmp_path: Path) -> None:
     with pytest.raises(FormatError, match=r"row 1 begins with '\['.*polars\.read_json"):
         fs.read(tmp_path / "array.jsonl")
     (tmp_path / "late.jsonl").write_text('{"a": 1}\n' * 5 + '{"a": "text"}\n')
-    with pytest.raises(FormatError, match="from number to string in row 5"):
+    with pytest.raises(FormatError, match="from number to string in row 6"):
         fs.read(tmp_path / "late.jsonl")
