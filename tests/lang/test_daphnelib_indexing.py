@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable
 from typing import Any
 
@@ -10,6 +11,8 @@ import pytest
 
 from freestone.errors.lang import ScriptError
 from freestone.lang.daphnelib import DaphneContext
+from freestone.lang.daphnelib.lazy import FUSED
+from freestone.lang.settings import Settings
 
 CONTEXT = DaphneContext()
 CELLS = np.array([[5.0, 1, 7], [2, 3, 4], [9, 6, 0], [1, 2, 3]])
@@ -66,8 +69,57 @@ def test_slices_have_steps() -> None:
     for part in (slice(None, None, 2), slice(3, 0, -2), slice(None, None, -1), slice(-1, 9, 3)):
         np.testing.assert_array_equal(x[part].compute(), CELLS[part])
         np.testing.assert_array_equal(x[..., part].compute(), CELLS[..., part])
-    with pytest.raises(IndexError, match="known before it is computed"):
-        x[x[:, 0] > 1][::2]
+
+
+ENDS = (None, -9, -2, 0, 1, 3, np.int64(9), 2**70)
+SETTINGS = [FUSED, Settings()]
+
+
+@pytest.mark.parametrize("settings", SETTINGS)
+@pytest.mark.parametrize("least", [0, 4, 9])
+def test_slices_of_unknown_rows_end_where_numpys_do(least: int, settings: Settings) -> None:
+    x = lazy()
+    rows, expected = x[x[:, 0] > least], CELLS[CELLS[:, 0] > least]
+    columns, across = x[:, x[0] > least], CELLS[:, CELLS[0] > least]
+    for begin, end, step in itertools.product(ENDS, ENDS, (None, 1, 2, -1)):
+        part = slice(begin, end, step)
+        np.testing.assert_array_equal(rows[part].compute(settings), expected[part])
+        np.testing.assert_array_equal(columns[:, part].compute(settings), across[:, part])
+
+
+def test_lazy_ends_of_slices_are_clipped_too() -> None:
+    x = lazy()
+    kept = x[x[:, 0] > 1]
+    for y, expected in ((x, CELLS), (kept, CELLS[CELLS[:, 0] > 1])):
+        count = y.nrow()
+        np.testing.assert_array_equal(y[count - 2 :].compute(), expected[-2:])
+        np.testing.assert_array_equal(y[: count + 5].compute(), expected)
+        np.testing.assert_array_equal(y[count:0:-1].compute(), expected[:0:-1])
+    with pytest.raises(IndexError, match="a lazy step has a begin and an end"):
+        x[:: count - 1]
+
+
+def test_slices_of_frames_and_csr_end_where_numpys_do() -> None:
+    pandas = pytest.importorskip("pandas")
+    sparse = pytest.importorskip("scipy.sparse")
+    frame = CONTEXT.from_pandas(pandas.DataFrame(CELLS, columns=["a", "b", "c"]))
+    kept = frame[frame[:, "a"].toMatrix() > 4]
+    few = CONTEXT.from_scipy(sparse.csr_array(CELLS))
+    for part in (slice(0, 10), slice(-10, None), slice(1, 3), slice(5, 9), slice(None, None, -1)):
+        np.testing.assert_array_equal(kept[part].compute().to_numpy(), CELLS[[0, 2]][part])
+        if part.step is None:
+            found = few[few.nrow() * 0 + (part.start or 0) :].compute()
+            assert found.shape == CELLS[part.start :].shape
+
+
+@pytest.mark.parametrize("part", [slice(1.5, None), slice(None, "a"), slice(None, None, 0.5)])
+def test_ends_of_slices_are_integers(part: slice) -> None:
+    x = lazy()
+    for y in (x, x[x[:, 0] > 1]):
+        with pytest.raises(IndexError, match="is no end of a slice; ends and steps are integers"):
+            y[part]
+        with pytest.raises(ValueError, match="slice step cannot be zero"):
+            y[::0]
 
 
 def test_a_mask_of_numpys_has_to_fit() -> None:

@@ -222,10 +222,11 @@ def test_nothing_is_left_of_a_file_that_fails(tmp_path: Path) -> None:
 def test_what_python_gives_is_taken_by_rows() -> None:
     array = np.arange(200_000.0).reshape(4000, 50)
     x = DaphneContext().from_numpy(array)
-    lazy = ((x * 2.0 + 1.0) / 3.0).sum()
-    expected = lazy.compute(Settings())
     limit = array.nbytes + 600_000
-    assert lazy.compute(Settings(memory_bytes=limit)) == pytest.approx(expected)
+    y = (x * 2.0 + 1.0) / 3.0
+    for lazy in (y.sum(), y[y.nrow() - 9 : x.nrow() + 5].sum(), y[y.nrow() : 0 : -999].sum()):
+        expected = lazy.compute(Settings())
+        assert lazy.compute(Settings(memory_bytes=limit)) == pytest.approx(expected)
     sparse = pytest.importorskip("scipy.sparse")
     g = sparse.random_array((4000, 50), density=0.1, rng=1, format="csr")
     y = DaphneContext().from_scipy(g)

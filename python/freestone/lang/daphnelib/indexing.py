@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -17,6 +18,9 @@ from freestone.lang.front.graph.graph import Value
 from freestone.lang.front.types.types import DTYPES, Type, matrix
 
 __all__ = ["indexed", "written"]
+
+FURTHEST = 2**63 - 1
+"""The last row or column that there may be."""
 
 Lift = Callable[[Any], Value]
 Side = tuple[str, list[Value], int | None]
@@ -111,7 +115,7 @@ def _parts(type: Type, key: Any) -> tuple[Any, Any]:
 
 
 def _plain(side: Any, count: int | None) -> Any:
-    """Return what is in brackets, lists and slices with steps as arrays of positions."""
+    """Return what is in brackets, lists, and slices with steps of known rows, as positions."""
     if isinstance(side, Lazy) or side is Ellipsis or _is_label(side):
         return slice(None) if side is Ellipsis else side
     if isinstance(side, slice):
@@ -139,14 +143,22 @@ def _of_all(side: Any, count: int | None, type: Type) -> Any:
 
 
 def _stepped(side: slice, count: int | None) -> Any:
-    if side.step is None or (isinstance(side.step, int) and side.step == 1):
+    """Return a slice whose ends Python knows with integers; one with a step as positions."""
+    ends = [_end(end) for end in (side.start, side.stop, side.step)]
+    side = slice(*ends)
+    if count is None or any(isinstance(end, Lazy) for end in ends) or side.step in (None, 1):
         return side
-    if count is None or not all(isinstance(end, int | None) for end in (side.start, side.stop)):
-        raise IndexError(
-            "a slice with a step takes rows or columns whose number is known before it is "
-            "computed, from and to integers; give positions, or a mask"
-        )
     return np.arange(*side.indices(count))
+
+
+def _end(end: Any) -> Any:
+    """Return an end, or the step, of a slice: an integer of Python's, a lazy value or None."""
+    if end is None or isinstance(end, Lazy):
+        return end
+    try:
+        return operator.index(end)
+    except TypeError:
+        raise IndexError(f"{end!r} is no end of a slice; ends and steps are integers") from None
 
 
 def _chosen(
@@ -239,15 +251,33 @@ def _labels(emitter: Emitter, type: Type, side: str | list[str]) -> Side:
 
 
 def _range(emitter: Emitter, side: slice, count: int | None, lift: Lift) -> Side:
+    begin, end, step = side.start, side.stop, side.step
     # Compared one by one: an end may be lazy, and so is what it is compared with.
-    if side.start is None and side.stop is None and side.step is None:
+    if begin is None and end is None and step is None:
         return "all", [], count
-    ends = (side.start, side.stop)
-    if count is not None and all(end is None or isinstance(end, int) for end in ends):
+    if count is not None and not any(isinstance(each, Lazy) for each in (begin, end, step)):
         begin, end, _ = side.indices(count)
         known = [emitter.constant(at, "si64") for at in (begin, max(begin, end))]
         return "range", known, max(end - begin, 0)
-    values = [lift(0 if side.start is None else side.start)]
-    if side.stop is None:
-        return "from", values, None
-    return "range", [*values, lift(side.stop)], None
+    ends = _with_ends(begin, end, step)
+    return "slice", [_end_value(emitter, lift, each) for each in ends], None
+
+
+def _with_ends(begin: Any, end: Any, step: Any) -> tuple[Any, Any, Any]:
+    """Return a slice with numbers for the ends that are left out, which are clipped later."""
+    step = 1 if step is None else step
+    if isinstance(step, Lazy) and (begin is None or end is None):
+        raise IndexError("a slice with a lazy step has a begin and an end; the sign decides them")
+    if not isinstance(step, Lazy) and step == 0:
+        raise ValueError("slice step cannot be zero")
+    first, last = (0, FURTHEST) if isinstance(step, Lazy) or step > 0 else (FURTHEST, -FURTHEST - 1)
+    return first if begin is None else begin, last if end is None else end, step
+
+
+def _end_value(emitter: Emitter, lift: Lift, end: Any) -> Value:
+    """Make a value of an end of a slice; those that are outside of all rows are clipped."""
+    if not isinstance(end, Lazy):
+        return emitter.constant(min(max(end, -FURTHEST - 1), FURTHEST), "si64")
+    value = lift(end)
+    emitter.number(value, "an end of a slice")
+    return value

@@ -124,6 +124,11 @@ def position(emitter: Emitter, type: Type, label: str) -> int:
     return labels.index(label)
 
 
+SIDE_VALUES = {"all": 0, "at": 1, "list": 1, "from": 1, "range": 2, "slice": 3}
+"""How rows or columns are chosen, and by how many values: begin, end and step of a slice, which is
+clipped as Python's are, where a range has to be inside."""
+
+
 def indexed_type(
     type: Type, kind: str, values: Sequence[Value], counts: Sequence[int | None]
 ) -> Type:
@@ -134,7 +139,8 @@ def indexed_type(
     type : Type
         What they are taken from.
     kind : str
-        How columns are chosen: ``"all"``, ``"at"``, ``"list"``, ``"from"`` or ``"range"``.
+        How columns are chosen: ``"all"``, ``"at"``, ``"list"``, ``"from"``, ``"range"`` or
+        ``"slice"``.
     values : sequence of Value
         What chooses them; those of the columns come last.
     counts : sequence
@@ -150,7 +156,7 @@ def indexed_type(
 
 
 def _chosen(count: int, kind: str, values: Sequence[Value]) -> list[int] | None:
-    sides = list(values[-2:] if kind == "range" else values[-1:])
+    sides = list(values[-SIDE_VALUES[kind] :])
     if kind == "list":
         made = sides[0].op
         if made is None or made.kind != "literal":
@@ -160,6 +166,8 @@ def _chosen(count: int, kind: str, values: Sequence[Value]) -> list[int] | None:
     if len(consts) < len(sides) or not all(math.isfinite(float(const)) for const in consts):
         return None
     places = [int(float(const)) for const in consts]
+    if kind == "slice":
+        return list(range(count)[slice(*places)])
     places = [at + count if at < 0 else at for at in places]
     if kind in ("at", "list"):
         return places

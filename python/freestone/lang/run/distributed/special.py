@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from freestone import _native
+from freestone.lang.front.builtins.reorganisation import SIDE_VALUES
 from freestone.lang.front.graph.graph import Op
 from freestone.lang.front.types.types import DTYPES
 from freestone.lang.run.distributed.files import write_blocks
@@ -77,7 +78,7 @@ def _index(run: DistributedRun, op: Op, operands: list[Any]) -> Found:
     if op.attrs["kinds"][1] == "all":
         return [part]
     kinds = ("all", op.attrs["kinds"][1])
-    skipped = {"all": 0, "at": 1, "list": 1, "from": 1}.get(op.attrs["kinds"][0], 2)
+    skipped = SIDE_VALUES[op.attrs["kinds"][0]]
     left = [op.operands[0], *op.operands[1 + skipped :]]
     other = derive(run, op, "columns", "index", left, kinds=kinds)
     return run.kernel(other, [part, *sides[skipped:]])

@@ -129,6 +129,9 @@ def sides_of(op: Op, shape: tuple[int, int], values: tuple[Any, ...]) -> list[sl
             sides.append(slice(at, at + 1))
         elif kind == "list":
             sides.append(_positions(rest.pop(0), length, what))
+        elif kind == "slice":
+            begin, end, step = (int(rest.pop(0)) for _ in range(3))
+            sides.append(_clipped(slice(begin, end, step), length))
         else:
             begin = int(rest.pop(0))
             end = length if kind == "from" else int(rest.pop(0))
@@ -142,6 +145,12 @@ def _range(begin: int, end: int, length: int, what: str) -> slice:
     if not 0 <= first <= last <= length:
         raise IndexError(f"the {what}s {begin}:{end} are not inside of 0:{length}")
     return slice(first, last)
+
+
+def _clipped(side: slice, length: int) -> slice | Array:
+    """Return what a slice of Python's means of so many rows or columns, as NumPy cuts it."""
+    begin, end, step = side.indices(length)
+    return slice(begin, max(begin, end)) if step == 1 else np.arange(begin, end, step)
 
 
 def _positions(value: Array, length: int, what: str) -> Array:
