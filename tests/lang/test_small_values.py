@@ -182,6 +182,26 @@ def test_kernels_of_planned_values_are_found_once(monkeypatch: pytest.MonkeyPatc
     assert not runs
 
 
+def test_a_matrix_on_both_sides_is_read_once() -> None:
+    x, y = (CONTEXT.from_numpy(drawn("i1", 100, 100)) for _ in range(2))
+    for value, nbytes in ((x + x, 20_000), (x + y, 30_000), (x + x, 20_000)):
+        np.testing.assert_array_equal(value.compute(FUSED), drawn("i1", 100, 100) * np.int8(2))
+        assert value._value.op.ready.step.nbytes == nbytes
+
+
+def test_results_of_pipelines_are_nobody_elses_each_time() -> None:
+    array = drawn("f8", 1000, 900)
+    x = CONTEXT.from_numpy(array)
+    made = x * 2.0 + 1.0
+    for value in (made, made.t()):
+        wanted = value.compute(FUSED).copy()
+        for _ in range(4):
+            found = value.compute(FUSED)
+            np.testing.assert_array_equal(found, wanted)
+            assert not np.shares_memory(found, array)
+            found.fill(7.0)
+
+
 def test_planned_values_that_fail_again_say_so_again() -> None:
     array = np.arange(1, 120_001).reshape(300, 400)
     x = CONTEXT.from_numpy(array)

@@ -80,7 +80,7 @@ def run(value: Value, settings: Settings) -> tuple[Any, list[Any]]:
         if found is not None:
             return found
         ready = _planned(value, op, settings)
-    return ready.run(), ready.data
+    return ready.run()
 
 
 def _planned(value: Value, op: Op, settings: Settings) -> Planned:

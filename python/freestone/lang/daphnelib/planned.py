@@ -41,11 +41,24 @@ class Line(NamedTuple):
 
 
 class Lines(NamedTuple):
-    """The operations of a program without branches; `known` has what is there before they run."""
+    """The operations of a program without branches.
+
+    Attributes
+    ----------
+    known : list
+        What is there before they run.
+    lines : list of Line
+        What is done, in order.
+    out : int
+        The number of what is handed out.
+    is_apart : bool
+        Whether that shares no memory with what Python gave.
+    """
 
     known: list[Any]
     lines: list[Line]
     out: int
+    is_apart: bool
 
     def run(self) -> Any:
         """Run them in order."""
@@ -85,11 +98,17 @@ class Planned:
         self._lines: Lines | None = None
         self._runs = 0
 
-    def run(self) -> Any:
-        """Compute the value; from the third time on without looking at what is known by then."""
+    def run(self) -> tuple[Any, list[Any]]:
+        """Compute the value; from the third time on without looking at what is known by then.
+
+        Returns
+        -------
+        pair
+            What it is, and what Python gave that it may share memory with.
+        """
         if self._lines is not None:
             try:
-                return quietly(self._lines.run)
+                return quietly(self._lines.run), [] if self._lines.is_apart else self.data
             except Exception:
                 # Again, by the way that says what failed, and where.
                 self._lines = None
@@ -97,7 +116,7 @@ class Planned:
         self._runs += 1
         if self._runs == 2 and not self.settings.has_to_be_planned:
             self._lines = _lines(self.program, self.data, self.settings)
-        return found
+        return found, self.data
 
 
 def _lines(program: Program, data: Sequence[Any], settings: Settings) -> Lines | None:
@@ -126,7 +145,10 @@ def _lines(program: Program, data: Sequence[Any], settings: Settings) -> Lines |
         makes = tuple(number(value) for value in op.results)
         dying = tuple(numbers[value] for value in last_reads[op] if value in numbers)
         lines.append(Line(call, reads, makes, dying))
-    return Lines(known, lines, number(block.outs[0]))
+    out = block.outs[0]
+    # A pipeline stores into new memory.
+    is_apart = out.op is not None and out.op.kind == "pipeline"
+    return Lines(known, lines, number(out), is_apart)
 
 
 def _stand_in(value: Value, content: Any) -> Any:

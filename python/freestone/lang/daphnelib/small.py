@@ -299,6 +299,8 @@ def step_of(op: Op, types: list[Type]) -> Step | None:
     key: Hashable = (op.kind, op.results[0].type, *op.attrs.values(), *types)
     if op.kind == "matmul" and _is_transposed(op):
         key = ("transposed", key)
+    elif _is_of_one(op):
+        key = ("one", key)
     try:
         return _steps[key]
     except KeyError:
@@ -322,7 +324,8 @@ def _is_dense(type: Type) -> bool:
 
 def _made(op: Op, types: list[Type]) -> Step | None:
     result = op.results[0].type
-    sizes = [_size(type) for type in (result, *types)]
+    # What is on both sides is read once.
+    sizes = [_size(type) for type in (result, *(types[:1] if _is_of_one(op) else types))]
     if None in sizes:
         return None
     known = [size or 0 for size in sizes]
@@ -357,6 +360,12 @@ def _is_exact(op: Op, types: list[Type]) -> bool:
         # A product with one column is the engine's in a plan, unless a transpose is on its left.
         return types[1].columns != 1 or _is_transposed(op)
     return op.kind in _EXACT or name in _EXACT_NAMES
+
+
+def _is_of_one(op: Op) -> bool:
+    """Tell whether one matrix is on both sides."""
+    sides = op.operands
+    return len(sides) == 2 and sides[0] is sides[1]
 
 
 def _is_transposed(op: Op) -> bool:

@@ -8,6 +8,8 @@ from typing import Any
 
 import numpy as np
 
+from freestone._native.vector import VectorMemory, copy_rows
+
 Array = np.ndarray[Any, Any]
 
 FROM = 4 << 20
@@ -24,8 +26,6 @@ def empty(run: Any, shape: tuple[int, ...], dtype: Any) -> Array:
     dtype, count = np.dtype(dtype), math.prod(shape)
     if count * dtype.itemsize < FROM or dtype.hasobject:
         return np.empty(shape, dtype)
-    from freestone._native.vector import VectorMemory
-
     settings = run.settings
     # Any: that it is a buffer can be told to type checkers only from Python 3.12 on.
     memory: Any = VectorMemory(count * dtype.itemsize, settings.numa, settings.numa_node)
@@ -53,8 +53,6 @@ def copy(run: Any, source: Array, target: Array) -> None:
     if target.nbytes < FROM or columns * itemsize < MIN_ROW or not (fits and even):
         np.copyto(target, source)
         return
-    from freestone._native.vector import copy_rows
-
     copy_rows(source, target, workers(run))
 
 
