@@ -65,6 +65,18 @@ def test_parts_of_a_file_have_one_type(tmp_path: Path, monkeypatch: pytest.Monke
         fs.read(path, dates="d").compute()
 
 
+def test_times_that_have_no_common_unit_stay_texts(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("freestone.io.formats.jsonl.PART_NBYTES", 30)
+    texts = ["2024-01-31T10:00:00.123456789", "9999-01-31T10:00:00"]
+    path = tmp_path / "a.jsonl"
+    path.write_text("".join(f'{{"d": "{text}"}}\n' for text in texts))
+    assert fs.read(path, dates=True).compute()["d"].to_pylist() == texts
+    with pytest.raises(FormatError, match=r"row 2.*is not timestamp\[ns\]"):
+        fs.read(path, dates=["d"]).compute()
+
+
 def test_a_form_is_that_of_strptime(tmp_path: Path) -> None:
     path = tmp_path / "a.jsonl"
     path.write_text('{"d": "31.01.2024", "year": 2024}\n{"d": "29.02.2024", "year": null}\n')

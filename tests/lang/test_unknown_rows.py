@@ -99,6 +99,13 @@ def test_a_single_element_is_a_number() -> None:
         float(x[x > 9])
 
 
+def test_a_lazy_number_has_one_item() -> None:
+    mean = chosen().mean()
+    assert mean.item(0) == mean.item() == KEPT.mean()
+    with pytest.raises(IndexError, match="index 1 is out of bounds for size 1"):
+        mean.item(1)
+
+
 def test_they_are_written_into_arrays_of_numpys() -> None:
     out = np.zeros(KEPT.shape)
     assert np.add(chosen(), 1, out=out) is out

@@ -304,7 +304,7 @@ class ArrayMethods(NDArrayOperatorsMixin):
         shape: tuple[int, ...] = np.shape(self)  # type: ignore[call-overload]
         if is_unknown(*shape):
             return np.asarray(self).item(*index)
-        if len(index) == 1 and len(shape) > 1:
+        if len(index) == 1 and len(shape) != 1:
             number, size = operator.index(index[0]), math.prod(shape)
             if not -size <= number < size:
                 raise IndexError(f"index {number} is out of bounds for size {size}")

@@ -33,7 +33,7 @@ _DAY = r"^\d{4}-\d{2}-\d{2}$"
 _MOMENT = r"^\d{4}-\d{2}-\d{2}[ T]\d{2}(:\d{2}){1,2}(\.\d{1,9})?$"
 _ZONED = r"^\d{4}-\d{2}-\d{2}[ T]\d{2}(:\d{2}){1,2}(\.\d{1,9})?(Z|[+-]\d{2}(:?\d{2})?)$"
 _FINE = r"\.\d{7,9}"
-DAY, MOMENT, ZONED, FINE, OTHER = (1 << bit for bit in range(5))
+DAY, MOMENT, ZONED, FINE, FAR, OTHER = (1 << bit for bit in range(6))
 
 
 @dataclass(frozen=True)
@@ -202,9 +202,11 @@ class Sight:
         """
         pa = needs("pyarrow", "arrow", "dates=")
         unit = "ns" if self.times & FINE else "us"
-        forms = self.times & ~(FINE if strict else FINE | OTHER)
+        forms = self.times & ~(FINE | FAR if strict else FINE | FAR | OTHER)
         if forms == DAY:
             return pa.date32()
+        if strict and self.times & FINE and self.times & FAR:
+            return None
         if forms == ZONED:
             return pa.timestamp(unit, "UTC")
         return pa.timestamp(unit) if forms and not forms & ~(DAY | MOMENT) else None
@@ -224,11 +226,23 @@ def times_in(texts: Any) -> int:
         kind = pa.timestamp("ns" if is_fine else "us", "UTC" if sign == ZONED else None)
         try:
             found |= sign | (FINE if is_fine else 0)
-            of_form.cast(pa.date32() if sign == DAY else kind)
+            times = of_form.cast(pa.date32() if sign == DAY else kind)
+            found |= 0 if is_fine or _has_nanoseconds(times) else FAR
         except pa.ArrowInvalid:
             # No day of the calendar, or none that so fine a unit reaches.
             found |= OTHER
     return found | (OTHER if left else 0)
+
+
+def _has_nanoseconds(times: Any) -> bool:
+    """Tell whether timestamps of nanoseconds, which have 1677 to 2262 only, reach all times."""
+    pa, pc = needs("pyarrow", "arrow", "dates="), needs("pyarrow.compute", "arrow", "dates=")
+    ends = pc.min_max(times)
+    try:
+        pa.array([ends["min"].as_py(), ends["max"].as_py()], times.type).cast(pa.timestamp("ns"))
+    except pa.ArrowInvalid:
+        return False
+    return True
 
 
 @dataclass(frozen=True)
