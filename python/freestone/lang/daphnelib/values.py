@@ -25,6 +25,7 @@ from freestone.lang.daphnelib.lazy import (
     value_of,
     wrapped,
 )
+from freestone.lang.daphnelib.reducing import REDUCTIONS, copied, is_taken, reduced
 from freestone.lang.daphnelib.refusals import refusal
 from freestone.lang.daphnelib.truth import is_mask
 from freestone.lang.front.builtins import algebra, elementwise
@@ -41,14 +42,6 @@ VIEWS: dict[str, Value] = {}
 
 UFUNCS = {**COMPARISONS, **NUMBERS, **EXTREMES, **REALS, "sign": "sign", "isnan": "isNan"}
 """NumPy's functions of cells, and what they are called here."""
-
-REDUCTIONS = {"sum": "sum", "amin": "aggMin", "amax": "aggMax", "min": "aggMin", "max": "aggMax"}
-REDUCTIONS |= {"mean": "mean", "var": "var", "std": "stddev"}
-REDUCTIONS |= {"any": "any", "all": "all"}
-"""NumPy's reductions; its axis 1 is axis 0 here: one result for each row."""
-
-BOOLEANS = {"any": "aggMax", "all": "aggMin"}
-"""Those of truth values, as extremes of 0 and 1."""
 
 OPERATORS = {
     "matmul": ("__matmul__", "__rmatmul__"),
@@ -100,13 +93,8 @@ class Operand(Lazy):
             return called("reshape", args, {})
         if name == "clip" and not keywords:
             return _clipped(*args)
-        if name in REDUCTIONS and set(keywords) <= {"axis", "keepdims"} and len(args) <= 2:
-            return _reduced(REDUCTIONS[name], *args, **keywords)
-        if name in REDUCTIONS and _is_into_array(keywords.get("out")):
-            rest = {word: value for word, value in keywords.items() if word != "out"}
-            found = np.asarray(self.__array_function__(function, types, args, rest))
-            # What is a row or a column here has one dimension there.
-            return _copied(keywords["out"], found.ravel() if found.ndim else found)
+        if name in REDUCTIONS and is_taken(keywords) and len(args) <= 2:
+            return reduced(name, *args, **keywords)
         raise refusal(name, LAZY, keywords=keywords)
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray[Any, Any]:
@@ -235,19 +223,6 @@ def _product(left: Lazy, right: Lazy) -> Any:
     return wrapped(algebra.product(graph.emitter(), left._value, right._value))
 
 
-def _reduced(name: str, value: Any, axis: Any = None, *, keepdims: bool = False) -> Any:
-    """Append a reduction; of an axis its result is a row or a column, as with ``keepdims=True``."""
-    if axis not in (None, 0, 1, -1, -2):
-        raise ValueError(f"axis={axis!r}: a matrix has the axes 0 and 1")
-    if name in BOOLEANS:
-        name, value = BOOLEANS[name], value != 0
-    axes = () if axis is None else (1 - axis % 2,)
-    made = called(name, (value, *axes), {})
-    if axis is None and keepdims is True:
-        return wrapped(elementwise.cast(graph.emitter(), made._value, "matrix", None))
-    return made
-
-
 def _clipped(value: Any, least: Any = None, most: Any = None) -> Any:
     value = value if least is None else extreme("max", value, least)
     return value if most is None else extreme("min", value, most)
@@ -261,14 +236,7 @@ def _written(out: np.ndarray[Any, Any], made: Lazy) -> np.ndarray[Any, Any]:
     """Compute a value into an array of NumPy's, as ``out += x`` does."""
     data = np.asarray(made)
     is_truth = out.dtype == bool and is_mask(made._value)
-    return _copied(out, data.astype(bool) if is_truth else data)
-
-
-def _copied(out: np.ndarray[Any, Any], data: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
-    if out.shape != data.shape:
-        raise ValueError(f"out= has the shape {out.shape}, and the result {data.shape}")
-    np.copyto(out, data, casting="same_kind")
-    return out
+    return copied(out, data.astype(bool) if is_truth else data)
 
 
 class Table(Lazy):
