@@ -3,7 +3,13 @@
 from __future__ import annotations
 
 import gc
+import os
+import shutil
+import signal
+import subprocess
 import sys
+from collections import Counter
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -79,3 +85,38 @@ def test_what_a_call_keeps_outlives_the_block(opened: Opened) -> None:
         others = [cluster.put(np.zeros(100_000) + number) for number in range(1, 5)]
         assert cluster.submit(look, 0).result() == 100_000
         assert [other.result()[0] for other in others] == [1, 2, 3, 4]
+
+
+def system_calls(process: int, folder: Path, action: Callable[[], object]) -> Counter[str]:
+    """Count the system calls that a process makes during an action."""
+    out = folder / "calls"
+    command = ["strace", "-f", "-o", str(out), "-p", str(process)]
+    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as strace:
+        assert strace.stderr is not None
+        if "attached" not in (first := strace.stderr.readline()):
+            pytest.skip(f"strace may not follow processes here: {first}")
+        try:
+            action()
+        finally:
+            strace.send_signal(signal.SIGINT)
+    lines = [line.split(None, 1)[1] for line in out.read_text().splitlines()]
+    return Counter(line.split("(")[0] for line in lines if "(" in line)
+
+
+@pytest.mark.skipif(shutil.which("strace") is None, reason="strace is not installed")
+def test_calls_on_small_blocks_make_few_system_calls(tmp_path: Path) -> None:
+    """An executor opens, maps and closes nothing for a block that stays."""
+    with fs.Cluster(executors=1) as cluster:
+        blocks = [cluster.put(np.full(2048, number)) for number in range(100)]
+
+        def call(count: int) -> None:
+            cluster.gather(cluster.map(total, blocks * (count // 100), range(count), pure=False))
+
+        call(500)
+        executor = cluster.submit(os.getpid, pure=False).result()
+        found = system_calls(executor, tmp_path, lambda: call(1000))
+    waiting = {"recvfrom", "sched_yield", "futex", "restart_syscall"}
+    assert found["sendto"] > 0
+    assert sum(found[name] for name in ("openat", "mmap", "munmap", "close", "read")) < 100
+    # Results may each have a message; how often an executor looks for calls depends on the machine.
+    assert sum(found.values()) - sum(found[name] for name in waiting) < 6000, found
