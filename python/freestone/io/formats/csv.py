@@ -31,7 +31,7 @@ from freestone.errors import FormatError, UsageError
 from freestone.io.dataset import Dataset
 from freestone.io.decoded import EncodedLocation
 from freestone.io.formats.csv_look import Look, byte_of
-from freestone.io.formats.csv_marks import marks_of
+from freestone.io.formats.csv_marks import Marks, marks_of
 from freestone.io.formats.csv_tidying import TidyLocation, check_comment
 from freestone.io.formats.csv_types import wanted_of
 from freestone.io.formats.csv_writing import CsvWriter, separator_by_name
@@ -79,6 +79,8 @@ def open_dataset(
         raise UsageError(f"skip={skip!r}: it is how many lines stand in front, 0 or more")
     separator = _separator(separator, delimiter) or (meta.separator if meta else None)
     separator = separator or separator_by_name(location)
+    # What a .meta describes needs no guess.
+    separator = "," if separator is None and meta else separator
     marks = marks_of(decimal, thousands, separator)
     wanted = wanted_of(missing, types, dates, marks)
     if wanted:
@@ -102,11 +104,10 @@ def open_dataset(
             location.url, location, check_comment(comment), skip, is_padded=separator == PADDED
         )
     separator = " " if separator == PADDED else separator
-    # What a .meta describes needs no guess.
-    separator = "," if separator is None and meta else separator
-    look = _looked_at(location, separator, index, whole, skip)
+    named = marks if decimal or thousands else None
+    look = _looked_at(location, separator, index, whole, skip, named)
     if look.blanks:
-        look = _without_blanks(look, location, separator, whole)
+        look = _without_blanks(look, location, separator, whole, named)
     look.wanted = wanted
     look.may_guess = decimal is None and thousands is None and kind != "array"
     if sparse is None:
@@ -123,24 +124,36 @@ def open_dataset(
 
 
 def _looked_at(
-    location: FileLocation, separator: str | None, index: bool, whole: bool, skip: int
+    location: FileLocation,
+    separator: str | None,
+    index: bool,
+    whole: bool,
+    skip: int,
+    named: Marks | None,
 ) -> Look:
     """Look at a file, without the lines that are skipped if a quote in them is in the way."""
     try:
-        return Look(location, separator, index, whole, skip)
+        return Look(location, separator, index, whole, skip, named)
     except FormatError:
         if not skip or isinstance(location, TidyLocation):
             raise
-        return Look(TidyLocation(location.url, location, above=skip), separator, False, whole, skip)
+        tidy = TidyLocation(location.url, location, above=skip)
+        return Look(tidy, separator, False, whole, skip, named)
 
 
-def _without_blanks(look: Look, location: FileLocation, separator: str | None, whole: bool) -> Look:
+def _without_blanks(
+    look: Look,
+    location: FileLocation,
+    separator: str | None,
+    whole: bool,
+    named: Marks | None,
+) -> Look:
     """Look at a file again, without the lines among its rows that have no character."""
     if isinstance(location, TidyLocation):
         tidy = replace(location, has_blanks=False)
     else:
         tidy = TidyLocation(location.url, location, above=look.above, has_blanks=False)
-    found = Look(tidy, separator, False, whole, look.above)
+    found = Look(tidy, separator, False, whole, look.above, named)
     left_out = look.index.lines - found.index.lines
     if not left_out:
         # They are in quotes.

@@ -1,4 +1,4 @@
-"""What the text of a CSV file shows of itself: whether it has a header, and what separates cells.
+"""What the text of a CSV file shows of itself: whether its first line is a header.
 
 A guess is made only where the text decides it. Otherwise the reader refuses the file, and says
 which option decides: a header that is read as a row, or a row as a header, would go unnoticed.
@@ -11,7 +11,7 @@ import re
 from collections.abc import Sequence
 
 __all__ = ["BIG", "BOOL", "EMPTY", "NEGATIVE", "REAL", "SMALL", "TEXT", "heading", "is_date"]
-__all__ += ["is_index", "is_numbered", "other_separator"]
+__all__ += ["is_index", "is_numbered"]
 
 EMPTY, BOOL, NEGATIVE, SMALL, BIG, REAL, TEXT = (1 << bit for bit in range(7))
 INTEGER = NEGATIVE | SMALL | BIG
@@ -21,8 +21,6 @@ _DATE = re.compile(
     rb"\s*(\d{4}[-/.]\d{1,2}([-/.]\d{1,2})?|\d{1,2}[-/.]\d{1,2}[-/.]\d{2,4}|\d{1,2}:\d{2})"
     rb"([T ]?[\d:.]*(Z|[+-]\d{2}:?\d{2})?)?\s*"
 )
-_QUOTED = re.compile(rb'"[^"]*"')
-_NUMBER = re.compile(rb"\s*[-+]?\d+([.,]\d*)?([eE][-+]?\d+)?\s*")
 MIN_NUMBERED = 3
 """So many whole numbers in a row, each one more than the last, are as likely names as values."""
 
@@ -87,40 +85,3 @@ def _is_dated(lines: Sequence[Cells], column: int) -> bool:
 def _are_reals(top: Sequence[int], below: Sequence[int]) -> bool:
     pairs = zip(top, below, strict=True)
     return any(one & INTEGER and other & REAL for one, other in pairs)
-
-
-def _without_ends(lines: list[bytes], separator: bytes) -> list[bytes]:
-    """Return lines without the separators that all but the first end in, one more than it has."""
-    wanted = lines[0].count(separator) + 1
-    is_ended = wanted > 1 and all(
-        line.endswith(separator) and line.count(separator) == wanted for line in lines[1:]
-    )
-    return [lines[0], *(line[:-1] for line in lines[1:])] if is_ended else lines
-
-
-def other_separator(text: bytes) -> str | None:
-    """Return what separates the cells of some lines, if it is surely no comma."""
-    lines = [line.rstrip(b"\r") for line in _QUOTED.sub(b"q", text).split(b"\n")]
-    lines = [line for line in lines if line]
-    if not lines:
-        return None
-    for separator in (b";", b"\t", b"|"):
-        lines = _without_ends(lines, separator)
-        if len({line.count(separator) for line in lines}) == 1 and separator in lines[0]:
-            cells = [cell for line in lines for cell in line.split(separator)]
-            # A comma in each line, inside of numbers alone, is a decimal one.
-            if b"," not in lines[0] or all(_NUMBER.fullmatch(c) for c in cells if b"," in c):
-                return separator.decode()
-    rows = [line.split() for line in lines]
-    one_width = len({len(row) for row in rows}) == 1 and len(rows[0]) > 1
-    # Where several blanks pad a number, they are no separator.
-    one_width = one_width and all(line.count(b" ") + 1 == len(rows[0]) for line in lines)
-    # Words above numbers are their names.
-    numbers = rows[1:] or rows
-    if (
-        b"," not in text
-        and one_width
-        and all(_NUMBER.fullmatch(one) for row in numbers for one in row)
-    ):
-        return " "
-    return None

@@ -20,11 +20,11 @@ from freestone.io.formats.csv_guess import (
     is_date,
     is_index,
     is_numbered,
-    other_separator,
 )
 from freestone.io.formats.csv_kinds import cast_of, code_of, common_code, kinds_of, type_of
-from freestone.io.formats.csv_marks import guessed_marks
+from freestone.io.formats.csv_marks import Marks, guessed_marks
 from freestone.io.formats.csv_rows import Columns, Numbers, Triples
+from freestone.io.formats.csv_separator import NONE, separator_of
 from freestone.io.formats.csv_types import Cast, Sight, wanted_of
 from freestone.io.formats.meta import CODES, Meta
 from freestone.io.held import fetched
@@ -48,7 +48,13 @@ class Look:
     """What one pass over a file tells."""
 
     def __init__(
-        self, location: FileLocation, separator: str | None, keep: bool, whole: bool, above: int
+        self,
+        location: FileLocation,
+        separator: str | None,
+        keep: bool,
+        whole: bool,
+        above: int,
+        named: Marks | None = None,
     ) -> None:
         self.delimiter = byte_of("," if separator is None else separator)
         self.stamp = location.stamp()
@@ -69,7 +75,7 @@ class Look:
             raise FormatError(location.url, "it is UTF-16; say encoding='utf-16'")
         self._check_above()
         if separator is None:
-            self._find_separator(keeps)
+            self._find_separator(keeps, named)
         self.first = self._line(above) if self.lines > above else []
         self.width = len(self.first)
         self.is_ended = False
@@ -108,17 +114,24 @@ class Look:
                 self.location.beside(".index").write_bytes(self._mark() + index.encode())
         return index
 
-    def _find_separator(self, keep: bool) -> None:
-        """Take the separator that the first lines surely have; a comma if there is none."""
+    def _find_separator(self, keep: bool, named: Marks | None) -> None:
+        """Take the separator that the first lines surely have; a comma if there is none.
+
+        A mark of numbers that is `named` is none, unless such numbers are in quotes.
+        """
         found = COMMA
-        if self.delimiter != COMMA or self.index.kinds & OTHER:
+        if self.delimiter != COMMA or self.index.kinds & OTHER or named:
             text = self._sample()
             if self.lines == 1 and b"\r" in text.rstrip(b"\r\n"):
                 raise FormatError(
                     self.location.url, "its lines end in CR alone; convert them to LF"
                 )
-            found = byte_of(other_separator(text) or ",")
-        self.found["separator"] = chr(found)
+            try:
+                found = byte_of(separator_of(text, named))
+            except ValueError as error:
+                raise FormatError(self.location.url, str(error)) from None
+        if found != ord(NONE):
+            self.found["separator"] = chr(found)
         if found != self.delimiter:
             # What kinds of bytes there are depends on it.
             self.delimiter = found

@@ -37,6 +37,10 @@ class Marks:
         whole = rf"\d+|\d{{1,3}}(?:{between}\d{{3}})+" if between else r"\d+"
         return rf"^\s*[-+]?(?:(?:{whole})(?:{decimal}\d*)?|{decimal}\d+)(?:[eE][-+]?\d+)?\s*$"
 
+    def is_number(self, text: bytes) -> bool:
+        """Tell whether a cell is a number with these marks, or without any."""
+        return re.fullmatch(self._form, text.decode(errors="replace")) is not None
+
     def plain(self, texts: Any) -> Any:
         """Return texts, numbers among them with a point and nothing between thousands.
 
@@ -83,7 +87,10 @@ def marks_of(decimal: Any, thousands: Any, separator: str | None) -> Marks:
             "other one, too"
         )
     if found.decimal == separator:
-        raise UsageError(f"decimal={decimal!r} and separator={separator!r} are the same")
+        raise UsageError(
+            f"decimal={decimal!r} and separator={separator!r} are the same; the separator "
+            "is the one that is given, or that of the file's .meta"
+        )
     return found
 
 
