@@ -398,6 +398,9 @@ def test_signs_join_lazy_comparisons(way: Settings) -> None:
         lambda a, isnan: ~((a > 1) | isnan),
         lambda a, _: (cells > 2) & (a < 5),
         lambda a, isnan: isnan | (cells > 2),
+        lambda a, isnan: (a > 1) ^ (a < 5),
+        lambda a, isnan: (cells > 2) ^ (a < 5) ^ True,
+        lambda a, isnan: np.bitwise_xor(a > 1, isnan),
         lambda a, _: np.array([True, False, True]) & (a > 1),
     ):
         found = function(x, x.isNan()).compute(way)
@@ -407,6 +410,8 @@ def test_signs_join_lazy_comparisons(way: Settings) -> None:
     np.testing.assert_array_equal(chosen, cells[[1]])
     with pytest.raises(TypeError, match=r"& takes truth values, .* np.logical_and\(x, y\)"):
         operator.and_(x, x > 1)
+    with pytest.raises(TypeError, match=r"\^ takes truth values, .* \(x != 0\) \^ \(y != 0\)"):
+        operator.xor(x, x > 1)
     with pytest.raises(TypeError, match=r"~x takes truth values"):
         operator.invert(x)
 
@@ -416,7 +421,16 @@ def test_signs_join_lazy_comparisons(way: Settings) -> None:
     [
         (lambda x: np.prod(x), "numpy.prod does not take lazy matrices"),
         (lambda x: np.concatenate([x, x]), r"numpy.concatenate does not .*write x.rbind\(y\)"),
-        (lambda x: np.cumprod(x, axis=0), r"numpy.cumprod with axis= does not take"),
+        (lambda x: np.concatenate([x, x], axis=1), r"with axis= does not .*write x.cbind\(y\), or"),
+        (lambda x: np.cumprod(x, axis=0), r"with axis= does not .*write x.cumProd\(\), down"),
+        (lambda x: np.cumsum(x, 1), r"cumsum does not .*write x.t\(\).cumSum\(\).t\(\), along"),
+        (lambda x: np.argmax(x, axis=1), r"write x.idxMax\(0\), for each row, or compute"),
+        (lambda x: np.argmax(x), r"write x.idxMax\(1\), .* or x.idxMax\(0\), for each row"),
+        (lambda x: np.sort(x, axis=0), r"write x.order\(0, True, False\)"),
+        (lambda x: np.where(x > 3), r"where with 1 argument .*write np.where\(mask, x, y\)"),
+        (lambda x: np.sum(x, where=x > 3), r"write np.sum\(np.where\(mask, x, 0\)\)"),
+        (lambda x: np.clip(x, 1, 3, out=x), r"numpy.clip with out= .*nothing is written into"),
+        (lambda x: np.logical_xor(x, x), r"write \(x != 0\) \^ \(y != 0\)"),
         (lambda x: x // 2, r"numpy.floor_divide does not take .*write \(x / y\).floor"),
         (lambda x: np.median(x), "numpy.median does not take .*use an operation"),
         (lambda x: np.sum(x, initial=1), "numpy.sum with initial= does not take"),

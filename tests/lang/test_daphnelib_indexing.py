@@ -152,6 +152,16 @@ def test_what_is_no_position_is_refused(key: Any, what: str) -> None:
         lazy()[key]
 
 
+def test_only_columns_of_frames_have_labels() -> None:
+    pandas = pytest.importorskip("pandas")
+    x, frame = lazy(), CONTEXT.from_pandas(pandas.DataFrame({"a": [1], "b": [2]}))
+    for key in ("a", ["a", "b"], (slice(None), "a"), ("a", 0)):
+        with pytest.raises(IndexError, match="a matrix<f64> 4x3 has no labels"):
+            x[key]
+    with pytest.raises(IndexError, match=r"rows have positions, not labels, .* f\[:, 'b'\]"):
+        frame["b", "a"]
+
+
 def test_a_lazy_truth_value_is_no_position() -> None:
     x = lazy()
     with pytest.raises(IndexError, match="a truth value is no position"):

@@ -33,6 +33,11 @@ def lazy(cells: Any = CELLS) -> Any:
         lambda x: np.any(x > 8),
         lambda x: np.clip(x, 1, 5),
         lambda x: np.clip(x, None, x[[0]]),
+        lambda x: np.clip(x, min=2),
+        lambda x: np.clip(x, a_min=None, a_max=3),
+        lambda x: np.clip(x, a_min=[1, 2, 3], a_max=3),
+        lambda x: x.clip(1, 3),
+        lambda x: x.clip(max=3),
         lambda x: x.reshape(-1, 6),
         lambda x: x.reshape(3, -1),
         lambda x: np.reshape(x, (2, 6)),
@@ -98,6 +103,21 @@ def test_a_new_shape_has_rows_and_columns() -> None:
             x.reshape(*sides)
     kept = x[x[:, 0] > 1].reshape(1, -1)
     np.testing.assert_array_equal(kept.compute(), CELLS[CELLS[:, 0] > 1].reshape(1, -1))
+
+
+def test_clip_computes_into_arrays_and_takes_each_limit_once() -> None:
+    out = np.zeros(CELLS.shape)
+    assert np.clip(lazy(), 1, 3, out=out) is out
+    assert lazy().clip(1, max=3, out=out) is out
+    np.testing.assert_array_equal(out, CELLS.clip(1, 3))
+    with pytest.raises(ValueError, match="not both"):
+        np.clip(lazy(), 1, 3, min=2)
+
+
+@pytest.mark.parametrize("name", ["any", "argmax", "cumsum", "std"])
+def test_methods_of_arrays_that_are_none_here_say_what_to_write(name: str) -> None:
+    with pytest.raises(AttributeError, match=rf"Matrix has no {name!r}; write"):
+        getattr(lazy(), name)
 
 
 def test_a_product_takes_no_number() -> None:

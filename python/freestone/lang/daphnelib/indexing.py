@@ -96,8 +96,8 @@ def _sides(
     emitter: Emitter, type: Type, key: Any, lift: Lift
 ) -> tuple[tuple[str, str], list[Value], list[int | None]]:
     rows, columns = _parts(type, key)
-    one = _side(emitter, type, rows, type.rows, lift)
-    other = _side(emitter, type, columns, type.columns, lift)
+    one = _side(emitter, type, rows, type.rows, lift, is_column=False)
+    other = _side(emitter, type, columns, type.columns, lift, is_column=True)
     return (one[0], other[0]), one[1] + other[1], [one[2], other[2]]
 
 
@@ -213,10 +213,21 @@ def _is_label(key: Any) -> bool:
     )
 
 
-def _side(emitter: Emitter, type: Type, side: Any, count: int | None, lift: Lift) -> Side:
+def _no_labels(type: Type, side: Any) -> str:
+    """Say why rows and columns are not chosen by labels."""
+    if type.data == "matrix":
+        return f"a {type} has no labels, as {side!r}; columns have positions: x[:, 0]"
+    return f"rows have positions, not labels, as {side!r}; columns of frames have: f[:, {side!r}]"
+
+
+def _side(
+    emitter: Emitter, type: Type, side: Any, count: int | None, lift: Lift, *, is_column: bool
+) -> Side:
     if isinstance(side, slice):
         return _range(emitter, side, count, lift)
     if _is_label(side):
+        if type.data == "matrix" or not is_column:
+            raise IndexError(_no_labels(type, side))
         return _labels(emitter, type, side)
     value = lift(side)
     if is_truth(value):

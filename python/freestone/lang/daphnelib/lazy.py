@@ -23,6 +23,7 @@ from freestone.lang.daphnelib.exchange import (
     frame_of_pandas,
 )
 from freestone.lang.daphnelib.numbers import beside_cells, cell_of_integer
+from freestone.lang.daphnelib.refusals import instead_of
 from freestone.lang.daphnelib.tensors import as_tensor
 from freestone.lang.front.builtins import BUILTINS, elementwise, find, lower
 from freestone.lang.front.builtins.elementwise import COMPARISONS
@@ -77,7 +78,9 @@ class MissingError(AttributeError):
     def __str__(self) -> str:
         name = self._missing
         known = [] if name.startswith("_") else [*BUILTINS, *dir(self._owner)]
-        return f"{self._owner.__name__} has no {name!r}{did_you_mean(name, known)}"
+        instead = instead_of(name)
+        hint = f"; write {instead}" if instead else did_you_mean(name, known)
+        return f"{self._owner.__name__} has no {name!r}{hint}"
 
 
 class Lazy:

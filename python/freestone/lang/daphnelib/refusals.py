@@ -2,37 +2,49 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
 
-__all__ = ["refusal"]
+__all__ = ["instead_of", "refusal"]
 
-FUNCTIONS = {
-    "argmax": "x.idxMax(0), for each row",
-    "argmin": "x.idxMin(0), for each row",
+FUNCTIONS: dict[str, str | tuple[str, str]] = {
+    "all": "np.all(x)",
+    "any": "np.any(x)",
+    "argmax": ("x.idxMax(1), for each column", "x.idxMax(0), for each row"),
+    "argmin": ("x.idxMin(1), for each column", "x.idxMin(0), for each row"),
     "argsort": "x.order(0, True, True), by a column",
     "around": "x.round()",
-    "concatenate": "x.rbind(y), or x.cbind(y)",
-    "count_nonzero": "(x != 0).sum()",
-    "cumprod": "x.cumProd(), down the columns",
-    "cumsum": "x.cumSum(), down the columns",
+    "column_stack": "x.cbind(y)",
+    "concatenate": ("x.rbind(y)", "x.cbind(y)"),
+    "count_nonzero": ("np.sum(x != 0, axis=0)", "np.sum(x != 0, axis=1)"),
+    "cumprod": ("x.cumProd(), down the columns", "x.t().cumProd().t(), along the rows"),
+    "cumsum": ("x.cumSum(), down the columns", "x.t().cumSum().t(), along the rows"),
     "diag": "x.diagVector(), or x.diagMatrix() of a column",
     "dot": "x @ y",
-    "flip": "x.reverse()",
+    "flip": ("x[::-1]", "x[:, ::-1]"),
+    "fliplr": "x[:, ::-1]",
+    "flipud": "x[::-1]",
     "floor_divide": "(x / y).floor()",
     "hstack": "x.cbind(y)",
     "log10": "x.log(10.0)",
     "log2": "x.log(2.0)",
-    "prod": "x.cumProd()[-1], of each column",
+    "logical_not": "x == 0",
+    "logical_xor": "(x != 0) ^ (y != 0)",
+    "prod": ("x.cumProd()[-1], of each column", "x.t().cumProd()[-1], of each row"),
     "outer": "x.outerMul(y.t()), of columns",
     "ravel": "x.reshape(1, -1), a row",
     "rint": "x.round()",
     "round": "x.round()",
     "solve": "x.solve(y)",
-    "sort": "x.order(0, True, False), by a column",
+    "sort": "x.order(0, True, False), rows by a column",
     "squeeze": "x.compute().squeeze()",
     "square": "x * x",
+    "std": "np.std(x)",
+    "transpose": "x.T",
     "vstack": "x.rbind(y)",
+    "where": "np.where(mask, x, y), or, for positions, np.nonzero(mask.compute())",
 }
+"""What is written instead; two ways are those of NumPy's axes 0 and 1."""
 
 METHODS = {
     "reduce": "np.sum(x, axis=0), np.min or np.max",
@@ -46,10 +58,24 @@ KEYWORDS = {
     "dtype": 'np.add(x, y).asType("f32")',
     "out": "z = np.add(x, y): nothing is written into a lazy matrix; out= takes NumPy's arrays",
 }
+OF_REDUCTIONS = {
+    "where": "np.sum(np.where(mask, x, 0))",
+    "dtype": 'np.sum(x.asType("f32"))',
+    "out": "s = np.sum(x): nothing is written into a lazy matrix; out= takes NumPy's arrays",
+    "initial": "np.sum(x) + initial, or np.maximum(np.max(x), initial)",
+    "ddof": "np.var(x) * (n / (n - ddof))",
+    "correction": "np.var(x) * (n / (n - correction))",
+}
 
 
 def refusal(
-    name: str, lazy: Iterable[str], *, method: str = "", keywords: Iterable[str] = ()
+    name: str,
+    lazy: Iterable[str],
+    *,
+    method: str = "",
+    args: Sequence[Any] = (),
+    keywords: Mapping[str, Any] | None = None,
+    reduces: bool = False,
 ) -> TypeError:
     """Make the error of a function that the language has no operation for.
 
@@ -61,18 +87,36 @@ def refusal(
         The functions that are lazy.
     method : str, optional
         Which method of it is called.
-    keywords : iterable of str
+    args : sequence, optional
+        What it is given.
+    keywords : mapping, optional
         The keywords that it is given.
+    reduces : bool
+        Whether it is a reduction.
     """
-    words = list(keywords)
+    words = dict(keywords or {})
+    known = [*lazy]
     given = " with " + ", ".join(f"{word}=" for word in words) if words else ""
     called = f"{name}.{method}" if method else name
-    hints = [METHODS.get(method), *(KEYWORDS.get(word) for word in words)]
-    if not method and not words:
-        hints = [FUNCTIONS.get(name)]
-    instead = next(filter(None, hints), "")
+    if called in known and not words:
+        given = f" with {len(args)} argument{'s' * (len(args) != 1)}"
+    hints = OF_REDUCTIONS if reduces else KEYWORDS
+    found = [METHODS.get(method), *(hints.get(word) for word in words)]
+    if not method:
+        found.append(instead_of(name, words.get("axis", args[1] if len(args) > 1 else None)))
+    instead = next(filter(None, found), "")
     way = f"write {instead}" if instead else "use an operation of the language, as x.sqrt()"
+    listed = "" if called in known else f". Lazy are numpy.{', '.join(known)}"
     return TypeError(
         f"numpy.{called}{given} does not take lazy matrices; {way}, or compute "
-        f"them first, as np.median(x.compute()). Lazy are numpy.{', '.join(lazy)}"
+        f"them first, by x.compute(){listed}"
     )
+
+
+def instead_of(name: str, axis: Any = None) -> str:
+    """Return what is written instead of a function, along an axis if it is given."""
+    ways = FUNCTIONS.get(name, "")
+    if isinstance(ways, str):
+        return ways
+    is_axis = isinstance(axis, int) and -2 <= axis < 2
+    return ways[axis % 2] if is_axis else ", or ".join(ways)

@@ -47,9 +47,17 @@ OPERATORS = {
     "matmul": ("__matmul__", "__rmatmul__"),
     "bitwise_and": ("__and__", "__rand__"),
     "bitwise_or": ("__or__", "__ror__"),
+    "bitwise_xor": ("__xor__", "__rxor__"),
     "invert": ("__invert__", ""),
 }
 """NumPy's functions that are operators: on a value, and with one on the right."""
+
+OF_NUMBERS = {name: f"np.logical_{name}(x, y)" for name in ("and", "or")}
+OF_NUMBERS["xor"] = "(x != 0) ^ (y != 0)"
+"""What is written instead of operators of truth values."""
+
+CLIPPING = frozenset({"min", "max", "a_min", "a_max", "out"})
+"""Keywords of ``np.clip``: those of two versions of the array API."""
 
 LAZY = ("matmul", "transpose", "where", "clip", "reshape", *REDUCTIONS, *UFUNCS)
 
@@ -67,7 +75,7 @@ class Operand(Lazy):
         if method == "at" and not isinstance(args[0], Lazy):
             return ufunc.at(args[0], *(np.asarray(arg) for arg in args[1:]))
         if method != "__call__":
-            raise refusal(name, LAZY, method=method, keywords=keywords)
+            raise refusal(name, LAZY, method=method, args=args, keywords=keywords)
         if _is_into_array(*keywords.get("out", ())) and len(keywords) == 1:
             return _written(keywords["out"][0], self.__array_ufunc__(ufunc, method, *args))
         if not keywords and name in OPERATORS:
@@ -77,7 +85,7 @@ class Operand(Lazy):
                 return getattr(left, way)(*right)
             return getattr(right[0], reflected)(left)
         if keywords or name not in UFUNCS:
-            raise refusal(name, LAZY, keywords=keywords)
+            raise refusal(name, LAZY, args=args, keywords=keywords)
         return extreme(EXTREMES[name], *args) if name in EXTREMES else operated(UFUNCS[name], *args)
 
     def __array_function__(
@@ -91,11 +99,11 @@ class Operand(Lazy):
             return _chosen(*args)
         if name == "reshape" and len(args) == 2 and not keywords:
             return called("reshape", args, {})
-        if name == "clip" and not keywords:
-            return _clipped(*args)
+        if name == "clip" and keywords.keys() <= CLIPPING and len(args) <= 4:
+            return _clipped(*args, **keywords)
         if name in REDUCTIONS and is_taken(keywords) and len(args) <= 2:
             return reduced(name, *args, **keywords)
-        raise refusal(name, LAZY, keywords=keywords)
+        raise refusal(name, LAZY, args=args, keywords=keywords, reduces=name in REDUCTIONS)
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray[Any, Any]:
         """Compute, for ``np.asarray`` and the like."""
@@ -149,6 +157,11 @@ class Operand(Lazy):
 
     __ror__ = __or__
 
+    def __xor__(self, other: Any) -> Any:
+        return self._of_truth("xor", "^", other)
+
+    __rxor__ = __xor__
+
     def __invert__(self) -> Any:
         if not is_mask(self._value):
             raise TypeError(f"~x takes truth values, as ~(x > 1), not a {self._value.type}")
@@ -160,12 +173,12 @@ class Operand(Lazy):
             types = " and a ".join(str(value.type) for value in values)
             raise TypeError(
                 f"{sign} takes truth values, as (x > 1) {sign} (x < 3), not a {types}; of other "
-                f"numbers np.logical_{name}(x, y) tells which are not 0"
+                f"numbers {OF_NUMBERS[name]} tells which are not 0"
             )
-        return operated(name, self, other)
+        return operated("neq" if name == "xor" else name, self, other)
 
     def __floordiv__(self, other: Any) -> Any:
-        raise refusal("floor_divide", LAZY)
+        raise refusal("floor_divide", LAZY, args=(self,))
 
     __rfloordiv__ = __floordiv__
 
@@ -223,9 +236,26 @@ def _product(left: Lazy, right: Lazy) -> Any:
     return wrapped(algebra.product(graph.emitter(), left._value, right._value))
 
 
-def _clipped(value: Any, least: Any = None, most: Any = None) -> Any:
-    value = value if least is None else extreme("max", value, least)
-    return value if most is None else extreme("min", value, most)
+def _clipped(
+    value: Any,
+    a_min: Any = None,
+    a_max: Any = None,
+    out: Any = None,
+    *,
+    min: Any = None,
+    max: Any = None,
+) -> Any:
+    """Limit elements by what either pair of NumPy's keywords gives."""
+    if (a_min is not None and min is not None) or (a_max is not None and max is not None):
+        raise ValueError("np.clip takes a_min= and a_max=, or min= and max=, not both")
+    least, most = a_min if min is None else min, a_max if max is None else max
+    made = value if least is None else extreme("max", value, least)
+    made = made if most is None else extreme("min", made, most)
+    if out is None:
+        return made
+    if not _is_into_array(out):
+        raise refusal("clip", LAZY, args=(value,), keywords={"out": out})
+    return _written(out, made)
 
 
 def _is_into_array(out: Any = None) -> bool:
@@ -295,6 +325,10 @@ class Matrix(Table, Operand, data="matrix"):
     def T(self) -> Any:  # noqa: N802 - NumPy's name
         """The transpose."""
         return called("t", (self,), {})
+
+    def clip(self, min: Any = None, max: Any = None, *, out: Any = None) -> Any:
+        """Limit elements from below and above, as ``np.clip`` does."""
+        return _clipped(self, min, max, out)
 
     def __matmul__(self, other: Any) -> Any:
         return _product(self, lifted(as_row(other, 1)))
