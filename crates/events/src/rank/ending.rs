@@ -104,7 +104,7 @@ impl Rank {
         let matcher = std::mem::take(&mut state.matcher);
         drop(state);
         drop(matcher);
-        while inner.ready.pop().is_some() {}
+        while inner.pop().is_some() {}
         inner.check_ended().map(|()| Summary { held })
     }
 

@@ -13,6 +13,8 @@ mod firing;
 mod pending;
 mod progress;
 mod searchers;
+#[cfg(test)]
+mod searchers_tests;
 mod slow;
 mod state;
 mod statistics;
@@ -150,9 +152,9 @@ struct Inner {
     ranks: AtomicU32,
     /// What is to run, first in first out; pushed to with the state locked where order matters.
     ready: SegQueue<Job>,
-    /// What was taken from `ready` too early.
-    returned: Mutex<VecDeque<Job>>,
-    has_returned: AtomicBool,
+    /// What is to run before what is in `ready`: taken from there too early, or ready when nothing was in there.
+    first: Mutex<VecDeque<Job>>,
+    first_len: AtomicUsize,
     /// Tasks that are ready or run.
     pending: Pending,
     /// Workers that look for something to do, and find what is pushed meanwhile.
@@ -223,8 +225,8 @@ impl Rank {
             state: Mutex::new(State::new(&*transport)),
             ranks: AtomicU32::new(transport.ranks()),
             ready: SegQueue::new(),
-            returned: Mutex::new(VecDeque::new()),
-            has_returned: AtomicBool::new(false),
+            first: Mutex::new(VecDeque::new()),
+            first_len: AtomicUsize::new(0),
             pending: Pending::default(),
             searchers: Apart::default(),
             sent: (0..room).map(|_| AtomicU64::new(0)).collect(),
@@ -313,7 +315,7 @@ impl fmt::Debug for Rank {
     }
 }
 
-/// The state, locked; workers are told of new jobs, once for all, when it is let go.
+/// The state, locked; new jobs go to the workers, all at once, when it is let go.
 struct Held<'a> {
     inner: &'a Inner,
     guard: MutexGuard<'a, State>,
@@ -335,9 +337,12 @@ impl DerefMut for Held<'_> {
 
 impl Drop for Held<'_> {
     fn drop(&mut self) {
-        match std::mem::take(&mut self.guard.pushed) {
+        match self.guard.jobs.len() {
             0 => {}
-            count => self.inner.notify(count),
+            count => {
+                self.inner.publish(&mut self.guard.jobs);
+                self.inner.notify(count.try_into().unwrap_or(i32::MAX));
+            }
         }
     }
 }
@@ -390,21 +395,23 @@ impl Inner {
         Ok(())
     }
 
-    /// Adds a job at the end of the queue; workers are told when the state is let go.
-    fn push(&self, state: &mut State, job: Job) {
-        self.add_job(job);
-        state.pushed += 1;
-    }
-
     /// Adds a job at the end of the queue.
     fn push_at_once(&self, job: Job) {
-        self.add_job(job);
+        self.pending.begin(1);
+        self.ready.push(job);
+        self.note_busy();
         self.notify(1);
     }
 
-    fn add_job(&self, job: Job) {
-        self.pending.begin();
-        self.ready.push(job);
+    /// How many jobs wait for a worker.
+    fn jobs(&self) -> usize {
+        self.first_len.load(Ordering::Acquire) + self.ready.len()
+    }
+
+    /// Adds jobs at the end of the queue, before the state is let go; whoever does that tells the workers.
+    fn publish(&self, jobs: &mut VecDeque<Job>) {
+        self.pending.begin(jobs.len() as u64);
+        jobs.drain(..).for_each(|job| self.ready.push(job));
         self.note_busy();
     }
 

@@ -12,10 +12,10 @@ pub(super) struct Pending {
 }
 
 impl Pending {
-    /// A task is ready, or goes on after it has waited.
-    pub fn begin(&self) {
+    /// So many tasks are ready, or go on after they have waited.
+    pub fn begin(&self, count: u64) {
         // Its partners are the loads in `count` and, of who sleeps until there is one, in `sleep_until_busy`.
-        self.begun.fetch_add(1, Ordering::SeqCst);
+        self.begun.fetch_add(count, Ordering::SeqCst);
     }
 
     /// A task has ended, or waits: all that it did is visible to who finds that none is left.
@@ -43,12 +43,12 @@ mod tests {
     #[test]
     fn none_is_counted_only_where_none_is_left() {
         let pending = Pending::default();
-        pending.begin();
+        pending.begin(1);
         std::thread::scope(|scope| {
             // There is always one, and most of the time there are two.
             let changing = scope.spawn(|| {
                 for _ in 0..100_000 {
-                    pending.begin();
+                    pending.begin(1);
                     pending.end();
                 }
             });

@@ -5,6 +5,7 @@ use super::control::Control;
 use super::draining::EVENT_NBYTES;
 use super::ending::Ending;
 use super::state::State;
+use super::task::Job;
 use super::waiter::Waiter;
 use crate::error::EventsError;
 use crate::event::Rank;
@@ -55,12 +56,27 @@ impl Inner {
         self.poll_with(|_| {})
     }
 
-    /// The same, by a worker that looks for something to do: it finds what is ready itself.
-    pub(super) fn poll_searching(&self) -> usize {
-        self.poll_with(|state| state.pushed = 0)
+    /// The same, by a worker that looks for something to do: it finds what is ready itself, and is given the first job at
+    /// once, if no other comes before it.
+    pub(super) fn poll_searching(&self) -> (usize, Option<Job>) {
+        let mut next = None;
+        let count = self.poll_with(|state| {
+            // What is left when the run is over is not run.
+            if self.has_job() || self.is_over() {
+                self.publish(&mut state.jobs);
+            } else if !state.jobs.is_empty() {
+                self.pending.begin(state.jobs.len() as u64);
+                next = state.jobs.pop_front();
+                if !state.jobs.is_empty() {
+                    self.change_first(|first| first.append(&mut state.jobs));
+                }
+                self.note_busy();
+            }
+        });
+        (count, next)
     }
 
-    fn poll_with(&self, taken_in: impl Fn(&mut State)) -> usize {
+    fn poll_with(&self, taken_in: impl FnOnce(&mut State)) -> usize {
         let mut count = self.fire_timers();
         if self.is_full() {
             return count;
@@ -94,7 +110,7 @@ impl Inner {
             return false;
         }
         let holds_much = self.drained.load(Ordering::Relaxed) > self.config.inbox
-            || self.ready.len() > self.config.backlog;
+            || self.jobs() > self.config.backlog;
         // Not if a task waits for room itself: those who are to make it may wait for room here.
         holds_much && self.pressed.load(Ordering::Acquire) == 0
     }

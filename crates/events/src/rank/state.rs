@@ -54,8 +54,8 @@ pub(super) struct State {
     pub arrived: u64,
     /// How often a task has gone on that waited.
     pub resumed: u64,
-    /// Jobs that workers have yet to be told of.
-    pub pushed: i32,
+    /// Jobs that go to the end of the queue when the state is let go.
+    pub jobs: VecDeque<Job>,
     /// What could not be sent yet.
     pub outbox: VecDeque<(Rank, Vec<u8>)>,
     /// No wave before this time.
@@ -103,7 +103,7 @@ impl State {
             activity: 0,
             arrived: 0,
             resumed: 0,
-            pushed: 0,
+            jobs: VecDeque::new(),
             outbox: VecDeque::new(),
             pause_until: None,
             pause: Duration::ZERO,
@@ -157,7 +157,7 @@ impl Inner {
                     {
                         state.timers.remove(key);
                     }
-                    self.push(state, Job::Run(task, given));
+                    state.jobs.push_back(Job::Run(task, given));
                 }
             }
         }
@@ -175,7 +175,7 @@ impl Inner {
         state.activity += 1;
         if waiter.in_task {
             state.resumed += 1;
-            self.push(state, Job::Resume(Arc::clone(waiter)));
+            state.jobs.push_back(Job::Resume(Arc::clone(waiter)));
         } else {
             state.stage = None;
             waiter.wake();
@@ -201,6 +201,7 @@ impl Inner {
     pub(super) fn quiet(&self, state: &State) -> Option<Quiet> {
         let at = state.stage?;
         if self.pending.count() > 0
+            || !state.jobs.is_empty()
             || state.timers.holds()
             || !state.watches.is_empty()
             || !state.attached.is_empty()

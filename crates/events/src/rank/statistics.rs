@@ -30,7 +30,7 @@ impl Rank {
         let inner = &self.inner;
         let state = inner.state();
         let count = |counter: &std::sync::atomic::AtomicU64| counter.load(Ordering::Acquire);
-        let ready = inner.ready.len();
+        let ready = inner.jobs();
         let begun = inner.pending.begun() - state.resumed;
         Statistics {
             fired: inner.sent.iter().map(count).sum(),
@@ -86,6 +86,6 @@ impl Inner {
 
     fn busy(&self) -> usize {
         let pending = self.pending.count() as usize;
-        pending.saturating_sub(self.ready.len()).min(self.workers())
+        pending.saturating_sub(self.jobs()).min(self.workers())
     }
 }

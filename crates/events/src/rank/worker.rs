@@ -10,6 +10,7 @@ use crate::cores;
 use crate::error::Failure;
 use crate::matching::Given;
 use crate::sync::lock;
+use std::collections::VecDeque;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Condvar, Mutex, PoisonError, TryLockError};
@@ -102,28 +103,42 @@ impl Inner {
                 if self.pending.count() == 0 {
                     self.note_rest();
                 }
-                self.searchers.pause(|| {
-                    self.idle.sleep(&|| is_idle() && !nobody_polls(), None);
+                self.searchers.pause(|look| {
+                    let is_idle = || {
+                        look();
+                        is_idle() && !nobody_polls()
+                    };
+                    self.idle.sleep(&is_idle, None);
                 });
                 continue;
             };
             has_polled = true;
             // All that came before was taken by tasks, or waits for other events.
             self.drained.store(0, Ordering::Relaxed);
-            if self.poll_searching() > 0 {
+            let (found, first) = self.poll_searching();
+            if let Some(job) = first {
+                return (Self::go_on_with(job, waiter), has_polled);
+            }
+            if found > 0 {
                 since = None;
             } else if is_idle() && !self.looks_on(&mut since, &mut looks) {
                 // Not before: waves would slow down those who only wait for each other.
                 let rests = self.rests.load(Ordering::Acquire);
                 let again = self.detect_end();
-                self.searchers.pause(|| self.sleep_in_transport(&is_idle, rests, again));
+                self.searchers.pause(|look| {
+                    let is_idle = || {
+                        look();
+                        is_idle()
+                    };
+                    self.sleep_in_transport(&is_idle, rests, again);
+                });
             }
             drop(polling);
         }
     }
 
-    fn has_job(&self) -> bool {
-        !self.ready.is_empty() || self.has_returned.load(Ordering::Acquire)
+    pub(super) fn has_job(&self) -> bool {
+        !self.ready.is_empty() || self.first_len.load(Ordering::Acquire) > 0
     }
 
     /// What there is to do without waiting.
@@ -134,13 +149,17 @@ impl Inner {
         if waiter.is_some_and(Waiter::is_woken) {
             return Some(Next::Woken);
         }
-        Some(match (self.pop()?, waiter) {
+        self.pop().map(|job| Self::go_on_with(job, waiter))
+    }
+
+    fn go_on_with(job: Job, waiter: Option<&Waiter>) -> Next {
+        match (job, waiter) {
             (Job::Resume(other), Some(me)) if std::ptr::eq(me, &raw const *other) => {
                 other.wake();
                 Next::Woken
             }
             (job, _) => Next::Job(job),
-        })
+        }
     }
 
     pub(super) fn try_polling(&self) -> Option<std::sync::MutexGuard<'_, ()>> {
@@ -169,11 +188,18 @@ impl Inner {
         since.get_or_insert_with(Instant::now).elapsed() < self.config.spin
     }
 
-    fn pop(&self) -> Option<Job> {
-        if self.has_returned.load(Ordering::Acquire) {
-            let mut returned = lock(&self.returned);
-            let job = returned.pop_front();
-            self.has_returned.store(!returned.is_empty(), Ordering::Release);
+    /// Changes what is to run before `ready`.
+    pub(super) fn change_first<R>(&self, change: impl FnOnce(&mut VecDeque<Job>) -> R) -> R {
+        let mut first = lock(&self.first);
+        let result = change(&mut first);
+        // Its partners are the loads of those who look whether there is a job.
+        self.first_len.store(first.len(), Ordering::Release);
+        result
+    }
+
+    pub(super) fn pop(&self) -> Option<Job> {
+        if self.first_len.load(Ordering::Acquire) > 0 {
+            let job = self.change_first(VecDeque::pop_front);
             if job.is_some() {
                 return job;
             }
@@ -198,8 +224,7 @@ impl Inner {
     /// Runs a job in the place of a thread that waits; false if the thread may go on after all.
     pub(super) fn give_place(self: &Arc<Self>, waiter: &Waiter, job: Job) -> bool {
         if !waiter.park() {
-            lock(&self.returned).push_back(job);
-            self.has_returned.store(true, Ordering::Release);
+            self.change_first(|first| first.push_front(job));
             self.notify(1);
             return false;
         }

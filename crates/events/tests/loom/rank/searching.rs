@@ -42,7 +42,13 @@ impl Pool {
         }
         self.searchers.begin();
         while !self.take() {
-            self.searchers.pause(|| self.bell.sleep(&|| !self.has_job(), None));
+            self.searchers.pause(|look| {
+                let is_idle = || {
+                    look();
+                    !self.has_job()
+                };
+                self.bell.sleep(&is_idle, None);
+            });
         }
         if self.searchers.end() && self.has_job() {
             self.notify();
