@@ -213,8 +213,33 @@ def test_what_writes_is_refused() -> None:
 def test_sparse_blocks_are_refused() -> None:
     sparse = pytest.importorskip("scipy.sparse")
     x = fs.Array.from_numpy(sparse.csr_matrix(np.eye(4)), 2)
-    with pytest.raises(TypeError, match="call compute"):
-        np.roll(x, 1)
+    for call in (lambda: np.roll(x, 1), lambda: np.ravel(x)):
+        with pytest.raises(TypeError, match="call compute"):
+            call()
+
+
+@pytest.mark.parametrize("make", ["csr_array", "csr_matrix", "coo_array"])
+@pytest.mark.parametrize("columns", [1, 2])
+@pytest.mark.filterwarnings("ignore:.*is not computed lazily")
+def test_matrices_of_scipys_are_multiplied_with_arrays(columns: int, make: str) -> None:
+    sparse = pytest.importorskip("scipy.sparse")
+    left = getattr(sparse, make)(np.arange(12.0).reshape(3, 4))
+    right = np.arange(4.0 * columns).reshape(4, columns)
+    for blocks in (right, sparse.csr_array(right)):
+        found = left @ fs.Array.from_numpy(blocks, 3)
+        np.testing.assert_array_equal(np.asarray(found), left @ right)
+
+
+@pytest.mark.parametrize("make", [np.asarray, "csr_array"])
+def test_on_the_right_they_are_refused_with_what_to_write(make: Any) -> None:
+    sparse = pytest.importorskip("scipy.sparse")
+    whole, m = np.arange(12.0).reshape(4, 3), sparse.csr_array(np.eye(3)[:, :2])
+    given = make(whole) if callable(make) else getattr(sparse, make)(whole)
+    x = fs.Array.from_numpy(given, 2)
+    for call in (lambda: x @ m, lambda: x + m, lambda: np.dot(x, m)):
+        with pytest.raises(TypeError, match=r"x.map_blocks\(lambda block: block @ m\)"):
+            call()
+    np.testing.assert_array_equal(np.asarray(x.map_blocks(lambda block: block @ m)), whole @ m)
 
 
 DIFFERENT_IN_DASK: list[Callable[[Any], Any]] = [

@@ -85,9 +85,14 @@ def computed_elsewhere(
         or name in _WRITING
         or name.endswith(".at")
         or options.get("out") is not None
-        or any(one._first().sparse for one in given if one.blocks)
-        or not _has_dask()
     ):
+        raise refused
+    if any(one._first().sparse for one in given if one.blocks):
+        if name == "ravel" and len(given) == 1 and 1 in given[0].shape:
+            # So SciPy's matrices take a column that they are multiplied with.
+            return np.ravel(np.asarray(given[0]), *args[1:], **options)
+        raise refused
+    if not _has_dask():
         raise refused
     placed, named = _replaced([*args], _to_dask), _replaced(options, _to_dask)
     if name == "insert" and len(placed) > 2:

@@ -126,6 +126,12 @@ def _known(data: Any) -> Any:
     return np.asarray(data) if isinstance(data, ArrayMethods) else data
 
 
+_OF_SPARSE = (
+    "; with a sparse matrix m, x.map_blocks(lambda block: block @ m) multiplies the rows of each "
+    "block by it, and m.toarray() is an array of NumPy's"
+)
+
+
 def _times(array: NDArray[Any], data: Any) -> NDArray[Any]:
     """Return an array of times and durations of Python's, or of pandas', as one of NumPy's.
 
@@ -146,9 +152,10 @@ def _times(array: NDArray[Any], data: Any) -> NDArray[Any]:
             # Those of pandas have nanoseconds.
             times = [one.to_numpy() if hasattr(one, "to_numpy") else one for one in found]
             return np.array(times, code).reshape(array.shape)
+    hint = _OF_SPARSE if hasattr(data, "tocsr") else ""
     raise TypeError(
         f"{kind} can't be part of an array expression: arrays have numbers, truth values, texts "
-        "and times"
+        f"and times{hint}"
     )
 
 
