@@ -44,7 +44,7 @@ def open_dataset(
     format: str | None = None,
     whole: bool = False,
     matrix: bool = True,
-    names: tuple[str, ...] = (),
+    wanted_columns: tuple[str, ...] = (),
     **options: Any,
 ) -> Dataset:
     """Look at a file: what it holds, and how its rows are read.
@@ -60,7 +60,7 @@ def open_dataset(
         is far away is then kept for the second, up to `freestone.io.held.MAX_HELD` bytes.
     matrix
         Whether an array of more than two dimensions is refused.
-    names
+    wanted_columns
         The columns that are wanted, if any are named.
     **options
         Those of the format.
@@ -89,7 +89,7 @@ def open_dataset(
             return segments
     if is_compressed(location.name):
         location = _decompressed(location, found)
-    words = (location, *[whole] * (found.passes > 1), *[names] * found.takes_names)
+    words = (location, *[whole] * (found.passes > 1), *[wanted_columns] * found.takes_names)
     with telling(location.url):
         dataset = found.open_dataset(*words, **options)
     if not isinstance(dataset, Dataset):

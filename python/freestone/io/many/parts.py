@@ -81,7 +81,11 @@ def _describe(found: Found, request: Request) -> Part:
     with kept_open():
         options = request.options
         dataset = open_dataset(
-            found.url, format=request.format, matrix=False, names=request.names, **options
+            found.url,
+            format=request.format,
+            matrix=False,
+            wanted_columns=request.names,
+            **options,
         )
         return _part(dataset, found.keys, None, request)
 
