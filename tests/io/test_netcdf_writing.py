@@ -167,6 +167,9 @@ def test_an_attribute_that_is_none_is_named(tmp_path: Path, value: Any) -> None:
 def test_what_would_change_values_or_groups_is_refused(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="'scale_factor' would have other values read"):
         fs.write(np.ones(3), tmp_path / "x.nc", attributes={"scale_factor": 2.0})
+    for values in (np.arange(3.0), np.arange(3), np.ones(3, bool)):
+        with pytest.raises(UsageError, match=r"read as dates; write dates, as np.datetime64\("):
+            fs.write(values, tmp_path / "x.nc", attributes={"units": "days since 2000-01-01"})
     with pytest.raises(UsageError, match="'a/b' is no name of a dimension"):
         fs.write(np.ones(3), tmp_path / "x.nc", dimensions=["a/b"])
     for values, name in (

@@ -393,13 +393,16 @@ def open_writer(
     if twice is not None:
         what = "a column" if shape.kind == "frame" else "the array itself"
         raise UsageError(f"coordinates of {twice!r}: {what} is called so; leave out or rename one")
+    meant = attributes or {}
+    if shape.kind == "array":
+        meant = _meant(meant, np.dtype(shape.dtype))
     return NetcdfWriter(
         location=location,
         shape=shape,
         variable=name,
         dimensions=names,
         coordinates=_along(dict(zip(names, lengths, strict=True)), coordinates),
-        attributes=_meant(attributes or {}) if shape.kind == "array" else attributes or {},
+        attributes=meant,
         compression=compression,
     )
 
@@ -425,7 +428,7 @@ def _dimensions(
     return names
 
 
-def _meant(attributes: Mapping[str, Any]) -> Mapping[str, Any]:
+def _meant(attributes: Mapping[str, Any], dtype: np.dtype[Any]) -> Mapping[str, Any]:
     """Return attributes that leave the meaning of the values that are written as it is."""
     for name in (*FILLS, "scale_factor", "add_offset", "_Unsigned", "_Encoding", "dtype"):
         if name in attributes:
@@ -433,6 +436,13 @@ def _meant(attributes: Mapping[str, Any]) -> Mapping[str, Any]:
                 f"attributes of {name!r} would have other values read than those that are written; "
                 "leave it out, or write it by xarray, which packs values"
             )
+    units = word_of(attributes.get("units"))
+    if dtype.kind in "biuf" and " since " in units:
+        raise UsageError(
+            f"attributes of 'units', {units!r:.80}, would have the {dtype} that are written read "
+            'as dates; write dates, as np.datetime64("2000-01-01") + x.astype("m8[D]") for days '
+            "since that one, which need no units, or leave out the date, as in 'days'"
+        )
     return attributes
 
 
