@@ -53,7 +53,11 @@ impl Shape {
         let numbers = pipeline.inputs.iter().map(|input| matches!(input.place, Operand::Bits(_)));
         let numbers = numbers.collect();
         let own = Self { cells, numbers, instructions, stores, reduced };
-        let lanes = |(_, register): (_, Register)| own.cells[register].size() == own.width();
+        let lanes = |(how, register): (Reduce, Register)| {
+            let cell = own.cells[register];
+            let is_newer = is_long(cell) && how != Reduce::Sum;
+            cell.size() == own.width() && (!is_newer || has_widest_vectors())
+        };
         own.reduced.is_none_or(lanes).then_some(own)
     }
 
@@ -103,12 +107,16 @@ fn square_as_product(pipeline: &Pipeline, instruction: &mut Instruction) -> Opti
     two.then_some(())
 }
 
+/// Whether products and extremes of elements are operations of newer processors.
+fn is_long(cell: Cell) -> bool {
+    cell.is_whole() && cell.size() == 8
+}
+
 /// The type of what an instruction makes, if it is a few operations of this processor.
 fn light(instruction: &Instruction, cells: &[Cell]) -> Option<Cell> {
     let (cell, is_light, is_newer) = match *instruction {
         Instruction::Binary(name, cell, ..) => {
-            let long = cell.is_whole() && cell.size() == 8;
-            let is_newer = long && matches!(name, Binary::Mul | Binary::Min | Binary::Max);
+            let is_newer = is_long(cell) && matches!(name, Binary::Mul | Binary::Min | Binary::Max);
             let divides = name == Binary::Div && cell.is_whole();
             (cell, !divides && !matches!(name, Binary::Mod | Binary::Log), is_newer)
         }

@@ -289,6 +289,32 @@ fn chains_of_all_types_are_compiled() {
 }
 
 #[test]
+fn extremes_of_long_integers_are_compiled_where_the_processor_has_them() {
+    let word = [3_u64; 4];
+    for cell in [Cell::I64, Cell::U64] {
+        for how in [Reduce::Sum, Reduce::Min, Reduce::Max] {
+            let place = Operand::Memory(word.as_ptr().cast());
+            let pipeline = Pipeline {
+                rows: 1,
+                columns: 4,
+                inputs: vec![Input { cell, class: Class::Full, place }],
+                structure: None,
+                instructions: vec![Instruction::Binary(Binary::Add, cell, 0, 0)],
+                outputs: vec![Output::Reduce(how, 1)],
+            };
+            let expected = match how {
+                Reduce::Sum => crate::kernels::has_wide_vectors(),
+                _ => crate::kernels::has_widest_vectors(),
+            };
+            assert_eq!(Program::of(&pipeline).is_some(), expected, "{cell:?} {how:?}");
+            let options = Options { compiled_from: 0, ..Options::default() };
+            let found = run(&pipeline, &options).expect("it is well formed");
+            assert_eq!(found[0].bits, if how == Reduce::Sum { 24 } else { 6 });
+        }
+    }
+}
+
+#[test]
 fn what_needs_more_registers_than_there_are_is_not_compiled() {
     let each = |at: usize| Instruction::Binary(Binary::Add, Cell::F64, at, 0);
     let mut instructions: Vec<Instruction> = (2..14).map(each).collect();
