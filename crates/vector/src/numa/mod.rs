@@ -4,6 +4,7 @@ mod policy;
 
 use std::fs;
 use std::path::Path;
+use std::sync::OnceLock;
 
 pub use policy::{Nodes, POLICIES, Policy, Request, bind};
 
@@ -56,6 +57,24 @@ impl Topology {
         }
         places
     }
+}
+
+/// The bytes of the cache that cores share, the last one before memory; none if the system tells of none.
+pub fn last_cache() -> Option<usize> {
+    static HERE: OnceLock<Option<usize>> = OnceLock::new();
+    *HERE.get_or_init(|| last_cache_under(Path::new("/sys/devices/system/cpu/cpu0/cache")))
+}
+
+/// That of a folder like `/sys/devices/system/cpu/cpu0/cache`. Where it has two levels, a hypervisor may
+/// hide the third one.
+fn last_cache_under(root: &Path) -> Option<usize> {
+    let size = |index: usize| {
+        let read = |name: &str| fs::read_to_string(root.join(format!("index{index}/{name}"))).ok();
+        let level: usize = read("level")?.trim().parse().ok()?;
+        let kibibytes: usize = read("size")?.trim().strip_suffix('K')?.parse().ok()?;
+        (level >= 3).then_some((level, kibibytes << 10))
+    };
+    (0..8).filter_map(size).max().map(|(_, bytes)| bytes)
 }
 
 fn allowed() -> Vec<usize> {
@@ -136,6 +155,24 @@ mod tests {
             assert_eq!(allowed(), all[..1]);
         };
         std::thread::spawn(run).join().expect("it moves");
+    }
+
+    #[test]
+    fn the_last_cache_is_the_shared_one() {
+        let root = std::env::temp_dir().join(format!("freestone-caches-{}", std::process::id()));
+        let add = |index: usize, level: &str, size: &str| {
+            let folder = root.join(format!("index{index}"));
+            fs::create_dir_all(&folder).expect("it can be written");
+            fs::write(folder.join("level"), level).expect("it can be written");
+            fs::write(folder.join("size"), size).expect("it can be written");
+        };
+        assert_eq!(last_cache_under(&root), None);
+        add(0, "1\n", "32K\n");
+        add(1, "2\n", "512K\n");
+        assert_eq!(last_cache_under(&root), None);
+        add(2, "3\n", "32768K\n");
+        assert_eq!(last_cache_under(&root), Some(32 << 20));
+        fs::remove_dir_all(&root).expect("it was written");
     }
 
     #[test]

@@ -41,6 +41,10 @@ use spread::Spread;
 /// Bytes of a register in a piece.
 const PIECE_BYTES: usize = 1024;
 
+/// The same of a compiled chain, beside which something else goes over each piece: a copy past the caches, or
+/// of a row that is repeated. Of the time that a kilobyte takes, the start of two loops is a part.
+const PIECE_BYTES_COMPILED: usize = 2048;
+
 /// How far ahead inputs are asked for, in bytes of each.
 const AHEAD: usize = 4096;
 
@@ -129,7 +133,12 @@ impl<'a> Chain<'a> {
         // Of this the loop that is there takes several turns of lanes at once.
         let program = program.filter(|_| !is_sum);
         let is_one_loop = is_sum || is_one_loop(pipeline, locations, width, program);
-        let piece = piece_of(pipeline, kinds, batch_bytes, is_one_loop);
+        let piece = match (is_one_loop, program) {
+            (true, _) => BLOCK,
+            (_, Some(_)) => PIECE_BYTES_COMPILED / widest(kinds),
+            _ => PIECE_BYTES / widest(kinds),
+        };
+        let piece = given_piece(pipeline, kinds, batch_bytes).unwrap_or(piece);
         // What is read and written where it is needs no memory for a piece.
         let own = if is_one_loop { 0 } else { piece };
         let mut made = Maker::new(pipeline, kinds, locations, (width, own));
@@ -302,16 +311,15 @@ fn loop_of(instruction: &Instruction, kinds: &[Kind]) -> Option<Loop> {
     })
 }
 
-/// How many cells a piece has.
-fn piece_of(pipeline: &Pipeline, kinds: &[Kind], batch_bytes: usize, is_one_loop: bool) -> usize {
-    if batch_bytes > 0 && !pipeline.instructions.is_empty() {
-        return (batch_bytes / (8 * kinds.len())).clamp(1, BLOCK);
-    }
-    if is_one_loop {
-        return BLOCK;
-    }
-    let size = kinds.iter().map(|kind| kind.cell.size()).max().unwrap_or(1);
-    PIECE_BYTES / size
+/// How many cells of a piece a user asks for, if one does.
+fn given_piece(pipeline: &Pipeline, kinds: &[Kind], batch_bytes: usize) -> Option<usize> {
+    let is_given = batch_bytes > 0 && !pipeline.instructions.is_empty();
+    is_given.then(|| (batch_bytes / (8 * kinds.len())).clamp(1, BLOCK))
+}
+
+/// The bytes of the widest cells.
+fn widest(kinds: &[Kind]) -> usize {
+    kinds.iter().map(|kind| kind.cell.size()).max().unwrap_or(1)
 }
 
 /// Whether all that is done is to sum what one operation makes of two inputs, cell by cell, for which there

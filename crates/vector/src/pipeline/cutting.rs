@@ -115,15 +115,8 @@ fn is_one_loop(pipeline: &Pipeline) -> bool {
     pipeline.instructions.len() < 2
 }
 
-/// Whether inputs are asked for two tiles before they are computed with: they are worth it if they
-/// come from memory, and if a tile's are no more than the nearest cache takes.
-///
-/// With less than two instructions the processor, which sees one loop over all of its memory, knows
-/// as much, and is faster when it is left alone.
-pub fn reads_ahead(pipeline: &Pipeline, step: usize) -> bool {
-    if is_one_loop(pipeline) {
-        return false;
-    }
+/// The bytes of all inputs that are no numbers and no rows.
+pub fn bytes_read(pipeline: &Pipeline) -> usize {
     let stored = stored(pipeline, 0..pipeline.rows).len();
     let size = |input: &Input| {
         input.cell.size()
@@ -134,7 +127,19 @@ pub fn reads_ahead(pipeline: &Pipeline, step: usize) -> bool {
                 Class::Sparse => stored,
             }
     };
-    let all: usize = pipeline.inputs.iter().map(size).sum();
+    pipeline.inputs.iter().map(size).sum()
+}
+
+/// Whether inputs are asked for two tiles before they are computed with: they are worth it if they
+/// come from memory, and if a tile's are no more than the nearest cache takes.
+///
+/// With less than two instructions the processor, which sees one loop over all of its memory, knows
+/// as much, and is faster when it is left alone.
+pub fn reads_ahead(pipeline: &Pipeline, step: usize) -> bool {
+    if is_one_loop(pipeline) {
+        return false;
+    }
+    let all = bytes_read(pipeline);
     let of_tile = all / pipeline.rows.div_ceil(step).max(1);
     all >= FROM_MEMORY && of_tile <= AHEAD
 }

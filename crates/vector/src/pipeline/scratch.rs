@@ -1,7 +1,8 @@
 //! The memory that a worker computes in: a buffer for each register that is alive.
 
+use super::cutting::bytes_read;
 use super::{Class, Instruction, Kind, Output, Pipeline, Register};
-use crate::kernels::dense::rows::STREAMED_FROM;
+use crate::kernels::dense::stream;
 
 /// As much as the widest register of a processor holds, where it can be read and written at once.
 #[derive(Clone, Copy)]
@@ -73,18 +74,20 @@ pub fn locations(pipeline: &Pipeline, kinds: &[Kind]) -> Locations {
 }
 
 fn streamed(pipeline: &Pipeline, kinds: &[Kind]) -> Vec<(Register, usize)> {
-    let large = |output: &Output| match *output {
+    let stored = |output: &Output| match *output {
         Output::Store(register, memory) => {
             let Kind { cell, class } = kinds[register];
             let width = if class == Class::Full { pipeline.columns } else { 1 };
+            let bytes = pipeline.rows * width * cell.size();
             // How much is stored of a CSR matrix is not known here; they are read again soon.
-            let large =
-                class != Class::Sparse && pipeline.rows * width * cell.size() >= STREAMED_FROM;
-            large.then(|| (register, memory.expose_provenance()))
+            (class != Class::Sparse).then(|| (register, memory.expose_provenance(), bytes))
         }
         _ => None,
     };
-    pipeline.outputs.iter().filter_map(large).collect()
+    let all: Vec<_> = pipeline.outputs.iter().filter_map(stored).collect();
+    let moved = bytes_read(pipeline) + all.iter().map(|(.., bytes)| bytes).sum::<usize>();
+    let large = all.into_iter().filter(|(.., bytes)| stream::pays(*bytes, moved));
+    large.map(|(register, memory, _)| (register, memory)).collect()
 }
 
 /// After which instruction each register of the instructions is read no more.

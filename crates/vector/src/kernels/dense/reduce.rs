@@ -73,7 +73,7 @@ pub const fn lanes(size: usize) -> usize {
 }
 
 /// How many turns of lanes are taken at once.
-pub const TURNS: usize = 8;
+pub const TURNS: usize = 4;
 
 /// Reduces cells into lanes, in turns.
 ///

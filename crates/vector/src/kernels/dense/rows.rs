@@ -5,9 +5,6 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use super::stream;
 use crate::pool::Pool;
 
-/// From how many bytes on rows are written past the caches: less is read again soon.
-pub const STREAMED_FROM: usize = 32 << 20;
-
 /// Below this many bytes one thread copies as fast as two that have to be woken.
 const BYTES_FOR_TWO: usize = 256 << 10;
 
@@ -34,7 +31,9 @@ impl Rows {
 /// All rows are there, those of `to` are apart from each other and from those of `from`, and nobody else
 /// uses them meanwhile.
 pub unsafe fn copy(from: Rows, to: Rows, bytes: usize, count: usize, workers: usize) {
-    let past = bytes * count >= STREAMED_FROM;
+    let written = bytes * count;
+    let read = if from.step == 0 { bytes } else { written };
+    let past = stream::pays(written, read.saturating_add(written));
     each(bytes, count, workers, |row| {
         // SAFETY: as the caller says; this worker alone has the row.
         let (from, to) = unsafe { pair(from, to, bytes, row) };
@@ -131,7 +130,7 @@ mod tests {
 
     #[test]
     fn many_rows_are_copied_by_all() {
-        let count = STREAMED_FROM / 1000 + 2;
+        let count = stream::LARGE / 1000 + 2;
         let from: Vec<u8> = (0..1000 * count).map(|at| (at % 251) as u8).collect();
         let mut to = vec![0_u8; from.len()];
         let target = Rows { begin: to.as_mut_ptr().expose_provenance(), step: 1000 };

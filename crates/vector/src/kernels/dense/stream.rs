@@ -1,6 +1,22 @@
 //! A copy that goes past the caches.
 
+use crate::numa::last_cache;
+
 const LINE: usize = 64;
+
+/// From how many bytes on a result goes past the caches, however much they hold: less is read again soon.
+pub const LARGE: usize = 32 << 20;
+
+/// Whether an operation that reads and writes `all` bytes writes so many of them past the caches.
+pub fn pays(written: usize, all: usize) -> bool {
+    written >= LARGE || last_cache().is_some_and(|cache| overflows(written, all, cache))
+}
+
+/// Whether a cache that others have a part of no longer has the first of these bytes when the last one is
+/// written: who reads the result gains nothing from lines that were loaded to be written.
+fn overflows(written: usize, all: usize, cache: usize) -> bool {
+    written >= cache / 4 && all >= cache - cache / 8
+}
 
 /// Copies bytes to where nobody reads them soon: the lines are not loaded before they are written,
 /// which is a third of a plain store's traffic. Others may see them only after [`fence`].
@@ -77,6 +93,17 @@ fn wide(sources: &[[u8; LINE]], lines: &mut [[u8; LINE]]) {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_a_cache_does_not_hold_goes_past_it() {
+        let cache = 32 << 20;
+        assert!(overflows(16_000_000, 32_000_000, cache));
+        assert!(!overflows(8_000_000, 16_000_000, cache));
+        // A small result of much that is read is read again.
+        assert!(!overflows(1 << 20, 1 << 30, cache));
+        assert!(pays(LARGE, LARGE));
+        assert!(!pays(1 << 10, 1 << 11));
+    }
 
     #[test]
     fn all_bytes_arrive_wherever_they_go() {
