@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import struct
+import subprocess
+import sys
 from inspect import Arguments
+from pathlib import Path
 from tokenize import TokenInfo
 from typing import Any, NamedTuple
 
@@ -79,6 +82,49 @@ def test_arrays_of_any_size_and_order(cluster: fs.Cluster, rows: int) -> None:
         found = cluster.submit(same, array).result()
         np.testing.assert_array_equal(found, array)
         assert array.ndim == 1 or found.flags.f_contiguous == array.flags.f_contiguous
+
+
+def test_arrays_of_one_shape_are_not_mixed_up(cluster: fs.Cluster) -> None:
+    table = np.arange(12_288.0).reshape(4096, 3)
+    read_only = table + 1
+    read_only.flags.writeable = False
+    noted = np.dtype("f8", metadata={"unit": "m"})
+    others = [table.view(np.recarray), table.view(noted), table.astype(">f8")]
+    others.append(np.asfortranarray(table))
+    arrays = [table, table * 2, read_only, table.view("i8"), table.view("M8[s]"), *others]
+    for array in [*arrays, *reversed(arrays)]:
+        for found in (cluster.put(array).result(), cluster.submit(same, array).result()):
+            assert alike(found, array)
+            assert found.flags.f_contiguous == array.flags.f_contiguous
+
+
+COUNTING = """
+import copyreg, pickle
+import numpy as np
+
+dumps, pickled = pickle.dumps, []
+
+def counting(value, *arguments, **keywords):
+    pickled.extend([value.shape] if type(value) is np.ndarray else [])
+    return dumps(value, *arguments, **keywords)
+
+pickle.dumps = counting
+import freestone as fs
+
+if __name__ == "__main__":
+    with fs.Cluster(executors=1) as cluster:
+        blocks = [cluster.put(np.full(5003, number)) for number in range(100)]
+        assert pickled == [(5003,)], pickled
+        assert [block.result()[-1] for block in blocks] == list(range(100))
+        copyreg.pickle(np.ndarray, lambda array: (str, ("reduced" * 9999,)))
+        assert cluster.put(np.zeros(5003)).result() == "reduced" * 9999
+"""
+
+
+def test_of_arrays_of_one_shape_and_dtype_only_the_first_is_pickled(tmp_path: Path) -> None:
+    script = tmp_path / "counting.py"
+    script.write_text(COUNTING)
+    subprocess.run([sys.executable, script], check=True, timeout=120)
 
 
 def test_arguments_can_be_written_to_if_they_could_before(cluster: fs.Cluster) -> None:

@@ -1,16 +1,18 @@
-//! Arrays without unpickling each: those of blocks, and the kinds that there are of small ones.
+//! Arrays without pickling and unpickling each: those of blocks, and the kinds that there are of small ones.
 //!
 //! A block that is an array has all but its bytes in its pickle stream, so blocks of one shape and
-//! dtype have the same stream. What the first of them turned out to be, the others are too.
+//! dtype have the same stream. What the first of them turned out to be, the others are too, and the
+//! stream of the first is that of the others.
 //!
-//! See docs/decisions/032-array-blocks-are-unpickled-once-per-shape.md
+//! See docs/decisions/032-array-blocks-are-unpickled-once-per-shape.md and
+//! docs/decisions/126-array-blocks-are-pickled-once-per-shape.md
 
 use crate::mapped::MappedBuffer;
-use freestone_executor::codec::direct::DTYPES;
+use freestone_executor::codec::direct::{DTYPES, Shape, array_nbytes};
 use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
-use pyo3::types::{PyTuple, PyType};
+use pyo3::types::{PyBytes, PyTuple, PyType};
 use std::collections::HashMap;
 use std::sync::{Mutex, PoisonError};
 
@@ -27,6 +29,23 @@ pub struct Known {
 }
 
 static KNOWN: Mutex<Option<HashMap<Vec<u8>, Known>>> = Mutex::new(None);
+
+/// In the flags of an array.
+const C_CONTIGUOUS: u32 = 0x1;
+const WRITEABLE: u32 = 0x400;
+
+/// What a C-contiguous array of one of `NumPy`'s own dtypes is besides its bytes.
+#[derive(Clone, PartialEq, Eq, Hash)]
+pub struct Plain {
+    /// A position in [`DTYPES`].
+    pub dtype: usize,
+    /// The lengths of its dimensions.
+    pub shape: Shape,
+    /// Whether its elements can be assigned.
+    pub is_writeable: bool,
+}
+
+static STREAMS: Mutex<Option<HashMap<Plain, Py<PyBytes>>>> = Mutex::new(None);
 
 /// One of `NumPy`'s own dtypes.
 pub struct Kind {
@@ -67,6 +86,48 @@ pub fn load_kinds(py: Python<'_>) -> PyResult<&'static Kinds> {
         let all = DTYPES.into_iter().map(kind).collect::<PyResult<_>>()?;
         Ok(Kinds { array: array_class(py)?.clone().unbind(), all })
     })
+}
+
+impl Plain {
+    /// What an array is; nothing if it isn't plain, or no array or one of a derived class.
+    pub fn of(value: &Bound<'_, PyAny>) -> Option<Self> {
+        let py = value.py();
+        let kinds = kinds(py).ok()??;
+        if !value.get_type().is(kinds.array.bind(py)) {
+            return None;
+        }
+        let flags = value.getattr(intern!(py, "flags")).ok()?;
+        let flags: u32 = flags.getattr(intern!(py, "num")).ok()?.extract().ok()?;
+        if flags & C_CONTIGUOUS == 0 {
+            return None;
+        }
+        let dtype = value.getattr(intern!(py, "dtype")).ok()?;
+        let dtype = kinds.all.iter().position(|kind| dtype.is(&kind.dtype))?;
+        let shape = value.getattr(intern!(py, "shape")).ok()?;
+        let shape = shape.cast::<PyTuple>().ok()?.iter();
+        let shape = shape.map(|length| length.extract().ok()).collect::<Option<Shape>>()?;
+        Some(Self { dtype, shape, is_writeable: flags & WRITEABLE != 0 })
+    }
+
+    /// The pickle stream of arrays like this one, whose bytes are a buffer of their own, if it is known.
+    pub fn stream(&self, py: Python<'_>) -> Option<Py<PyBytes>> {
+        let streams = STREAMS.lock().unwrap_or_else(PoisonError::into_inner);
+        Some(streams.as_ref()?.get(self)?.clone_ref(py))
+    }
+
+    /// Remembers the stream that one of them was pickled as, beside one buffer of so many bytes.
+    pub fn learn_stream(self, stream: &Bound<'_, PyBytes>, nbytes: usize) {
+        let is_whole = nbytes > 0 && array_nbytes(self.dtype, &self.shape) == Some(nbytes);
+        if stream.as_bytes().len() > LONGEST || !is_whole {
+            return;
+        }
+        let mut streams = STREAMS.lock().unwrap_or_else(PoisonError::into_inner);
+        let streams = streams.get_or_insert_default();
+        if streams.len() >= MOST {
+            streams.clear();
+        }
+        streams.insert(self, stream.clone().unbind());
+    }
 }
 
 /// The array of a shape and dtype over some bytes.

@@ -6,7 +6,7 @@
 //!
 //! See docs/decisions/033-plain-values-are-encoded-without-pickle.md
 
-use crate::arrays::{self, Kinds};
+use crate::arrays::{self, Kinds, Plain};
 use crate::future::FutureBase;
 use crate::pickling::{Block, encode_block, pickled_by_name, pickled_for};
 use freestone_base::Name;
@@ -26,9 +26,6 @@ const HEADER: usize = 64;
 const MAX_DIRECT_NBYTES: usize = 1 << 20;
 /// Classes of named tuples that are remembered at most.
 const MAX_CLASSES: usize = 64;
-/// In the flags of an array.
-const C_CONTIGUOUS: u32 = 0x1;
-const WRITEABLE: u32 = 0x400;
 
 /// Gives the position of a future among the inputs of a call; nothing if it can be none.
 type Position<'a> = &'a mut dyn FnMut(&FutureBase) -> Option<usize>;
@@ -123,15 +120,7 @@ impl<'a> Walk<'a> {
             return None;
         }
         self.arrays.push(address);
-        let flags = value.getattr(intern!(py, "flags")).ok()?;
-        let flags: u32 = flags.getattr(intern!(py, "num")).ok()?.extract().ok()?;
-        if flags & C_CONTIGUOUS == 0 {
-            return None;
-        }
-        let dtype = value.getattr(intern!(py, "dtype")).ok()?;
-        let dtype = kinds.all.iter().position(|kind| dtype.is(&kind.dtype))?;
-        let shape = value.getattr(intern!(py, "shape")).ok()?.extract::<Vec<usize>>().ok()?;
-        let is_writeable = flags & WRITEABLE != 0;
+        let Plain { dtype, shape, is_writeable } = Plain::of(value)?;
         self.writer.array(dtype, is_writeable, &shape, |bytes| append_raw(value, bytes))
     }
 

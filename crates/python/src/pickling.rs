@@ -1,10 +1,12 @@
 //! Pickle protocol 5, with futures among what is pickled as positions of inputs.
 
+use crate::arrays::Plain;
 use freestone_base::Name;
 use freestone_executor::codec::{Inputs, forms};
 use pyo3::IntoPyObjectExt;
 use pyo3::buffer::PyBuffer;
 use pyo3::exceptions::PyRuntimeError;
+use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyBytes, PyDict, PyList, PyType};
@@ -49,6 +51,18 @@ fn dumps_by_value(py: Python<'_>) -> PyResult<&Bound<'_, PyAny>> {
 fn loads(py: Python<'_>) -> PyResult<&Bound<'_, PyAny>> {
     static CELL: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
     cached(py, &CELL, "pickle", "loads")
+}
+
+fn pickle_buffer(py: Python<'_>) -> PyResult<&Bound<'_, PyAny>> {
+    static CELL: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
+    cached(py, &CELL, "pickle", "PickleBuffer")
+}
+
+/// Whether the program has registered how values of this class are pickled.
+fn has_reducer(value: &Bound<'_, PyAny>) -> bool {
+    static CELL: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
+    let reducers = cached(value.py(), &CELL, "copyreg", "dispatch_table");
+    reducers.and_then(|reducers| reducers.contains(value.get_type())).unwrap_or(true)
 }
 
 fn load_input_function(py: Python<'_>) -> PyResult<&Bound<'_, PyAny>> {
@@ -230,15 +244,27 @@ impl Block {
     }
 }
 
-/// Encodes a value as a block, however small it is.
+/// Encodes a value as a block, however small it is. Of arrays of one shape and dtype only the first is
+/// pickled.
 pub fn encode_block(value: &Bound<'_, PyAny>) -> PyResult<Block> {
-    let list = PyList::empty(value.py());
-    let pickled = pickle(value, Some(&list))?;
-    let buffers = list
-        .iter()
-        .map(|buffer| PyBuffer::get(&buffer.call_method0("raw")?))
-        .collect::<PyResult<Vec<PyBuffer<u8>>>>()?;
-    Ok(Block { pickle: pickled.cast_into::<PyBytes>()?.unbind(), buffers })
+    let py = value.py();
+    let array = Plain::of(value).filter(|_| !has_reducer(value));
+    if let Some(pickle) = array.as_ref().and_then(|array| array.stream(py)) {
+        let buffer = raw(&pickle_buffer(py)?.call1((value,))?)?;
+        return Ok(Block { pickle, buffers: vec![buffer] });
+    }
+    let list = PyList::empty(py);
+    let pickled = pickle(value, Some(&list))?.cast_into::<PyBytes>()?;
+    let buffers = list.iter().map(|buffer| raw(&buffer)).collect::<PyResult<Vec<_>>>()?;
+    if let (Some(array), [buffer]) = (array, buffers.as_slice()) {
+        array.learn_stream(&pickled, buffer.len_bytes());
+    }
+    Ok(Block { pickle: pickled.unbind(), buffers })
+}
+
+/// The bytes of a `PickleBuffer`.
+fn raw(buffer: &Bound<'_, PyAny>) -> PyResult<PyBuffer<u8>> {
+    PyBuffer::get(&buffer.call_method0(intern!(buffer.py(), "raw"))?)
 }
 
 /// The bytes of a contiguous buffer.
