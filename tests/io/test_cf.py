@@ -325,6 +325,44 @@ def test_units_and_dates_that_times_of_another_unit_do_not_have(tmp_path: Path) 
         read(path, time_unit="s", decode_cf=False)
 
 
+@pytest.mark.parametrize("dtype", ["i8", "f8"])
+@pytest.mark.parametrize("time_unit", ["s", "ms", "us", "ns"])
+def test_times_are_of_a_coarser_unit_than_their_file_s_where_they_lose_no_digits(
+    tmp_path: Path, dtype: str, time_unit: str
+) -> None:
+    path, since = tmp_path / "v.nc", {"units": "milliseconds since 2000-01-01", "_FillValue": -7}
+    put(path, "NETCDF4", (("x",), np.array([-1000, 0, 2**40 * 1000, -7], dtype), since))
+    expected = np.datetime64("2000-01-01", "s") + np.array([-1, 0, 2**40, "NaT"], "m8[s]")
+    if time_unit == "ns":
+        with pytest.raises(FormatError, match=r"1677-09-21.* time_unit='ms' has it"):
+            read(path, time_unit=time_unit)
+    else:
+        found = read(path, time_unit=time_unit)
+        assert found.dtype == np.dtype(f"M8[{time_unit}]")
+        np.testing.assert_array_equal(found, expected)
+    put(path, "NETCDF4", (("x",), np.array([1000, -7, 1500], dtype), since))
+    expected = np.datetime64("2000-01-01", "ms") + np.array([1000, "NaT", 1500], "m8[ms]")
+    if time_unit == "s":
+        with pytest.raises(UsageError, match=r"has 1500.* lose digits; time_unit='ms' keeps them"):
+            read(path, time_unit=time_unit)
+    else:
+        np.testing.assert_array_equal(read(path, time_unit=time_unit), expected)
+
+
+def test_reference_dates_of_fractions_and_durations_of_a_coarser_unit(tmp_path: Path) -> None:
+    path = tmp_path / "v.nc"
+    since = {"units": "ms since 2000-01-01 00:00:00.5"}
+    put(path, "NETCDF4", (("x",), np.array([500, -500]), since))
+    expected = np.datetime64("2000-01-01", "s") + np.array([1, 0])
+    np.testing.assert_array_equal(read(path, time_unit="s"), expected)
+    durations = {"units": "milliseconds", "dtype": "timedelta64[ms]"}
+    with h5netcdf.File(path, "w") as file:
+        file.dimensions["x"] = 2
+        file.create_variable("v", ("x",), data=np.array([3000, -1000])).attrs.update(durations)
+    np.testing.assert_array_equal(read(path, time_unit="s"), np.array([3, -1], "m8[s]"))
+    assert read(path, time_unit="ns").dtype == np.dtype("m8[ns]")
+
+
 def test_weeks_are_seven_days(tmp_path: Path) -> None:
     attributes = {"units": "weeks since 2001-01-01"}
     put(tmp_path / "v.nc", "NETCDF4", (("x",), np.arange(3), attributes))

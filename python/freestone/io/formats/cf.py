@@ -84,8 +84,11 @@ class Decoding:
     units : str
         Those of times, as the file says them.
     unit, reference : int
-        How much of what `dtype` counts one unit of time has, and the reference date since 1970; a
-        unit of 0 is of values that are no times.
+        How many ticks one unit of time has, and the reference date since 1970; a unit of 0 is of
+        values that are no times.
+    ticks : int
+        So many of these are one of what `dtype` counts; more than 1 where the unit or the reference
+        date are no whole numbers of it.
     is_mixed : bool
         Whether dates before 1582-10-15 are Julian, which datetime64 does not have.
     coarsest : str
@@ -104,6 +107,7 @@ class Decoding:
     units: str = ""
     unit: int = 0
     reference: int = 0
+    ticks: int = 1
     is_mixed: bool = False
     coarsest: str = "ns"
 
@@ -160,15 +164,35 @@ class Decoding:
             self._check_range(shift, rest, present.min(), present.max())
         # Floats are multiplied and cut as xarray does it: a time is the same here and there.
         out = (wide + shift) * np.int64(self.unit)
-        if out.dtype.kind == "f" and self._tick != "ns":
+        if out.dtype.kind == "f" and not self.dtype.endswith("[ns]"):
             # A cut would be of up to a second: 1 / 3 of a day has no exact float.
             np.rint(out, out=out)
         out = out.astype("i8") + rest
+        if self.ticks > 1:
+            out = self._coarser(out, wide, missing)
         out[missing] = NAT
         return out.view(dtype)
 
+    def _coarser(
+        self, times: NDArray[Any], stored: NDArray[Any], missing: NDArray[Any]
+    ) -> NDArray[Any]:
+        """Return times in what `dtype` counts; none of them may lose digits."""
+        found, lost = np.divmod(times, np.int64(self.ticks))
+        lost[missing] = 0
+        if lost.any():
+            one = stored.flat[int(np.flatnonzero(lost)[0])]
+            unit = np.datetime_data(np.dtype(self.dtype))[0]
+            raise UsageError(
+                f"{self.url}: {self.variable!r} has {one} {self.units!r}, of which "
+                f"time_unit={unit!r} would lose digits; time_unit={self.coarsest!r} keeps them"
+            )
+        return found
+
     @property
     def _tick(self) -> str:
+        """What `unit` and `reference` count."""
+        if self.ticks > 1:
+            return self.coarsest
         return np.datetime_data(np.dtype(self.dtype))[0]
 
     def _reference_in_units(self, dtype: np.dtype[Any]) -> tuple[int, int]:
@@ -227,8 +251,7 @@ def decoding_of(
     Raises
     ------
     UsageError
-        When its times have a calendar or a unit that datetime64 does not have, or count something
-        finer than `time_unit`.
+        When its times have a calendar or a unit that datetime64 does not have.
     """
     common: dict[str, Any] = {"url": url, "variable": variable}
     if stored.kind not in "iuf":
@@ -344,7 +367,7 @@ def _times_of(
     units = word_of(attributes.get("units")).strip()
     where = f"{url}: {variable!r}"
     if units in UNITS_NS and word_of(attributes.get("dtype")).startswith("timedelta64"):
-        ticks = _in_ticks(where, units, UNITS_NS[units], 0, time_unit)
+        ticks = _in_ticks(UNITS_NS[units], 0, time_unit)
         return {"dtype": f"<m8[{time_unit}]", "units": units, **ticks}
     unit, since, reference = units.partition(" since ")
     if not since:
@@ -363,20 +386,25 @@ def _times_of(
         "dtype": f"<M8[{time_unit}]",
         "units": units,
         "is_mixed": calendar in STANDARD,
-        **_in_ticks(where, units, unit_ns, start, time_unit),
+        **_in_ticks(unit_ns, start, time_unit),
     }
 
 
-def _in_ticks(where: str, units: str, unit_ns: int, start: int, time_unit: str) -> dict[str, Any]:
-    """Return a unit and a reference date as whole numbers of what decoded times count."""
+def _in_ticks(unit_ns: int, start: int, time_unit: str) -> dict[str, Any]:
+    """Return a unit and a reference date as whole numbers of ticks.
+
+    A tick is what decoded times count, or the coarsest unit of which both are whole numbers, if
+    that is finer.
+    """
     coarsest = next(name for name, ns in TICKS_NS.items() if not (unit_ns % ns or start % ns))
-    tick = TICKS_NS[time_unit]
-    if unit_ns % tick or start % tick:
-        raise UsageError(
-            f"{where} has times in {units!r}, of which time_unit={time_unit!r} would lose digits; "
-            f"time_unit={coarsest!r} keeps them"
-        )
-    return {"unit": unit_ns // tick, "reference": start // tick, "coarsest": coarsest}
+    tick = min(TICKS_NS[time_unit], TICKS_NS[coarsest])
+    ticks = TICKS_NS[time_unit] // tick
+    return {
+        "unit": unit_ns // tick,
+        "reference": start // tick,
+        "ticks": ticks,
+        "coarsest": coarsest,
+    }
 
 
 def _reference_ns(text: str, calendar: str) -> int | None:
