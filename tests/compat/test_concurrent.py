@@ -120,6 +120,18 @@ def test_what_is_done_can_not_be_cancelled(executor: Executor) -> None:
     assert not future.cancel()
 
 
+def test_only_its_call_gives_a_future_its_value(executor: Executor, gate: Gate) -> None:
+    future = executor.submit(through_gate)
+    assert gate.begun.acquire(timeout=30)
+    for resolve in (lambda: future.set_result("set"), lambda: future.set_exception(ValueError())):
+        with pytest.raises(
+            concurrent.futures.InvalidStateError, match="gets its value or error from"
+        ):
+            resolve()
+    gate.opened.set()
+    assert future.result(30) == "through"
+
+
 def test_after_shutdown_there_are_no_calls(fake: FakeCluster, gate: Gate) -> None:
     executor = Executor(fake)
     future = executor.submit(through_gate)

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 import freestone as fs
-from freestone.errors import TaskKilledError
+from freestone.errors import NotSerializableError, TaskKilledError
 from tests.waiting import until
 
 joblib = pytest.importorskip("joblib")
@@ -57,6 +57,23 @@ def test_futures_of_the_executor_are_arguments_that_calls_wait_for(cluster: fs.C
         assert cluster.submit(pow, 3, two).result(30) == 9
         with pytest.raises(ZeroDivisionError):
             executor.submit(pow, failing, two).result(30)
+
+
+def test_futures_of_other_pools_are_refused_with_what_to_pass(cluster: fs.Cluster) -> None:
+    async def main() -> None:
+        task = asyncio.ensure_future(asyncio.sleep(0))
+        with pytest.raises(NotSerializableError, match=r"its value, await future: only"):
+            executor.submit(print, task)
+        await task
+
+    with cluster.executor() as executor:
+        other: concurrent.futures.Future[int] = concurrent.futures.Future()
+        for given in (other, [other], {"key": (other,)}):
+            with pytest.raises(
+                NotSerializableError, match=r"its value, future.result\(\): only futures"
+            ):
+                executor.submit(print, given)
+        asyncio.run(main())
 
 
 def test_cancel_ends_a_call_that_runs(two_workers: fs.Cluster) -> None:

@@ -81,9 +81,17 @@ class _Future(concurrent.futures.Future[T]):
                 return
             value = inner.result()
         except BaseException as error:
-            self._finish(self.set_exception, error)
+            self._finish(super().set_exception, error)
         else:
-            self._finish(self.set_result, value)
+            self._finish(super().set_result, value)
+
+    def set_result(self, result: T) -> None:
+        """Refuse: the call gives the future its value."""
+        raise _given_by_call("set_result")
+
+    def set_exception(self, exception: BaseException | None) -> None:
+        """Refuse: the call gives the future its error."""
+        raise _given_by_call("set_exception")
 
     def _finish(self, resolve: Callable[[Any], None], outcome: Any) -> None:
         try:
@@ -92,6 +100,13 @@ class _Future(concurrent.futures.Future[T]):
             # It was cancelled while its call ended.
             if not self.cancelled():
                 raise
+
+
+def _given_by_call(name: str) -> concurrent.futures.InvalidStateError:
+    return concurrent.futures.InvalidStateError(
+        f"{name}: a future of cluster.executor() gets its value or error from its call; cancel() "
+        "ends that, and concurrent.futures.Future() is one that a program sets"
+    )
 
 
 def _value_of(value: Any) -> Any:

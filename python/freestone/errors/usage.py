@@ -222,6 +222,12 @@ class NotSerializableError(UsageError, TypeError):
                 "pass what its get() returns as an argument, or define it in a module that calls "
                 "import, where it has its default"
             )
+        if kind.endswith((".Future", "_asyncio.Task")):
+            wait = "await future" if "asyncio" in kind else "future.result()"
+            advice = (
+                f"send its value, {wait}: only futures of a cluster and of cluster.executor() "
+                "stand for theirs"
+            )
         # What freestone's own types say is what to do.
         then = "" if reason and kind.startswith("freestone.") else f"; {advice}"
         act = "saved" if what == "checkpoint" else "sent"

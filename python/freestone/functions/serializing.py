@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+import concurrent.futures
 import pickle
 from collections.abc import Iterator, Mapping
 from typing import Any
@@ -70,7 +72,9 @@ def _culprit(value: Any, where: str, depth: int) -> tuple[str, Any]:
 
 
 def _says_itself(value: Any) -> bool:
-    """Whether it is of a type that says why it can't be sent, of freestone's or open files."""
+    """Whether it is of a type that says why it can't be sent, of freestone's, files or futures."""
+    if isinstance(value, concurrent.futures.Future) or asyncio.isfuture(value):
+        return True
     kind = type(value)
     package = kind.__module__.partition(".")[0]
     if package == "h5py":
