@@ -10,8 +10,8 @@ import itertools
 import re
 from collections.abc import Sequence
 
-__all__ = ["BIG", "BOOL", "EMPTY", "NEGATIVE", "REAL", "SMALL", "TEXT", "heading", "is_date"]
-__all__ += ["is_index", "is_numbered"]
+__all__ = ["BIG", "BOOL", "EMPTY", "INTEGER", "NEGATIVE", "REAL", "SMALL", "TEXT", "heading"]
+__all__ += ["is_date", "is_index", "is_numbered"]
 
 EMPTY, BOOL, NEGATIVE, SMALL, BIG, REAL, TEXT = (1 << bit for bit in range(7))
 INTEGER = NEGATIVE | SMALL | BIG

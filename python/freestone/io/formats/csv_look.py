@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -13,6 +14,7 @@ from freestone.errors import FormatError, UsageError
 from freestone.io.dataset import Dataset
 from freestone.io.formats.csv_guess import (
     EMPTY,
+    INTEGER,
     REAL,
     SMALL,
     TEXT,
@@ -369,9 +371,21 @@ class Look:
             codes=tuple(self._code(name, code, cast) for name, code, cast in kept),
             casts=casts if any(casts) else (),
             untyped=tuple(untyped),
+            mixed=() if sights is None else self._mixed(kept, kinds_of(sights)),
             is_ended=self.is_ended,
             row_nbytes=self.index.nbytes / max(rows, 1),
             **self._common(skip),
+        )
+
+    def _mixed(
+        self, columns: Sequence[tuple[str, str, Cast | None]], kinds: Sequence[int]
+    ) -> tuple[int, ...]:
+        """Return which columns are floats, of whole numbers and fractions, and nobody said so."""
+        return tuple(
+            at
+            for at, ((name, code, cast), found) in enumerate(zip(columns, kinds, strict=True))
+            if found & REAL and found & INTEGER and name not in self.wanted.types
+            if code == "f8" and (cast is None or cast.code == "f8")
         )
 
     def _code(self, name: str, code: str, cast: Cast | None) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -18,6 +19,10 @@ from freestone.io.raw import joined
 
 if TYPE_CHECKING:
     from freestone.io.formats.csv_types import Cast
+
+# Beyond it a float64 has not all whole numbers; it has 16 digits.
+EXACT = 1 << 53
+_MANY_DIGITS = r"^\s*[-+]?\d{16,}\s*$"
 
 __all__ = ["Columns", "Numbers", "Triples", "arrow_array", "arrow_type"]
 
@@ -101,11 +106,14 @@ class Columns(_Lines):
         What is made of the texts of those that it reads as text first.
     is_ended : bool
         Whether a separator ends each line, behind which is an empty cell that is no column.
+    mixed : tuple of int
+        Columns that are floats because some cells are fractions, and whole numbers otherwise.
     """
 
     codes: tuple[str, ...]
     casts: tuple[Cast | None, ...] = ()
     is_ended: bool = False
+    mixed: tuple[int, ...] = ()
 
     def read_rows(self, start: int, stop: int, threads: int) -> Any:
         """Read some rows."""
@@ -128,7 +136,10 @@ class Columns(_Lines):
                 arrow_array(kind, rows, *column)
                 for kind, column in zip(types, columns[: len(types)], strict=True)
             ]
-            batches.append(pa.RecordBatch.from_arrays(self._cast(arrays, line), schema=schema))
+            made = self._cast(arrays, line)
+            for column in self.mixed:
+                self._check_digits(made[column], line, column)
+            batches.append(pa.RecordBatch.from_arrays(made, schema=schema))
             line += rows
         return pa.Table.from_batches(batches, schema)
 
@@ -138,6 +149,39 @@ class Columns(_Lines):
             if cast is not None:
                 arrays[column] = cast.apply(arrays[column], self.location.url, line, column)
         return arrays
+
+    def _check_digits(self, values: Any, line: int, column: int) -> None:
+        """Raise `FormatError` for a whole number that floats round, from line `line` on.
+
+        The text is looked at once more only where a float is as large.
+        """
+        pa, pc = needs("pyarrow", "arrow", "a frame"), needs("pyarrow.compute", "arrow", "a frame")
+        count = values.offset + len(values)
+        if not len(values) or not _has_large(
+            np.frombuffer(values.buffers()[1], np.float64, count)[values.offset :]
+        ):
+            return
+        parts = _native.io.csv_read_columns(
+            *self._given(),
+            codes=["str"] * (len(self.codes) + self.is_ended),
+            delimiter=self.delimiter,
+            start=line,
+            stop=line + len(values),
+            threads=1,
+        )
+        kind = pa.large_string()
+        texts = pa.concat_arrays([arrow_array(kind, n, *each[column]) for n, each in parts])
+        long = texts.filter(pc.match_substring_regex(texts, _MANY_DIGITS)).drop_null().unique()
+        for text in long.to_pylist():
+            if not _is_kept(text):
+                place = {"row": line + texts.index(text).as_py() + 1, "column": column + 1}
+                name = str(self.columns[column])
+                reason = (
+                    f'row {place["row"]}, column {place["column"]}: "{text}" has more digits than '
+                    f"a float64, and other cells are fractions; types={{{name!r}: 'str'}} keeps "
+                    f"all digits, and types={{{name!r}: 'f8'}} rounds them"
+                )
+                raise FormatError(self.location.url, reason, **place)
 
     def arrow_schema(self) -> Any:
         """Return the schema, which was found when the file was opened."""
@@ -149,6 +193,21 @@ class Columns(_Lines):
             for code, cast in zip(self.codes, casts, strict=True)
         ]
         return pa.schema(list(zip(map(str, self.columns), types, strict=True)))
+
+
+def _has_large(floats: Any) -> bool:
+    """Tell whether one of some floats is as large that floats round whole numbers there."""
+    # Extremes take a fraction of the time of comparisons, and are NaN if any is.
+    low, high = floats.min(), floats.max()
+    if -EXACT < low <= high < EXACT:
+        return False
+    return bool((np.abs(floats) >= EXACT).any())
+
+
+def _is_kept(text: str) -> bool:
+    """Tell whether a float64 is a whole number, or is written as it, as JavaScript does."""
+    value = float(text)
+    return int(value) == int(text) or Decimal(repr(value)) == int(text)
 
 
 def arrow_type(code: str) -> Any:
