@@ -162,3 +162,32 @@ def test_values_that_do_not_go_with_a_column_are_named(tmp_path: Path) -> None:
     ]:
         with pytest.raises(UsageError, match=message):
             fs.read(tmp_path / "x.parquet", where=where).compute()
+
+
+@pytest.mark.parametrize("name", ["x.csv", "x.parquet"])
+@pytest.mark.parametrize(
+    ("filter", "advice"),
+    [
+        (("n", "==", "1"), r"'n' is int64, .*\(==\) with '1' .* numbers, .*; write 1, without"),
+        (("n", "in", [1, "2"]), r"'n' is int64, .* numbers, and '2' is none; write 2, without"),
+        (("n", "not in", ["2"]), r"'n' is int64, .* numbers, and '2' is none; write 2, without"),
+        (("n", "<", "many"), "numbers, and 'many' is none; write a number"),
+        (("n", "==", True), "numbers, and True is none; write 1"),
+        (("x", ">", "1.5"), "'x' is double, .* write 1.5, without quotes"),
+        (("flag", "==", 1), "'flag' is bool, .* with 1 .* booleans, .*; write True or False"),
+        (("flag", "in", [0, 1]), "booleans, and 0 is none; write True or False"),
+        (("flag", "==", "true"), "booleans, and 'true' is none; write True or False"),
+    ],
+)
+def test_values_of_another_type_get_what_to_write(
+    tmp_path: Path, name: str, filter: tuple[str, str, Any], advice: str
+) -> None:
+    table = pa.table({"n": [1, 2], "x": [1.5, 2.5], "flag": [True, False]})
+    fs.write(table, tmp_path / name)
+    with pytest.raises(UsageError, match=advice):
+        fs.read(tmp_path / name, where=[filter]).compute()
+
+
+def test_numbers_are_no_dates() -> None:
+    with pytest.raises(UsageError, match=r"dates or times, and 5 is none; write .* '2024-05-01'"):
+        as_expression(as_predicate(("day", "==", 5)), pa.schema({"day": pa.date32()}))

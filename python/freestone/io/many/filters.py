@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from datetime import date, timedelta
 from decimal import Decimal
 from fractions import Fraction
 from functools import reduce
@@ -23,6 +24,8 @@ from freestone.io.formats.tables import first_line, needs
 __all__ = ["Filters", "as_filters"]
 
 OPERATORS = ("==", "=", "!=", "<", "<=", ">", ">=", "in", "not in")
+# Values that are neither numbers nor booleans.
+_OTHERS = str | bytes | date | timedelta
 # Arrow has no times in other units.
 UNITS = {"h": "s", "m": "s", "generic": "s"}
 
@@ -135,7 +138,7 @@ def _times(values: Any) -> Any:
 def _compared(field: Any, operator: str, value: Any, kind: Any) -> Any:
     import pyarrow as pa
 
-    _check_texts([value], kind)
+    _check_types([value], kind)
     scale = _scale(kind)
     if scale is not None and _is_number(value, kind):
         return _compared_exactly(field, operator, value, kind, scale)
@@ -158,13 +161,43 @@ def _compared(field: Any, operator: str, value: Any, kind: Any) -> Any:
     return field >= literal
 
 
-def _check_texts(values: Iterable[Any], kind: Any) -> None:
-    """Raise `TypeError` for a number that is compared with texts: ``7`` is not ``"007"``."""
+def _check_types(values: Iterable[Any], kind: Any) -> None:
+    """Raise `TypeError` for a value that no value of a type equals: ``7`` is not ``"007"``.
+
+    The message says what to write instead.
+    """
     types = needs("pyarrow", "arrow", "where=").types
-    if types.is_string(kind) or types.is_large_string(kind) or types.is_string_view(kind):
-        for value in values:
-            if isinstance(value, int | float | Decimal):
-                raise TypeError(f"its values are texts, and {value!r} is none; put it in quotes")
+    is_text = types.is_string(kind) or types.is_large_string(kind) or types.is_string_view(kind)
+    is_number = types.is_integer(kind) or types.is_floating(kind) or types.is_decimal(kind)
+    is_date = types.is_date(kind) or types.is_timestamp(kind)
+    for value in values:
+        is_truth = isinstance(value, bool)
+        is_numeric = isinstance(value, int | float | Decimal) and not is_truth
+        advice = ""
+        if is_text and (is_numeric or is_truth):
+            advice = f"its values are texts, and {value!r} is none; put it in quotes"
+        elif types.is_boolean(kind) and (is_numeric or isinstance(value, _OTHERS)):
+            advice = f"its values are booleans, and {value!r} is none; write True or False"
+        elif is_number and (is_truth or isinstance(value, _OTHERS)):
+            advice = f"its values are numbers, and {value!r} is none; write {_number_of(value)}"
+        elif is_date and (is_numeric or is_truth):
+            advice = (
+                f"its values are dates or times, and {value!r} is none; write one of datetime, or "
+                "a text such as '2024-05-01'"
+            )
+        if advice:
+            raise TypeError(advice)
+
+
+def _number_of(value: Any) -> str:
+    """Return what a number is written as that stands there as something else."""
+    if isinstance(value, bool):
+        return str(int(value))
+    try:
+        text = value.decode() if isinstance(value, bytes) else value
+        return f"{text.strip()}, without quotes" if float(text) == float(text) else "a number"
+    except (AttributeError, TypeError, ValueError):
+        return "a number"
 
 
 def _scale(kind: Any) -> int | None:
@@ -255,7 +288,7 @@ def _values(given: Iterable[Any], kind: Any) -> Any:
         return _times(given)
     values = [each.as_py() if isinstance(each, pa.Scalar) else each for each in map(_plain, given)]
     scale, known = _scale(kind), [each for each in values if each is not None]
-    _check_texts(known, kind)
+    _check_types(known, kind)
     if not known:
         return pa.array(values, kind)
     if scale is not None and all(_is_number(each, kind) for each in known):
