@@ -119,6 +119,18 @@ def test_decimal_commas_are_found_where_they_surely_are(path: Path) -> None:
     assert columns(path, "a;d\n1,5;29.02.2024\n", dates={"d": "%d.%m.%Y"}) == day
 
 
+def test_points_between_thousands_are_found_beside_decimal_commas(path: Path) -> None:
+    found = read(path, "a;b;c\n6.005.800;63,146;1.2.3\n583.221;43,91;1.234\n")
+    rows = {"a": [6005800, 583221], "b": [63.146, 43.91], "c": ["1.2.3", "1.234"]}
+    assert found.compute().to_pydict() == rows
+    assert found.found == {"separator": ";", "decimal": ",", "thousands": ".", "header": True}
+    # Versions, dates, and points without a decimal comma anywhere are none.
+    for text in ("a;b\n1.2.3;1,5\n", "a;b\n01.02.2024;1,5\n", "a;b\n6.005.800;1\n"):
+        found = read(path, text)
+        assert "thousands" not in found.found
+        assert isinstance(found.compute()["a"][0].as_py(), str)
+
+
 @pytest.mark.parametrize(
     "text",
     [

@@ -13,6 +13,7 @@ from freestone.io.formats.tables import needs
 __all__ = ["PLAIN", "Marks", "guessed_marks", "marks_of"]
 
 _COMMA = re.compile(rb"\s*[-+]?(\d*|\d{1,3}(\.\d{3})+),\d+([eE][-+]?\d+)?\s*")
+_POINTS = re.compile(rb"\s*[-+]?(\d+|\d{1,3}(\.\d{3})+)\s*")
 # Such numbers have no decimal point; small ones are written so, as in 1e-05.
 _WHOLE = re.compile(rb"\s*[-+]?\d+([eE][-+]?\d+)?\s*")
 # A comma in front of three digits may stand between thousands.
@@ -97,16 +98,24 @@ def marks_of(decimal: Any, thousands: Any, separator: str | None) -> Marks:
 def guessed_marks(columns: Iterable[Sequence[bytes]]) -> Marks:
     """Return decimal commas if the cells of a column are numbers with such, surely.
 
-    Points in front of them are then between thousands.
+    Points in front of them are then between thousands, and so are those of a column of numbers such
+    as ``1.234.567``.
     """
-    found = [cell for column in columns if _are_decimal_commas(column) for cell in column]
-    if not found:
+    kept = [[cell for cell in column if cell.strip()] for column in columns]
+    with_commas = [column for column in kept if _are_decimal_commas(column)]
+    if not with_commas:
         return PLAIN
-    return Marks(",", "." if any(b"." in cell for cell in found) else "")
+    has_points = any(b"." in cell for column in with_commas for cell in column)
+    return Marks(",", "." if has_points or any(map(_are_in_thousands, kept)) else "")
 
 
-def _are_decimal_commas(cells: Sequence[bytes]) -> bool:
-    texts = [cell for cell in cells if cell.strip()]
+def _are_in_thousands(texts: Sequence[bytes]) -> bool:
+    """Tell whether cells are numbers with points between thousands; one point may be a decimal."""
+    are_numbers = all(_POINTS.fullmatch(text) for text in texts)
+    return are_numbers and any(text.count(b".") > 1 for text in texts)
+
+
+def _are_decimal_commas(texts: Sequence[bytes]) -> bool:
     commas = [text for text in texts if b"," in text]
     are_numbers = all(_COMMA.fullmatch(text) or _WHOLE.fullmatch(text) for text in texts)
     return are_numbers and any(not _EITHER.fullmatch(text) for text in commas)
