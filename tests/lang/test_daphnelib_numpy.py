@@ -62,6 +62,7 @@ def test_a_list_beside_a_product_is_a_vector() -> None:
 def test_attributes_are_those_of_arrays() -> None:
     x = lazy(CELLS.astype("f4"))
     assert (x.ndim, x.size, len(x), x.dtype) == (2, 12, 4, np.float32)
+    assert (np.ndim(x), np.size(x), np.shape(x)) == (2, 12, (4, 3))
     np.testing.assert_array_equal([row.compute()[0] for row in x], CELLS)
     kept = x[x[:, 0] > 1]
     assert np.isnan(kept.size)

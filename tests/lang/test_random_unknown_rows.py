@@ -43,7 +43,8 @@ def masked(rng: Random, x: Cells) -> Step:
     if not lines.shape[1]:
         return same("as it is", lambda y: y)
     at = int(rng.integers(lines.shape[1]))
-    values = np.sort(lines[:, at].astype(float))
+    # Not at a value, whose last digit may be another one in a sum of another order.
+    values = np.sort(lines[:, at].astype(float)) - 0.01
     bounds = [-np.inf, np.inf, *values[-2:], *values[:1]]
     least = float(bounds[rng.integers(len(bounds))])
     if by_row:
@@ -56,9 +57,8 @@ def _flat(mask: Any) -> Any:
 
 
 def _slice(rng: Random) -> slice:
-    ends = [None if rng.random() < 0.3 else int(rng.integers(-7, 8)) for _ in range(2)]
-    step = [None, None, 1, 2, -1, -3][rng.integers(6)]
-    return slice(*ends, step)
+    begin, end = (None if rng.random() < 0.3 else int(rng.integers(-7, 8)) for _ in range(2))
+    return slice(begin, end, [None, None, 1, 2, -1, -3][rng.integers(6)])
 
 
 def sliced(rng: Random, x: Cells) -> Step:
@@ -105,7 +105,9 @@ def reduced(rng: Random, x: Cells) -> Step:
         return same(f"x - {name}", lambda y: y - of(y) * 1.0)
     if way == 2:
         return same(f"{name} + x", lambda y: of(y) * 1.0 + y)
-    return same(f"where(x > {name}, x, -1)", lambda y: np.where(y > of(y), y, -1.0))
+    return same(
+        f"where(x > {name} + 0.01, x, -1)", lambda y: np.where(y > of(y) * 1.0 + 0.01, y, -1.0)
+    )
 
 
 OPERATIONS = [np.add, np.subtract, np.multiply, np.maximum, np.minimum, np.less]

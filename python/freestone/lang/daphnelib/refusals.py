@@ -7,34 +7,58 @@ from typing import Any
 
 __all__ = ["instead_of", "refusal"]
 
-FUNCTIONS: dict[str, str | tuple[str, str]] = {
+ROUNDED = "x.round(), or (x * 100.0).round() / 100.0; halves are rounded away from zero"
+
+FUNCTIONS: dict[str, str | tuple[str, str, str]] = {
     "all": "np.all(x)",
     "any": "np.any(x)",
-    "argmax": ("x.idxMax(1), for each column", "x.idxMax(0), for each row"),
-    "argmin": ("x.idxMin(1), for each column", "x.idxMin(0), for each row"),
+    "argmax": (
+        "x.idxMax(1), for each column",
+        "x.idxMax(0), for each row",
+        "x.reshape(1, -1).idxMax(0), or x.idxMax(0) for each row",
+    ),
+    "argmin": (
+        "x.idxMin(1), for each column",
+        "x.idxMin(0), for each row",
+        "x.reshape(1, -1).idxMin(0), or x.idxMin(0) for each row",
+    ),
     "argsort": "x.order(0, True, True), by a column",
-    "around": "x.round()",
+    "around": ROUNDED,
     "column_stack": "x.cbind(y)",
-    "concatenate": ("x.rbind(y)", "x.cbind(y)"),
-    "count_nonzero": ("np.sum(x != 0, axis=0)", "np.sum(x != 0, axis=1)"),
-    "cumprod": ("x.cumProd(), down the columns", "x.t().cumProd().t(), along the rows"),
-    "cumsum": ("x.cumSum(), down the columns", "x.t().cumSum().t(), along the rows"),
+    "concatenate": ("x.rbind(y)", "x.cbind(y)", "x.rbind(y), or x.cbind(y)"),
+    "count_nonzero": ("np.sum(x != 0, axis=0)", "np.sum(x != 0, axis=1)", "np.sum(x != 0)"),
+    "cumprod": (
+        "x.cumProd(), down the columns",
+        "x.t().cumProd().t(), along the rows",
+        "x.reshape(-1, 1).cumProd(), or x.cumProd() down the columns",
+    ),
+    "cumsum": (
+        "x.cumSum(), down the columns",
+        "x.t().cumSum().t(), along the rows",
+        "x.reshape(-1, 1).cumSum(), or x.cumSum() down the columns",
+    ),
     "diag": "x.diagVector(), or x.diagMatrix() of a column",
     "dot": "x @ y",
-    "flip": ("x[::-1]", "x[:, ::-1]"),
+    "flatten": "x.reshape(1, -1), a row",
+    "flip": ("x[::-1]", "x[:, ::-1]", "x[::-1, ::-1]"),
     "fliplr": "x[:, ::-1]",
     "flipud": "x[::-1]",
-    "floor_divide": "(x / y).floor()",
+    "floor_divide": "(x / y).floor(), of integers (x * 1.0 / y).floor()",
     "hstack": "x.cbind(y)",
     "log10": "x.log(10.0)",
     "log2": "x.log(2.0)",
     "logical_not": "x == 0",
     "logical_xor": "(x != 0) ^ (y != 0)",
-    "prod": ("x.cumProd()[-1], of each column", "x.t().cumProd()[-1], of each row"),
+    "prod": (
+        "x.cumProd()[-1], of each column",
+        "x.t().cumProd()[-1], of each row",
+        "x.reshape(-1, 1).cumProd()[-1], or x.cumProd()[-1] of each column",
+    ),
     "outer": "x.outerMul(y.t()), of columns",
     "ravel": "x.reshape(1, -1), a row",
-    "rint": "x.round()",
-    "round": "x.round()",
+    "remainder": "x - y * (x / y).floor(), of integers x - y * (x * 1.0 / y).floor()",
+    "rint": ROUNDED,
+    "round": ROUNDED,
     "solve": "x.solve(y)",
     "sort": "x.order(0, True, False), rows by a column",
     "squeeze": "x.compute().squeeze()",
@@ -44,7 +68,7 @@ FUNCTIONS: dict[str, str | tuple[str, str]] = {
     "vstack": "x.rbind(y)",
     "where": "np.where(mask, x, y), or, for positions, np.nonzero(mask.compute())",
 }
-"""What is written instead; two ways are those of NumPy's axes 0 and 1."""
+"""What is written instead; three ways are those of NumPy's axes 0 and 1, and of none."""
 
 METHODS = {
     "reduce": "np.sum(x, axis=0), np.min or np.max",
@@ -63,8 +87,8 @@ OF_REDUCTIONS = {
     "dtype": 'np.sum(x.asType("f32"))',
     "out": "s = np.sum(x): nothing is written into a lazy matrix; out= takes NumPy's arrays",
     "initial": "np.sum(x) + initial, or np.maximum(np.max(x), initial)",
-    "ddof": "np.var(x) * (n / (n - ddof))",
-    "correction": "np.var(x) * (n / (n - correction))",
+    "ddof": "np.var(x) * (n / (n - ddof)), and np.sqrt of it for a deviation",
+    "correction": "np.var(x) * (n / (n - correction)), and np.sqrt of it for a deviation",
 }
 
 
@@ -118,5 +142,4 @@ def instead_of(name: str, axis: Any = None) -> str:
     ways = FUNCTIONS.get(name, "")
     if isinstance(ways, str):
         return ways
-    is_axis = isinstance(axis, int) and -2 <= axis < 2
-    return ways[axis % 2] if is_axis else ", or ".join(ways)
+    return ways[axis % 2 if isinstance(axis, int) and -2 <= axis < 2 else 2]

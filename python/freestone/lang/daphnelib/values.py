@@ -93,6 +93,8 @@ class Operand(Lazy):
     ) -> Any:
         """Compute a reduction of NumPy's, or its ``where`` and ``transpose``, lazily."""
         name = function.__name__
+        if name in ("shape", "size", "ndim") and len(args) == 1 and not keywords:
+            return getattr(args[0], name)
         if name == "transpose" and len(args) == 1:
             return called("t", args, {})
         if name == "where" and len(args) == 3:
