@@ -32,6 +32,16 @@ def test_a_script_prints_and_takes_arguments(capsys: pytest.CaptureFixture[str])
     assert capsys.readouterr().out == 'x,"y\n2\n\n'
 
 
+@pytest.mark.parametrize("words", [("--args", "n=3"), ("n=3", "--vec"), ("--args=n=3",), ("-v",)])
+def test_options_behind_a_script_are_refused_with_where_they_stand(
+    words: tuple[str, ...], capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run("print($n);", *words) == 1
+    assert "is no argument; options stand before the script, as in" in capsys.readouterr().out
+    assert run("print($n);", "n") == 1
+    assert "'n' is no argument; write name=value" in capsys.readouterr().out
+
+
 def test_what_a_script_prints_comes_as_json(capsys: pytest.CaptureFixture[str]) -> None:
     text = """
     print(1 + 2); print("ä"); print(true); print(0.0 / 0.0); print(-1.0 / 0.0);

@@ -42,7 +42,9 @@ def read_arguments(words: Iterable[str]) -> Arguments:
     for word in words:
         name, sign, text = word.partition("=")
         if not sign or not name.isidentifier():
-            raise failure(ScriptSyntaxError, f"{word!r} is no argument; write name=value")
+            advice = "options stand before the script, as in freestone run --vec s.daph x=1"
+            advice = advice if word.startswith("-") else "write name=value"
+            raise failure(ScriptSyntaxError, f"{word!r} is no argument; {advice}")
         if name in found:
             raise failure(ScriptSyntaxError, f"the argument {name!r} is given twice")
         found[name] = _literal(name, text)
