@@ -2,7 +2,7 @@
 
 LAYERS: tuple[frozenset[str], ...] = (
     frozenset({"_native", "enumerations", "errors", "units"}),
-    frozenset({"config", "plugins"}),
+    frozenset({"config", "plugins", "replacing"}),
     frozenset(
         {
             "functions",

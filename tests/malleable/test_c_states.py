@@ -1,5 +1,6 @@
 """Saved states of programs in C: any number of ranks goes on from them, in Python, too."""
 
+import os
 import subprocess
 from pathlib import Path
 
@@ -114,6 +115,28 @@ def test_a_state_that_can_not_be_written_leaves_the_job_and_the_one_before(
             f"rank {rank}: error -8: rank 0, step 5: the state {tmp_path}/no/state" in ended.stdout
         )
     assert f"2 ranks: {total}\n" in ended.stdout
+
+
+def test_a_state_is_written_where_a_link_leads_and_replaces_files_alone(
+    saves: str, total: str, tmp_path: Path
+) -> None:
+    link, pipe = tmp_path / "link", tmp_path / "pipe"
+    link.symlink_to("far")
+    os.mkfifo(pipe)
+    assert total in ran_well(saves, 2, str(link), "none", "5", STEPS)
+    assert link.is_symlink()
+    printed = ran_well(saves, 3, "none", str(link), "-1", STEPS)
+    assert printed.startswith("goes on at step 5 of 5\n")
+    ended = ran(saves, 2, str(pipe), "none", "5", STEPS)
+    assert ended.returncode == 0, ended.stdout + ended.stderr
+    text = f"the state {pipe} can't be written (it is a pipe, and no file can take its place)"
+    for rank in range(2):
+        assert f"rank {rank}: error -8: rank 0, step 5: {text}" in ended.stdout
+    assert f"2 ranks: {total}\n" in ended.stdout
+    assert pipe.is_fifo()
+    ended = ran(saves, 2, "none", str(pipe), "-1", STEPS)
+    assert f"error -8: rank 0, step 0: the state {pipe} is a pipe, and no file" in ended.stderr
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["far", "link", "pipe"]
 
 
 def test_ranks_of_which_one_does_not_save_all_get_the_error(saves: str, tmp_path: Path) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import os
 from pathlib import Path
 from typing import Any
 
@@ -102,6 +103,35 @@ def test_a_state_that_can_not_be_written_leaves_the_job_and_the_one_before(
     assert "the state could not be saved in" in outcome.err
     assert "FileNotFoundError" in outcome.data["errors"][0]
     assert results(outcome.data) == results(expected)
+
+
+def test_a_state_is_written_where_a_link_leads_and_replaces_files_alone(
+    expected: Any, tmp_path: Path
+) -> None:
+    link, pipe = tmp_path / "link", tmp_path / "pipe"
+    link.symlink_to("far")
+    os.mkfifo(pipe)
+    outcome = job(2, archive=str(link))
+    assert outcome.data["errors"] == [""]
+    assert link.is_symlink()
+    assert job(3, load=str(link)).data["steps"] == list(range(12, 24))
+    refused = job(2, archive=str(pipe))
+    (error,) = refused.data["errors"]
+    assert f"{pipe} is a pipe, and no file can take its place" in error
+    assert f"could not be saved in {pipe}" in refused.err
+    assert results(refused.data) == results(expected)
+    assert pipe.is_fifo()
+    (tmp_path / "other.part").symlink_to("elsewhere")
+    (error,) = job(2, archive=str(tmp_path / "other")).data["errors"]
+    assert "other.part is a link, and the new file needs its place" in error
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["far", "link", "other.part", "pipe"]
+
+
+@pytest.mark.parametrize("key", ["saves", "load"])
+def test_a_pipe_is_no_state(tmp_path: Path, key: str) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    with pytest.raises(ConfigurationError, match=rf"{key}.*pipe.*a file"):
+        malleable.Config(**{key: tmp_path / "pipe"})
 
 
 PIECE = Piece(8, 24, 4096, CHUNKS)

@@ -190,7 +190,8 @@ int fsm_set_rows(const char *const *names, int length, uint64_t count);
 /* Writes all registered data into a file that any number of ranks reads, and Python's World, too. All ranks
  * call it together, at the head of a step: after fsm_checkpoint, before rows are written. The file gets its
  * name once all of it is on the disk; each 4 MiB have a checksum. FSM_STATE if it can't be written: the one
- * before is there yet, and the job can go on. Rows in the program's memory are packed one by one. */
+ * before is there yet, and the job can go on; so it is if a device, a pipe, a socket or a folder has the name.
+ * Where a link leads is the file. Rows in the program's memory are packed one by one. */
 int fsm_save(const char *path);
 
 /* Reads all registered data from such a file, on all ranks, after all is registered and before the first

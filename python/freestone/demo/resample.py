@@ -1,11 +1,11 @@
 """More events from the measured ones: a bootstrap, written to Parquet."""
 
 import os
-from pathlib import Path
 
 import numpy as np
 
 from freestone.demo.physics import Floats, scale_momenta
+from freestone.replacing import replaced
 
 COLUMNS = tuple(f"{c}{i}" for i in (1, 2) for c in ("E", "px", "py", "pz"))
 """The columns with the four-vectors, as they are named in the CMS file."""
@@ -81,9 +81,8 @@ def write_pairs(path: str | os.PathLike[str], pairs: Floats, origin: np.ndarray)
     flat = np.ascontiguousarray(pairs.reshape(len(pairs), 8).T, dtype=np.float32)
     columns = {name: pa.array(values) for name, values in zip(COLUMNS, flat, strict=True)}
     table = pa.table({**columns, "origin": pa.array(origin)})
-    partial = Path(path).with_suffix(".partial")
-    pq.write_table(table, partial, compression="none", use_dictionary=False)
-    partial.replace(path)
+    with replaced(path) as partial:
+        pq.write_table(table, partial, compression="none", use_dictionary=False)
 
 
 def read_pairs(path: str | os.PathLike[str]) -> Floats:

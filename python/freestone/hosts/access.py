@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import json
 import os
@@ -12,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from freestone import _native
 from freestone.errors import FileMissingError, UsageError
+from freestone.replacing import replaceable
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -91,7 +93,7 @@ class Authority:
         about = {"signing": self._signing, "granted": self._granted, "revoked": self._revoked}
         # Whole or not at all: what is cut off would let members in again.
         new = _write_private(self._path.with_suffix(".new"), json.dumps(about))
-        os.replace(new, self._path)
+        os.replace(new, replaceable(self._path))
 
 
 def _kept(path: Path | None) -> dict[str, Any]:
@@ -111,8 +113,10 @@ def _kept(path: Path | None) -> dict[str, Any]:
 def _write_private(path: Path, text: str) -> Path:
     """Write a file that only this user can read."""
     # A new file, so that nobody has it open, whatever mode an old one had.
-    path.unlink(missing_ok=True)
-    with open(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w") as file:
+    target = replaceable(path)
+    with contextlib.suppress(FileNotFoundError):
+        os.unlink(target)
+    with open(os.open(target, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w") as file:
         file.write(text)
     return path
 
@@ -174,7 +178,7 @@ class Access:
         try:
             return _write_private(Path(path), self.text())
         except OSError as error:
-            problem = f"the access file {path} can't be written: {error.strerror}"
+            problem = f"the access file {path} can't be written: {error.strerror or error}"
             raise UsageError(f"{problem}; choose another path") from error
 
     @classmethod

@@ -158,7 +158,7 @@ class Config:
             path = Path(value).resolve()
             if key == "load" and not path.is_file():
                 raise _wrong(key, value, "a file that exists")
-            if path.is_dir() or not path.parent.is_dir():
+            if (path.exists() and not path.is_file()) or not path.parent.is_dir():
                 raise _wrong(key, value, "a file in a folder that exists")
             object.__setattr__(self, key, path)
 

@@ -6,8 +6,10 @@ number of ranks reads what any other wrote. The file gets its name when all of i
 
 from __future__ import annotations
 
+import contextlib
 import os
 import pickle
+import stat
 import struct
 import time
 import zlib
@@ -19,7 +21,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from freestone.errors import SavedStateError
+from freestone.errors import FileError, SavedStateError
 from freestone.malleable import together
 from freestone.malleable.arrays import Array, Description, Kind
 from freestone.malleable.index import Entry, Index, Piece
@@ -28,6 +30,7 @@ from freestone.malleable.path import Path as Way
 from freestone.malleable.progress import Progress
 from freestone.malleable.replicas import unpicklable
 from freestone.malleable.values import plain_bytes
+from freestone.replacing import kind, replaceable
 
 __all__ = ["MAGIC", "TRAILER", "Contents", "Saved", "State", "remove", "write"]
 
@@ -99,7 +102,8 @@ def write(
     Parameters
     ----------
     path : Path
-        The file, which is replaced once the new one is whole and on the disk.
+        The file, which is replaced once the new one is whole and on the disk. Links are followed;
+        what is there and is no file stays.
     comm : mpi4py communicator
         Of all ranks.
     arrays : mapping of str to Array
@@ -115,11 +119,17 @@ def write(
         The bytes of the file, and why it was not written, if so; the same on all ranks.
     """
     offsets, end = _offsets(arrays)
-    part = path.with_name(f"{path.name}.part")
-    problem = _tried(lambda: _make(part, end)) if comm.rank == 0 else None
-    problem = together.tell(comm, problem, timeout_s, _WHAT)
+    places: list[Path] = []
+
+    def begin() -> None:
+        places.extend(_places(path))
+        _make(places[1], end)
+
+    problem = _tried(begin) if comm.rank == 0 else ""
+    problem, places = together.tell(comm, (problem, places), timeout_s, _WHAT)
     if problem:
         return 0, problem
+    target, part = places
     chunks: dict[str, list[list[tuple[int, int, int]]]] = {}
     mine = _tried(lambda: chunks.update(_write_rows(part, arrays, offsets)))
     edges = {name: array.edges() for name, array in arrays.items() if array.form.is_ragged}
@@ -140,7 +150,7 @@ def write(
         index = Index(state[1].done, comm.size, time.time(), entries)
         contents = Contents(*state, tuple(array.description for array in arrays.values()))
         written: list[int] = []
-        problem = _tried(lambda: written.append(_complete(part, path, end, index, contents)))
+        problem = _tried(lambda: written.append(_complete(part, target, end, index, contents)))
         # Values are pickled once more only to name the one that can't be.
         problem = problem and (unpicklable(contents.values) or problem)
         nbytes = sum(written)
@@ -166,8 +176,10 @@ def _entry(
 
 def remove(path: Path) -> None:
     """Remove a file of a job that has ended, and what a killed one left beside it."""
-    for each in (path, path.with_name(f"{path.name}.part")):
-        each.unlink(missing_ok=True)
+    for each in (path, _unfinished(path)):
+        # Nobody wrote a state into something else.
+        if each.is_file() and not each.is_symlink():
+            each.unlink(missing_ok=True)
 
 
 class State:
@@ -187,6 +199,10 @@ class State:
     def __init__(self, path: Path) -> None:
         self._path = path
         try:
+            mode = path.stat().st_mode
+            if not stat.S_ISREG(mode):
+                # A pipe would keep its reader waiting for a writer.
+                raise self._damage(f"is a {kind(mode)}, and no file")
             with path.open("rb") as file:
                 nbytes = os.fstat(file.fileno()).st_size
                 file.seek(max(0, nbytes - TRAILER.size))
@@ -301,6 +317,21 @@ def _offsets(arrays: Mapping[str, Array]) -> tuple[dict[str, tuple[int, ...]], i
 def _aligned(nbytes: int) -> int:
     """Return the bytes that a part takes in the file, so that the next one begins at a page."""
     return -(-nbytes // _ALIGNMENT) * _ALIGNMENT
+
+
+def _unfinished(path: Path) -> Path:
+    return path.with_name(f"{path.name}.part")
+
+
+def _places(path: Path) -> tuple[Path, Path]:
+    """Return the file that is replaced, and the new one beside it until then."""
+    target = Path(replaceable(path))
+    part = _unfinished(target)
+    with contextlib.suppress(FileNotFoundError):
+        mode = part.lstat().st_mode
+        if not stat.S_ISREG(mode):
+            raise FileError(str(part), f"is a {kind(mode)}, and the new file needs its place")
+    return target, part
 
 
 def _make(part: Path, nbytes: int) -> None:

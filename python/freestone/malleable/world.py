@@ -414,6 +414,7 @@ class World(Checkpoints):
         ----------
         path : path, optional
             By default that of the setting ``saves``; replaced once the new one is on the disk.
+            Links are followed. A device, a pipe, a socket or a folder is not replaced.
 
         Raises
         ------

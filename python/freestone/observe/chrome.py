@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from freestone.errors import FormatError
-from freestone.observe.forms import replaced
+from freestone.replacing import replaced
 
 __all__ = ["MAX_NBYTES", "begin", "end", "is_chrome", "read", "write", "written"]
 
@@ -50,7 +50,7 @@ def write(
         How many events.
     """
     found = list(events)
-    with replaced(Path(path)) as partial:
+    with replaced(path) as partial:
         data = {"traceEvents": found, "displayTimeUnit": unit, "otherData": {"of": of}}
         partial.write_text(json.dumps(data), "utf-8")
     name = os.path.abspath(path)

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import fields
 from pathlib import Path
 from types import ModuleType
@@ -27,7 +25,6 @@ __all__ = [
     "pyarrow_for",
     "read_partial",
     "records_of",
-    "replaced",
     "schema",
 ]
 
@@ -76,18 +73,6 @@ def _array(pa: Any, rows: int, column: Column | None, kind: Any) -> Any:
         return pa.nulls(rows, kind)
     buffers = [pa.py_buffer(part) for part in column if part is not None]
     return pa.Array.from_buffers(kind, rows, buffers)
-
-
-@contextmanager
-def replaced(path: Path) -> Iterator[Path]:
-    """Give a path to write to, which takes the place of `path` when all went well."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    partial = path.with_name(f".{path.name}.{os.getpid()}")
-    try:
-        yield partial
-        partial.replace(path)
-    finally:
-        partial.unlink(missing_ok=True)
 
 
 def _kind(pa: Any, field: str) -> Any:

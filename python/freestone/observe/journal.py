@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from freestone.observe import columns, forms, trace
+from freestone.replacing import replaceable, replaced
 
 if TYPE_CHECKING:
     from freestone.observe.recorder import Recorder, Watch
@@ -45,9 +46,11 @@ class Journal:
     def __init__(self, path: str | os.PathLike[str], recorder: Recorder) -> None:
         self._path = Path(path)
         self._pa = forms.pyarrow_for(self._path) if self._path.suffix == ".parquet" else None
-        self._path.parent.mkdir(parents=True, exist_ok=True)
+        # Beside the file that a link leads to, whose name it may get.
+        self._target = replaceable(path)
+        os.makedirs(os.path.dirname(self._target), exist_ok=True)
         # Without a buffer, which a forked child would write once more.
-        self._file = _new_file(self._path)
+        self._file = _new_file(self._target)
         self._size = 0
         self._unwritten: deque[bytes] = deque()
         if self._pa is not None:
@@ -100,12 +103,12 @@ class Journal:
             self._watch.stop()
             self._file.close()
         if self._path.suffix == ".jsonl":
-            journal.replace(self._path)
+            journal.replace(replaceable(self._target))
             return
         if self._pa is None:
             trace.write(self._path, forms.lines(journal))
         else:
-            with forms.replaced(self._path) as whole:
+            with replaced(self._path) as whole:
                 _write_parquet(self._pa, journal, whole)
         journal.unlink()
 
@@ -126,7 +129,7 @@ class Journal:
         return Path(os.fsdecode(self._file.name))
 
 
-def _new_file(path: Path) -> FileIO:
+def _new_file(path: str) -> FileIO:
     number = 1
     while True:
         middle = "" if number == 1 else f".{number}"

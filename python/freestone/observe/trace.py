@@ -29,8 +29,8 @@ from freestone.observe.forms import (
     pyarrow_for,
     read_partial,
     records_of,
-    replaced,
 )
+from freestone.replacing import replaceable, replaced
 from freestone.units import format_count, format_nbytes, format_seconds
 
 __all__ = [
@@ -69,6 +69,8 @@ def write(path: str | os.PathLike[str], records: Iterable[Record]) -> int:
     ------
     ConfigurationError
         If the ending is another, or pyarrow is not installed.
+    IsADirectoryError, FileError
+        If something else than a file has that name.
     """
     path = Path(path)
     writer = _writer(path)
@@ -84,9 +86,12 @@ def check(path: str | os.PathLike[str] | None) -> bool:
     ------
     ConfigurationError
         If no trace can be written under the name; see `write`.
+    IsADirectoryError, FileError
+        If something else than a file has that name.
     """
     if path is not None:
         _writer(Path(path))
+        replaceable(path)
     return path is not None
 
 

@@ -29,6 +29,7 @@ impl Job {
     /// Writes all registered data; all ranks call it together, at the same step.
     ///
     /// The file gets its name once all of it is on the disk; until then the one before is there.
+    /// Links are followed; what is there and is no file stays.
     ///
     /// # Errors
     ///
@@ -43,7 +44,9 @@ impl Job {
             lists.iter().map(|runs| runs.iter().map(nbytes).collect()).collect();
         let found = self.gathered::<Vec<Vec<(u64, u64)>>>(&own)?;
         let (mut entries, end) = self.entries(&found);
-        let part = state::unfinished(path);
+        let target = state::target(path).map_err(|error| unwritten(path, &error));
+        let target = self.agreed(target, "saving the state")?;
+        let part = state::unfinished(&target);
         let made = if self.rank == 0 { state::begin(&part, end) } else { Ok(()) };
         self.agreed(made.map_err(|error| unwritten(path, &error)), "saving the state")?;
         let written = self.write(&part, &entries, &lists);
@@ -69,7 +72,8 @@ impl Job {
             saved_s: saved_s.as_secs_f64(),
             entries,
         };
-        let done = if self.rank == 0 { state::complete(&part, path, end, &index) } else { Ok(()) };
+        let done =
+            if self.rank == 0 { state::complete(&part, &target, end, &index) } else { Ok(()) };
         self.agreed(done.map_err(|error| unwritten(path, &error)), "saving the state")
     }
 

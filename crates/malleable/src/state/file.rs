@@ -1,9 +1,9 @@
 //! A file of a job's state: rows at their places, then the index, then where that begins.
 
 use super::index::{Chunk, Index, Piece};
-use std::fs::{File, OpenOptions};
+use std::fs::{File, FileType, OpenOptions};
 use std::io;
-use std::os::unix::fs::FileExt;
+use std::os::unix::fs::{FileExt, FileTypeExt};
 use std::path::{Path, PathBuf};
 
 const MAGIC: &[u8; 8] = b"FSSTATE2";
@@ -16,6 +16,52 @@ const TRAILER: usize = 8 + 8 + 8 + 4 + 8;
 /// The first place at or behind a byte where a part may begin.
 pub fn aligned(byte: u64) -> u64 {
     byte.div_ceil(ALIGNMENT) * ALIGNMENT
+}
+
+/// Links that are followed at most, as the kernel does.
+const LINKS: usize = 40;
+
+/// Where the file is written that a path names: links are followed, also to what is not there yet.
+///
+/// # Errors
+///
+/// If something is there that a regular file may not replace: a device, a pipe, a socket, a folder.
+pub fn target(path: &Path) -> io::Result<PathBuf> {
+    require_regular(std::fs::metadata(path))?;
+    let mut target = path.to_owned();
+    for _ in 0..LINKS {
+        let Ok(next) = target.read_link() else {
+            // A link of this name would be replaced when the file gets its own.
+            require_regular(std::fs::symlink_metadata(unfinished(&target))).map_err(|error| {
+                io::Error::other(format!("{}: {error}", unfinished(&target).display()))
+            })?;
+            return Ok(target);
+        };
+        target = target.parent().unwrap_or(Path::new("")).join(next);
+    }
+    Err(io::Error::other(format!("more than {LINKS} links lead on from it")))
+}
+
+fn require_regular(found: io::Result<std::fs::Metadata>) -> io::Result<()> {
+    match found {
+        Ok(found) if found.is_file() => Ok(()),
+        Ok(found) => Err(io::Error::other(format!(
+            "it is a {}, and no file can take its place",
+            kind(found.file_type())
+        ))),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
+        Err(error) => Err(error),
+    }
+}
+
+fn kind(found: FileType) -> &'static str {
+    match () {
+        () if found.is_dir() => "folder",
+        () if found.is_fifo() => "pipe",
+        () if found.is_socket() => "socket",
+        () if found.is_symlink() => "link",
+        () => "device",
+    }
 }
 
 /// The file that is written before it gets its name.
@@ -99,6 +145,11 @@ impl StateFile {
     /// What is wrong with it.
     pub fn open(path: &Path) -> Result<Self, String> {
         let unread = |error: io::Error| format!("can't be read ({error})");
+        let found = std::fs::metadata(path).map_err(unread)?;
+        if !found.is_file() {
+            // A pipe would keep its reader waiting for a writer.
+            return Err(format!("is a {}, and no file", kind(found.file_type())));
+        }
         let file = File::open(path).map_err(unread)?;
         let nbytes = file.metadata().map_err(unread)?.len();
         let other = || "does not end as the state of a job of this version does".to_owned();
@@ -160,6 +211,41 @@ mod tests {
     use super::*;
     use crate::state::Entry;
 
+    fn made_folder(name: &str) -> PathBuf {
+        let folder = std::env::temp_dir().join(format!("freestone-{name}-{}", std::process::id()));
+        std::fs::create_dir_all(&folder).unwrap();
+        folder
+    }
+
+    #[test]
+    fn links_are_followed_and_what_is_no_file_stays() {
+        let folder = made_folder("target");
+        let (link, chain) = (folder.join("link"), folder.join("chain"));
+        std::os::unix::fs::symlink("far/state", &link).unwrap();
+        std::os::unix::fs::symlink(&link, &chain).unwrap();
+        // Neither the file nor its folder is there yet.
+        for path in [&link, &chain] {
+            assert_eq!(target(path).unwrap(), folder.join("far/state"));
+        }
+        assert_eq!(target(Path::new("no-such-file")).unwrap(), Path::new("no-such-file"));
+        let around = folder.join("around");
+        std::os::unix::fs::symlink("around", &around).unwrap();
+        target(&around).unwrap_err();
+        let socket = folder.join("socket");
+        let _listener = std::os::unix::net::UnixListener::bind(&socket).unwrap();
+        for (path, kind) in
+            [(&*socket, "socket"), (&folder, "folder"), (Path::new("/dev/null"), "device")]
+        {
+            let error = target(path).unwrap_err().to_string();
+            assert_eq!(error, format!("it is a {kind}, and no file can take its place"));
+            assert_eq!(StateFile::open(path).unwrap_err(), format!("is a {kind}, and no file"));
+        }
+        std::os::unix::fs::symlink(&socket, folder.join("state.part")).unwrap();
+        let error = target(&folder.join("state")).unwrap_err().to_string();
+        assert!(error.contains("state.part: it is a link, "), "{error}");
+        std::fs::remove_dir_all(&folder).unwrap();
+    }
+
     fn written(folder: &Path) -> (PathBuf, Vec<u8>) {
         let path = folder.join("state");
         let part = unfinished(&path);
@@ -183,8 +269,7 @@ mod tests {
 
     #[test]
     fn any_rows_are_read_and_damage_is_seen() {
-        let folder = std::env::temp_dir().join(format!("freestone-state-{}", std::process::id()));
-        std::fs::create_dir_all(&folder).unwrap();
+        let folder = made_folder("state");
         let (path, bytes) = written(&folder);
         let state = StateFile::open(&path).unwrap();
         let piece = &state.index.entries[0].pieces[0];

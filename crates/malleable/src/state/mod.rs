@@ -3,5 +3,5 @@
 mod file;
 mod index;
 
-pub use file::{StateFile, aligned, begin, complete, open_to_write, unfinished, write};
+pub use file::{StateFile, aligned, begin, complete, open_to_write, target, unfinished, write};
 pub use index::{Chunk, Entry, Index, Piece};

@@ -12,6 +12,7 @@ from typing import Any
 from freestone import _native
 from freestone.errors import FileError
 from freestone.io.stores.location import Draft, FileLocation
+from freestone.replacing import kind, replaceable
 
 __all__ = ["PosixDraft", "PosixLocation"]
 
@@ -49,7 +50,8 @@ class PosixLocation(FileLocation):
             raise IsADirectoryError(self.url)
         if not stat.S_ISREG(found.st_mode):
             # A pipe would keep its reader waiting for a writer.
-            raise FileError(self.url, "is a pipe or a device, of which no rows can be read apart")
+            what = kind(found.st_mode)
+            raise FileError(self.url, f"is a {what}, of which no rows can be read apart")
         return found.st_size, found.st_ino, found.st_mtime_ns
 
     def source(self, stamp: tuple[Any, ...] = ()) -> str:
@@ -85,11 +87,7 @@ class PosixLocation(FileLocation):
         IsADirectoryError, FileError
             When something else than a file has that name.
         """
-        target = os.path.realpath(self.url)
-        if os.path.isdir(target):
-            raise IsADirectoryError(target)
-        if os.path.exists(target) and not os.path.isfile(target):
-            raise FileError(self.url, "is a pipe or a device, and no file can take its place")
+        target = replaceable(self.url)
         folder, name = os.path.split(target)
         return target, os.path.join(folder, f".{name}.{uuid.uuid4().hex[:12]}.part")
 

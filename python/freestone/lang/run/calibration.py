@@ -18,6 +18,8 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+from freestone.replacing import replaced
+
 __all__ = [
     "MAX_ALONE_NBYTES",
     "MIN_ALONE_NBYTES",
@@ -107,11 +109,9 @@ def keep(calibration: Calibration) -> bool:
     path = kept_in()
     own = {key: value for key, value in asdict(calibration).items() if key != "is_measured"}
     content = {"version": VERSION, "processors": {**_all_kept(), processor(): own}}
-    part = path.with_name(f"{path.name}.{os.getpid()}")
     try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        part.write_text(json.dumps(content, indent=1), encoding="utf-8")
-        part.replace(path)
+        with replaced(path) as part:
+            part.write_text(json.dumps(content, indent=1), encoding="utf-8")
     except OSError:
         return False
     return True

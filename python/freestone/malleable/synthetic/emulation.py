@@ -16,6 +16,7 @@ from freestone.malleable.checkpoints import UNFINISHED
 from freestone.malleable.hosts import host_name
 from freestone.malleable.synthetic.settings import Settings
 from freestone.malleable.synthetic.stages import Workload
+from freestone.replacing import replaced
 
 __all__ = ["emulate", "summary"]
 
@@ -128,6 +129,5 @@ def summary(result: dict[str, Any]) -> dict[str, Any]:
 def write(result: dict[str, Any] | None, path: Path) -> None:
     """Write what was measured, all at once."""
     if result is not None:
-        part = path.with_name(path.name + ".part")
-        part.write_text(json.dumps(result), "utf-8")
-        part.rename(path)
+        with replaced(path) as part:
+            part.write_text(json.dumps(result), "utf-8")

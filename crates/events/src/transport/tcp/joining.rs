@@ -181,6 +181,11 @@ fn bad(name: &'static str, value: &str, must: &str) -> TransportError {
 
 /// Makes a certificate that only this user can read; whole, as soon as it is there.
 fn make(path: &Path) -> io::Result<()> {
+    if let Ok(target) = path.read_link() {
+        // The file would take the link's place, and others look for it where the link leads.
+        let what = format!("it is a link to {}, which is not there; name that", target.display());
+        return Err(io::Error::new(ErrorKind::NotFound, what));
+    }
     let identity = Identity::make(limits::get().certificate_days as u32)
         .map_err(|error| io::Error::other(error.to_string()))?;
     let mut partial = path.as_os_str().to_owned();
