@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import json
 import logging
+import socket
 import socketserver
 import threading
 from collections.abc import Iterator
@@ -166,3 +167,26 @@ def test_a_job_does_what_a_scheduler_says(tmp_path: Path) -> None:
     assert outcome.status == 0, outcome.err
     assert outcome.data == [3, 1]
     assert "at least 1" in outcome.err
+
+
+def test_an_answer_without_places_for_ranks_that_stay_is_refused(tmp_path: Path) -> None:
+    pytest.importorskip("mpi4py")
+    host = socket.gethostname()
+    answers = [
+        {"processes": 3},
+        {"processes": 2, "hosts": {"nowhere.example": 2}},
+        {"processes": 2, "hosts": {"nowhere.example": 1, host: 1}},
+        {"processes": 2, "hosts": {host: 2}},
+        {"processes": 1},
+    ]
+    lines = [json.dumps(one) + "\n" for one in answers]
+    with serving(Served(*lines), tmp_path / "s") as address:
+        outcome = run("scheduled.py", address)
+    assert outcome.status == 0, outcome.err
+    assert outcome.data == [3, 2, 1]
+    asked = "2 processes were asked for on"
+    first = f"{asked} {{'nowhere.example': 2}}, and ranks are on {{'{host}': 3}}: 3 of them have"
+    second = "2 of them have no place there, and 1 would leave; grant the hosts"
+    assert first in outcome.err
+    assert second in outcome.err
+    assert outcome.err.count(asked) == 2

@@ -12,7 +12,8 @@ from typing import Any
 import pytest
 
 from freestone.errors import ConfigurationError, EngineMissingError
-from freestone.malleable.planning import leaving, new_groups
+from freestone.malleable.method import Method
+from freestone.malleable.planning import leaving, misplaced, new_groups
 from freestone.malleable.slurm import Slurm
 from freestone.malleable.slurm.deciding import Rules, decide
 from freestone.malleable.slurm.queue import (
@@ -121,9 +122,34 @@ def test_ranks_leave_hosts_that_are_not_granted_before_others() -> None:
     hosts = ["n0", "n1", "n1", "n2", "n2"]
     assert leaving([0, 1, 1, 2, 2], 2, hosts) == [3, 4]
     assert leaving([0, 1, 1, 2, 2], 2, hosts, {"n0": 1, "n2": 2}) == [1, 2]
+    # Of a group only those leave that have no place any more, however old it is.
+    assert leaving([0, 0, 1], 1, ["n0", "n1", "n0"], {"n0": 2}) == [1]
+    assert leaving([0, 0, 0], 1, ["n0", "n0", "n1"], {"n0": 1, "n1": 1}) == [1]
     groups = new_groups(2, ["n0", "n0"], {"n0": 2, "n1": 2}, is_granted=True)
     assert groups == [Group(2, "n1", is_granted=True)]
     assert Request(4, slots={"n1": 2}).slots == {"n1": 2}
+
+
+@pytest.mark.parametrize(
+    ("size", "granted", "problem"),
+    [
+        (2, {"n3": 2}, "ranks are on {'n0': 2, 'n1': 1}: 3 of them have no place there, and 1"),
+        (2, {"n0": 1, "n3": 1}, "2 of them have no place there, and 1 would leave"),
+        (2, {"n0": 2}, ""),
+        (2, {"n0": 1, "n1": 1}, ""),
+        (2, None, ""),
+        (4, {"n0": 2, "n3": 2}, "1 of them have no place there, and 0 would leave"),
+        (4, {"n0": 2, "n1": 1, "n3": 1}, ""),
+    ],
+)
+def test_ranks_that_stay_need_places(
+    size: int, granted: dict[str, int] | None, problem: str
+) -> None:
+    request, groups, hosts = Request(size, slots=granted), [0, 0, 1], ["n0", "n0", "n1"]
+    found = misplaced(request, Method.parse("merge-p2p-sync"), groups, hosts)
+    assert problem in found
+    assert bool(found) == bool(problem)
+    assert not misplaced(request, Method.parse("baseline-p2p-sync"), groups, hosts)
 
 
 @pytest.mark.parametrize(

@@ -15,6 +15,7 @@ from freestone.malleable.heartbeat import Heartbeat, Word
 from freestone.malleable.membership import Membership, next_membership
 from freestone.malleable.method import METHODS, Method
 from freestone.malleable.path import Once, Path
+from freestone.malleable.planning import misplaced
 from freestone.malleable.plans import Layout
 from freestone.malleable.progress import Progress
 from freestone.malleable.record import Replicated, Resized
@@ -149,7 +150,12 @@ class Checkpoints:
         self._again, self._is_uneven = None, False
         data, timeout_s = self._membership.data, self._config.timeout_s
         request = agree(self._asked, size, method, data, timeout_s)
+        now = self._membership
+        if request.slots is not None:
+            are_named = any(source.host() for source in self._config.sources)
+            now.find_hosts(request.slots, timeout_s, are_named=are_named)
         error = refused_method(method) or too_many(request, self.size, self._config.places)
+        error = error or misplaced(request, method, now.groups, now.hosts)
         error = together.tell(data, error, timeout_s, "the slots of a resize")
         if error:
             self._refuse(size, method, error)

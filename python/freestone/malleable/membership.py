@@ -57,6 +57,24 @@ class Membership:
         """Which one this process is."""
         return int(self.data.rank)
 
+    def find_hosts(self, granted: Mapping[str, int], timeout_s: float, *, are_named: bool) -> None:
+        """Name the hosts of all ranks as those that are granted, if they are; all together.
+
+        Parameters
+        ----------
+        granted : mapping of str to int
+            The hosts that a source of targets has named.
+        timeout_s : float
+            How long a wait for the others may take.
+        are_named : bool
+            Whether a source says how hosts are named; otherwise any name of a host counts.
+        """
+        own = self.hosts[self.rank]
+        if own not in granted and not are_named:
+            found = own_host(granted)
+            own = found if found in granted else own
+        self.hosts = together.gather_all(self.data, own, timeout_s, "the hosts of a resize")
+
     def free(self) -> None:
         """Let go of the communicators.
 

@@ -5,6 +5,7 @@ See docs/decisions/063-multi-node-resize-plans-start-from-processes-not-from-nod
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -20,7 +21,7 @@ from freestone.malleable.plans import Layout, Plan, Rows
 from freestone.malleable.spawning import Group
 from freestone.malleable.targets import Request
 
-__all__ = ["Blueprint", "draw", "leaving", "new_groups"]
+__all__ = ["Blueprint", "draw", "leaving", "misplaced", "new_groups", "ungranted"]
 
 
 @dataclass(frozen=True)
@@ -60,7 +61,7 @@ def leaving(
 ) -> list[int]:
     """Return ranks that leave in whole groups, the newest first; at most `count` of them.
 
-    Groups on hosts that are not granted any more leave before others.
+    Ranks for which their hosts are not granted any more leave before others, also alone.
 
     Whoever leaves without its group waits for it at its end, so the rest may be anyone.
 
@@ -73,19 +74,58 @@ def leaving(
     hosts : sequence of str
         Where each rank is.
     granted : mapping of str to int, optional
-        The hosts that the job keeps.
+        The hosts that the job keeps, and how many ranks each takes.
     """
-    found: list[int] = []
-    ungranted = {
-        group
-        for group, host in zip(groups, hosts, strict=False)
-        if granted is not None and host not in granted
-    }
-    for group in sorted(set(groups), key=lambda group: (group in ungranted, group), reverse=True):
-        members = [rank for rank, its in enumerate(groups) if its == group]
+    found = [] if granted is None else ungranted(groups, hosts, granted)[:count]
+    for group in sorted(set(groups), reverse=True):
+        members = [rank for rank, its in enumerate(groups) if its == group and rank not in found]
         if len(found) + len(members) <= count:
             found += members
     return sorted(found)
+
+
+def ungranted(groups: Sequence[int], hosts: Sequence[str], granted: Mapping[str, int]) -> list[int]:
+    """Return the ranks that are more than their hosts are granted for, the newest first.
+
+    Parameters
+    ----------
+    groups, hosts : sequence
+        The group and host of each rank.
+    granted : mapping of str to int
+        How many ranks each host takes.
+    """
+    free, found = dict(granted), []
+    for group, rank in sorted((group, rank) for rank, group in enumerate(groups)):
+        free[hosts[rank]] = free.get(hosts[rank], 0) - 1
+        if free[hosts[rank]] < 0:
+            found.append((group, rank))
+    return [rank for _, rank in reversed(found)]
+
+
+def misplaced(request: Request, method: Method, groups: Sequence[int], hosts: Sequence[str]) -> str:
+    """Return why not all ranks that stay have a place on the hosts of a request, if so.
+
+    Parameters
+    ----------
+    request : Request
+        How many processes there shall be, and where.
+    method : Method
+        How: none stays of those that a baseline method replaces.
+    groups, hosts : sequence
+        The group and host of each rank.
+    """
+    if request.slots is None or method.processes == "baseline":
+        return ""
+    over, count = ungranted(groups, hosts, request.slots), max(0, len(hosts) - request.size)
+    if len(over) <= count:
+        return ""
+    # What else a name has tells apart which processes share memory.
+    here = dict(Counter(host.partition("/")[0] for host in hosts))
+    return (
+        f"{request.size} processes were asked for on {dict(request.slots)}, and ranks are on "
+        f"{here}: {len(over)} of them have no place there, and {count} would leave; grant the "
+        "hosts of those that stay, too"
+    )
 
 
 def new_groups(
