@@ -168,6 +168,17 @@ def test_calls_that_make_no_sense_say_so(wrong: str) -> None:
     assert 'error -6: "nothing": rows of 0 bytes are no data: give at least 1' in printed
 
 
+def test_calls_after_an_init_that_failed_say_why_it_has(wrong: str) -> None:
+    ended = ran(wrong, 1, "not begun", method="foo")
+    assert ended.returncode == 0, ended.stdout + ended.stderr
+    why = "FREESTONE_MALLEABLE_METHOD is foo: it must be merge or baseline"
+    assert [line.partition("error ")[2] for line in ended.stdout.splitlines()] == [
+        "-6: call fsm_init first",
+        f"-6: {why}",
+        *[f"-6: fsm_init has failed: {why}"] * 3,
+    ]
+
+
 def test_calls_at_which_the_job_goes_on_say_what_is_wrong(wrong: str) -> None:
     ended = ran(wrong, 2, "later calls")
     assert ended.returncode == 0, ended.stdout + ended.stderr

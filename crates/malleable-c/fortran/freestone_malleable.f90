@@ -4,6 +4,7 @@
 !
 !   call MPI_Init(code)
 !   status = fsm_init(MPI_COMM_WORLD)
+!   if (status < 0) ... print fsm_error(), call MPI_Abort ...
 !   status = fsm_register_rows("x", FSM_VARIABLE, rows, width * 8_c_int64_t)
 !   status = fsm_register_replicated("step", c_loc(step), c_sizeof(step))
 !   if (.not. fsm_is_joining()) then ... fill the rows ...

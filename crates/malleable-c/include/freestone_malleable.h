@@ -6,7 +6,7 @@
  * come out of their first checkpoint in the middle of the loop.
  *
  *   MPI_Init(&argc, &argv);
- *   fsm_init(MPI_COMM_WORLD, NULL);
+ *   if (fsm_init(MPI_COMM_WORLD, NULL) < 0) { fprintf(stderr, "%s\n", fsm_error()); MPI_Abort(MPI_COMM_WORLD, 1); exit(1); }
  *   int64_t step = 0;
  *   fsm_register_rows("x", FSM_VARIABLE, 1000000, sizeof(double));
  *   fsm_register_replicated("step", &step, sizeof step);
@@ -246,7 +246,8 @@ struct fsm_resize_numbers {
 };
 int fsm_resize_handle(struct fsm_resize_numbers *info);
 
-/* Begins, on all ranks of a communicator; NULL is all defaults. */
+/* Begins, on all ranks of a communicator; NULL is all defaults. If it fails, all other calls fail with its
+ * error. */
 static inline int fsm_init(MPI_Comm comm, const fsm_config *config) {
   return fsm_init_handle((uintptr_t)comm, config);
 }

@@ -23,6 +23,10 @@ static JOB: Mutex<Option<Shared>> = Mutex::new(None);
 /// by one thread, as calls are.
 static HAS_BEGUN: AtomicBool = AtomicBool::new(false);
 
+/// Why [`begun`] failed, which later calls repeat: a program that did not look at its answer would
+/// hear of nothing else.
+static NOT_BEGUN: Mutex<Option<Refused>> = Mutex::new(None);
+
 /// Whether a job has ended; of one thread, too.
 static HAS_ENDED: AtomicBool = AtomicBool::new(false);
 
@@ -55,8 +59,24 @@ pub fn with_job<T>(act: impl FnOnce(&mut Job) -> Result<T, Refused>) -> Result<T
             "fsm_finalise was called before: there are no rows, ranks and communicator of the job \
              any more",
         )),
-        None => Err(Refused::bad_call("call fsm_init first")),
+        None => Err(not_begun()),
     }
+}
+
+fn not_begun() -> Refused {
+    let failed = NOT_BEGUN.try_lock().ok().and_then(|failed| failed.clone());
+    failed.map_or_else(
+        || Refused::bad_call("call fsm_init first"),
+        |Refused { code, text }| Refused { code, text: format!("fsm_init has failed: {text}") },
+    )
+}
+
+/// Keeps why there is no job; an error of a second call is nothing to one that is there.
+fn noted(begun: Result<c_int, Refused>) -> Result<c_int, Refused> {
+    if let Ok(mut failed) = NOT_BEGUN.lock() {
+        *failed = begun.as_ref().err().cloned();
+    }
+    begun
 }
 
 /// As [`with_job`], for calls that call MPI.
@@ -129,7 +149,7 @@ fn begun(comm: usize, settings: freestone_malleable::Settings) -> Result<c_int, 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn fsm_init_handle(comm: usize, config: *const Given) -> c_int {
     // SAFETY: as the caller says.
-    answer(unsafe { config::resolve(config) }.and_then(|settings| begun(comm, settings)))
+    answer(noted(unsafe { config::resolve(config) }.and_then(|settings| begun(comm, settings))))
 }
 
 /// Begins, with a communicator as Fortran has it.
@@ -143,7 +163,7 @@ pub unsafe extern "C" fn fsm_init_fortran(comm: c_int, config: *const Given) -> 
         // SAFETY: as the caller says.
         begun(comm, unsafe { config::resolve(config)? })
     };
-    answer(begin())
+    answer(noted(begin()))
 }
 
 /// # Safety

@@ -10,7 +10,7 @@ thread_local! {
 }
 
 /// A call was refused: its number, and what to say.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Refused {
     pub code: c_int,
     pub text: String,

@@ -81,7 +81,26 @@ static int make_calls(void) {
   return 0;
 }
 
+/* Goes on without a job. */
+static int not_begun(void) {
+  int64_t step = 0;
+  MPI_Init(NULL, NULL);
+  failed(fsm_checkpoint(0));
+  failed(fsm_init(MPI_COMM_WORLD, NULL));
+  failed(fsm_register_replicated("step", &step, sizeof step));
+  failed(fsm_is_joining());
+  failed(fsm_checkpoint(0));
+  fsm_config config = {.method = FSM_MERGE};
+  checked(fsm_init(MPI_COMM_WORLD, &config));
+  checked(fsm_checkpoint(0));
+  checked(fsm_finalise());
+  MPI_Finalize();
+  return 0;
+}
+
 int main(int argc, char **argv) {
+  if (argc > 1 && strcmp(argv[1], "not begun") == 0)
+    return not_begun();
   if (argc > 1 && strcmp(argv[1], "later calls") == 0)
     return make_calls();
   MPI_Init(&argc, &argv);
