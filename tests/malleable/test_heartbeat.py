@@ -60,5 +60,8 @@ def test_ranks_are_named_by_where_they_are() -> None:
     words = [(4, False, 0)] * 10 + [(5, False, 0), (4, True, 0)]
     assert where_ranks_are(words) == (
         "ranks 0, 1, 2, 3, 4, 5, 6, 7 and 2 more are at step 4, rank 10 is at step 5, rank 11 has "
-        "left the loop after step 4"
+        "left the loop in step 3"
+    )
+    assert where_ranks_are([(0, True, 0), (0, False, 0)]).startswith(
+        "rank 0 has left the loop before step 0, rank 1 is at step 0"
     )

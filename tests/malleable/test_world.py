@@ -251,7 +251,7 @@ def test_who_asks_for_a_target(which: str, says: str, tmp_path: Path) -> None:
         ("unsendable", "joining: what main.<locals>.<lambda> returned on rank 0, a code, can't be"),
         (
             "exit",
-            "checkpoint-skipped: rank 0 is at step 6, rank 1 has left the loop after step 6: a",
+            "checkpoint-skipped: rank 0 is at step 6, rank 1 has left the loop in step 5: a",
         ),
         (
             "loops",

@@ -271,12 +271,13 @@ class _Breaks:
 def where_ranks_are(words: Sequence[tuple[int, bool, int]]) -> str:
     """Return where ranks are, given by rank the steps done, whether it has left, and the loop.
 
-    Loops are named if those that have left none are in several.
+    Loops are named if those that have left none are in several. The step in which a rank has left
+    by break counts as done, so it is the last one of its steps in either case.
 
     Examples
     --------
     >>> where_ranks_are([(4, False, 0), (4, False, 0), (5, False, 0), (4, True, 0)])
-    'ranks 0 and 1 are at step 4, rank 2 is at step 5, rank 3 has left the loop after step 4'
+    'ranks 0 and 1 are at step 4, rank 2 is at step 5, rank 3 has left the loop in step 3'
     >>> where_ranks_are([(4, False, 0), (4, False, 1)])
     'rank 0 is at step 4 in loop 0, rank 1 is at step 4 in loop 1'
     """
@@ -292,9 +293,10 @@ def _of_ranks(ranks: Sequence[int], step: int, has_left: bool, loop: int | None)
     named = [str(rank) for rank in ranks[:_MAX_NAMED]]
     if len(ranks) > _MAX_NAMED:
         named.append(f"{len(ranks) - _MAX_NAMED} more")
-    where = "" if loop is None else f" in loop {loop}"
+    where = f"at step {step}" + ("" if loop is None else f" in loop {loop}")
+    if has_left:
+        where = f"left the loop in step {step - 1}" if step else "left the loop before step 0"
     if len(named) == 1:
-        what = "has left the loop after" if has_left else "is at"
-        return f"rank {named[0]} {what} step {step}{where}"
-    what = "have left the loop after" if has_left else "are at"
-    return f"ranks {', '.join(named[:-1])} and {named[-1]} {what} step {step}{where}"
+        return f"rank {named[0]} {'has' if has_left else 'is'} {where}"
+    what = "have" if has_left else "are"
+    return f"ranks {', '.join(named[:-1])} and {named[-1]} {what} {where}"
