@@ -121,7 +121,7 @@ def test_one_setting_says_how_rows_are_dealt(owner: str, mode: str, text: str) -
 def test_an_owner_in_cpp(prefix: Path, tmp_path: Path) -> None:
     printed = ran_well(compiled(prefix, PROGRAMS / "owner.cpp", tmp_path), 2)
     refused, runs = printed.splitlines()
-    assert refused.endswith("the owner function returned -1 for row 0")
+    assert refused.endswith('the owner function threw "no layout" for row 0')
     assert runs == "4 ranks, 4 runs"
 
 

@@ -113,6 +113,19 @@ def test_without_a_scheduler_a_job_stays_as_it_is(
     assert "No such file" in caplog.records[0].message
 
 
+def test_a_scheduler_that_accepts_nobody_is_named_so(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    address = str(tmp_path / "s")
+    with socket.socket(socket.AF_UNIX) as listener, socket.socket(socket.AF_UNIX) as other:
+        listener.bind(address)
+        listener.listen(0)
+        other.connect(address)
+        with caplog.at_level(logging.WARNING, "freestone.malleable"):
+            assert Scheduler(address, "cg").ask(STATUS) is None
+    assert "as it is: ConnectionError: its queue of connections is full" in caplog.text
+
+
 @pytest.mark.parametrize("wrong", [{"every_s": 0}, {"timeout_s": -1}, {"address": "a:70000"}])
 def test_wrong_settings_are_refused(wrong: dict[str, Any]) -> None:
     with pytest.raises(ConfigurationError):

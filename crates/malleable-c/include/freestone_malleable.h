@@ -230,6 +230,9 @@ const char *fsm_error(void);
 /* For C++: how often fsm_rows may have another answer, by resizes and fsm_set_rows. */
 int fsm_changes(void);
 
+/* For C++: what the function has thrown that returns an error for it. */
+void fsm_threw(const char *text);
+
 /* For C++ and Fortran: fsm_run, or fsm_rows for run -1, for rows of so many bytes; FSM_BAD_CALL if they
  * have others. */
 int fsm_typed_rows(const char *name, int run, int64_t row_nbytes, void **address, uint64_t *first,

@@ -20,6 +20,7 @@
 #include "freestone_malleable.h"
 
 #include <cstddef>
+#include <exception>
 #include <functional>
 #include <initializer_list>
 #include <stdexcept>
@@ -142,7 +143,7 @@ public:
     detail::checked(fsm_init(comm, &config));
   }
   // Rows are dealt as a function says, which may give a rank several runs of them; what it throws refuses the
-  // layout.
+  // layout, and is in the text of the error.
   job(MPI_Comm comm, owner_function owner, fsm_config config = {}) : owner_(std::move(owner)) {
     config.owner = &job::owner_of;
     config.context = this;
@@ -207,9 +208,12 @@ private:
   static int owner_of(void *context, std::uint64_t rows, int ranks, std::uint64_t row, std::uint64_t *end) noexcept {
     try {
       return static_cast<job *>(context)->owner_(rows, ranks, row, *end);
+    } catch (const std::exception &thrown) {
+      fsm_threw(thrown.what());
     } catch (...) {
-      return -1;
+      fsm_threw("what is no std::exception");
     }
+    return -1;
   }
 
   template <class T>

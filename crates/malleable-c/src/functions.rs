@@ -2,8 +2,24 @@
 
 use freestone_malleable::data::UserRows;
 use freestone_malleable::{Layout, MalleableError};
-use std::ffi::{c_int, c_void};
+use std::cell::RefCell;
+use std::ffi::{CStr, c_char, c_int, c_void};
 use std::ops::Range;
+
+thread_local! {
+    static THROWN: RefCell<Option<String>> = RefCell::default();
+}
+
+/// What a function of the program has thrown that returns an error for it.
+///
+/// # Safety
+/// `text` ends with a zero.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn fsm_threw(text: *const c_char) {
+    // SAFETY: as the caller says.
+    let text = unsafe { CStr::from_ptr(text) }.to_string_lossy().into_owned();
+    THROWN.replace(Some(text));
+}
 
 type Result<T> = freestone_malleable::Result<T>;
 
@@ -152,7 +168,10 @@ pub fn owner(function: OwnerFunction, context: *mut c_void) -> Layout {
         let rank = unsafe { function(context.get(), rows, count, row, &raw mut end) };
         match u64::try_from(rank) {
             Ok(rank) => Ok((rank, end)),
-            Err(_) => Err(format!("the owner function returned {rank} for row {row}")),
+            Err(_) => Err(match THROWN.take() {
+                Some(text) => format!("the owner function threw {text:?} for row {row}"),
+                None => format!("the owner function returned {rank} for row {row}"),
+            }),
         }
     }))
 }

@@ -139,6 +139,11 @@ class Scheduler(Source):
             if isinstance(self._address, str):
                 connection.connect(self._address)
             connection.sendall(json.dumps(line).encode() + b"\n")
+        except BlockingIOError:
+            connection.close()
+            raise ConnectionError(
+                "its queue of connections is full: it does not accept them, or has too few places"
+            ) from None
         except OSError:
             connection.close()
             raise
