@@ -216,6 +216,12 @@ def test_the_error_for_a_context_variable_says_what_to_do() -> None:
         encode(space["f"])
 
 
+def test_the_error_for_a_future_of_another_pool_says_what_to_do() -> None:
+    space = in_main("import concurrent.futures as c\nv = c.Future()\ndef f(): return v.result()")
+    with pytest.raises(NotSerializableError, match=r"global 'v' .*send its value, future.result\("):
+        encode(space["f"])
+
+
 def test_the_main_module_of_a_spawned_child_is_sent(monkeypatch: pytest.MonkeyPatch) -> None:
     module = ModuleType("__mp_main__")
     exec("K = 2\nclass C: k = 3\ndef g(x): return x * K + C.k\ndef f(x): return g(x)", vars(module))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import concurrent.futures
 import copyreg
 import enum
 import functools
@@ -167,9 +168,13 @@ def _write_reduced(walk: Walk, value: Any) -> None:
     if isinstance(reduced, str):
         _write_named(walk, value, reduced)
         return
-    walk.write("object", str(len(reduced)))
     function, arguments, state, items, pairs = (*reduced, None, None, None)[:5]
     name = getattr(function, "__name__", "")
+    if name == "__newobj__" and isinstance(value, concurrent.futures.Future):
+        # Named as what the user has, not as the lock inside.
+        walk.refuse(value, "its value comes to this process alone")
+        return
+    walk.write("object", str(len(reduced)))
     if name == "__newobj__":
         walk.write("new")
     else:
