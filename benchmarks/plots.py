@@ -7,6 +7,7 @@ alone. The colours are those of Okabe and Ito, which everyone can tell apart.
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from html import escape
@@ -272,7 +273,17 @@ def svg(title: str, make: Callable[[], Figure]) -> str:
         figure = make()
         figure.suptitle(title, fontsize=12, x=0.01, ha="left")
         figure.savefig(text, format="svg", metadata={"Date": None, "Creator": None})
-    return _both(text.getvalue(), title)
+    return _both(_numbered(text.getvalue()), title)
+
+
+def _numbered(svg: str) -> str:
+    """Return a picture with numbers for Matplotlib's identifiers, which differ by processor."""
+    numbers: dict[str, str] = {}
+    return re.sub(
+        r"""(?<=["#])[Cmhp][0-9a-f]{10}(?=[")])""",
+        lambda found: numbers.setdefault(found[0], f"{found[0][0]}{len(numbers)}"),
+        svg,
+    )
 
 
 def _both(svg: str, title: str) -> str:
