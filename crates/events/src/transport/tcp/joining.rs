@@ -245,6 +245,17 @@ mod tests {
     }
 
     #[test]
+    fn a_link_is_not_replaced_by_the_certificate() {
+        let name = format!("freestone-identity-{}", std::process::id());
+        let link = std::env::temp_dir().join(name);
+        std::os::unix::fs::symlink("nowhere.pem", &link).unwrap();
+        let error = make(&link).unwrap_err().to_string();
+        assert_eq!(error, "it is a link to nowhere.pem, which is not there; name that");
+        assert!(link.is_symlink());
+        std::fs::remove_file(&link).unwrap();
+    }
+
+    #[test]
     fn what_is_missing_is_reported() {
         let ours = [(MEETING, "node1:7777"), (IDENTITY, "run.pem"), (RANKS[0], "3")];
         for (pairs, wanted) in [
