@@ -149,6 +149,8 @@ def test_ranks_that_stay_need_places(
     found = misplaced(request, Method.parse("merge-p2p-sync"), groups, hosts)
     assert problem in found
     assert bool(found) == bool(problem)
+    # Where those are is not known.
+    assert not misplaced(request, Method.parse("merge-p2p-sync"), groups, ["", "", ""])
     assert not misplaced(request, Method.parse("baseline-p2p-sync"), groups, hosts)
 
 

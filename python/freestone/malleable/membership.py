@@ -67,13 +67,19 @@ class Membership:
         timeout_s : float
             How long a wait for the others may take.
         are_named : bool
-            Whether a source says how hosts are named; otherwise any name of a host counts.
+            Whether a source has a name for this host. If it has one for other hosts alone, this
+            one's is empty, for not known; if it has none at all, any name of a host counts.
         """
-        own = self.hosts[self.rank]
-        if own not in granted and not are_named:
-            found = own_host(granted)
-            own = found if found in granted else own
-        self.hosts = together.gather_all(self.data, own, timeout_s, "the hosts of a resize")
+        own, what = self.hosts[self.rank], "the hosts of a resize"
+        # Hosts that joining ranks were granted have their names, too.
+        known = "" if own == host_name() else own
+        found = together.gather_all(self.data, (known, are_named), timeout_s, what)
+        if any(are_named for _, are_named in found):
+            self.hosts = [known for known, _ in found]
+            return
+        here = own if own in granted else own_host(granted)
+        own = here if here in granted else own
+        self.hosts = together.gather_all(self.data, own, timeout_s, what)
 
     def free(self) -> None:
         """Let go of the communicators.

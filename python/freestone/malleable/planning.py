@@ -87,6 +87,8 @@ def leaving(
 def ungranted(groups: Sequence[int], hosts: Sequence[str], granted: Mapping[str, int]) -> list[int]:
     """Return the ranks that are more than their hosts are granted for, the newest first.
 
+    Of a rank whose host has no name it is not known.
+
     Parameters
     ----------
     groups, hosts : sequence
@@ -95,7 +97,7 @@ def ungranted(groups: Sequence[int], hosts: Sequence[str], granted: Mapping[str,
         How many ranks each host takes.
     """
     free, found = dict(granted), []
-    for group, rank in sorted((group, rank) for rank, group in enumerate(groups)):
+    for group, rank in sorted((group, rank) for rank, group in enumerate(groups) if hosts[rank]):
         free[hosts[rank]] = free.get(hosts[rank], 0) - 1
         if free[hosts[rank]] < 0:
             found.append((group, rank))
