@@ -77,6 +77,10 @@ pub unsafe extern "C" fn fse_when_memory_below(nbytes: u64, id: *const c_char) -
 /// `id` ends with a zero byte.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn fse_when_load_above(load: f64, id: *const c_char) -> c_int {
+    if load.is_nan() {
+        let text = "the load is nan, which no load reaches; give a number, as uptime shows it";
+        return answer(Err(Refused::bad_call(text)));
+    }
     // SAFETY: as the caller says.
     unsafe { when(Condition::LoadAbove(load), id) }
 }

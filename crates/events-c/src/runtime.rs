@@ -5,9 +5,10 @@ use crate::error::{NOT_HELD, Refused, answer, counted};
 use crate::launch::{self, Begun};
 use crate::recording;
 use crate::words::Numbers;
+use freestone_events::transport::TransportError;
 use freestone_events::transport::mpi::gate;
 use freestone_events::transport::mpi::{Handle, Library, Role, World};
-use freestone_events::{Bridge, Progress, Rank, limits, say};
+use freestone_events::{Bridge, EventsError, Progress, Rank, limits, say};
 use std::ffi::c_int;
 use std::ptr::null_mut;
 use std::sync::atomic::{AtomicI32, AtomicPtr, Ordering};
@@ -84,6 +85,41 @@ extern "C" fn report_exit() {
              every path to the end of the program, or fse_fail to end the run with an error",
             rank.rank()
         ));
+    }
+}
+
+/// Detaches this process if it exits and is still attached to a run, which would wait for it for ever.
+extern "C" fn detach_at_exit() {
+    // SAFETY: null, or a bridge that was leaked.
+    let bridge = unsafe { BRIDGE.load(Ordering::Acquire).as_ref() };
+    // SAFETY: a plain call.
+    let is_copy = || ATTACHED_IN.load(Ordering::Relaxed) != unsafe { libc::getpid() };
+    let Some(bridge) = bridge.filter(|_| !is_copy()) else { return };
+    BRIDGE.store(null_mut(), Ordering::Release);
+    // A run that has ended with an error waits for nobody.
+    if !bridge.is_over() {
+        say(&format!(
+            "freestone events: bridge {} ends before fse_detach: it is detached now, and fires no more; call \
+             fse_detach on every path to the end of the program",
+            bridge.number()
+        ));
+    }
+    // Whatever goes wrong now, the ranks say more.
+    let _ = bridge.detach();
+}
+
+/// The process that detaches at its end; 0 before it attaches. A copy of it, by `fork`, is no bridge.
+static ATTACHED_IN: AtomicI32 = AtomicI32::new(0);
+
+/// Has this process detach before MPI ends, or at its exit, whichever comes first.
+fn detach_in_time(library: &Library) {
+    // SAFETY: plain calls; the function has no arguments.
+    unsafe {
+        let own = libc::getpid();
+        if ATTACHED_IN.swap(own, Ordering::Relaxed) != own {
+            libc::atexit(detach_at_exit);
+            library.before_end(detach_at_exit);
+        }
     }
 }
 
@@ -210,9 +246,12 @@ fn attach(comm: Option<Handle>) -> Result<c_int, Refused> {
             // SAFETY: a function without arguments.
             unsafe { libc::atexit(end_mpi) };
         }
-        Bridge::attach(world, config.send_timeout)
+        let bridge = Bridge::attach(world.clone(), config.send_timeout)?;
+        // After `end_mpi`, so that it is called first.
+        detach_in_time(world.library());
+        Ok(bridge)
     };
-    let bridge = begin().map_err(|error| Refused::not_begun(&error))?;
+    let bridge = begin().map_err(|error: TransportError| Refused::not_begun(&error))?;
     BRIDGE.store(Box::into_raw(Box::new(bridge)), Ordering::Release);
     Ok(0)
 }
@@ -248,6 +287,14 @@ pub extern "C" fn fse_finalise() -> c_int {
     answer(result)
 }
 
+/// The error of a call that has another name in C.
+fn named(error: EventsError) -> EventsError {
+    match error {
+        EventsError::InTask { .. } => EventsError::InTask { call: "fse_finalise" },
+        error => error,
+    }
+}
+
 fn finalise(rank: &Rank) -> Result<c_int, Refused> {
     loop {
         let has_ended = rank.wait_end(Some(limits::get().signal_interval));
@@ -256,7 +303,7 @@ fn finalise(rank: &Rank) -> Result<c_int, Refused> {
             say(&format!("interrupted\n{}", rank.report()));
             launch::interrupt();
         }
-        if has_ended? {
+        if has_ended.map_err(named)? {
             break;
         }
     }

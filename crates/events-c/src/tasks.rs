@@ -205,11 +205,15 @@ pub unsafe extern "C" fn fse_wait_on(
         let part = part()?;
         // SAFETY: as the caller says.
         let on = unsafe { words::dependencies(part.numbers(), on, count)? };
-        let timeout = Duration::try_from_secs_f64(timeout_s).ok();
         let label = places::here();
+        if timeout_s.is_nan() {
+            let text = "timeout_s is nan; give seconds, or a number below 0 to wait for as long as it takes";
+            return Err(Refused::bad_call(text));
+        }
+        let timeout = Duration::try_from_secs_f64(timeout_s).ok();
         match part {
             Part::Rank(rank) => Ok(recording::waits(on, |on| rank.wait_as(label, on, timeout))?),
-            Part::Bridge(bridge) => Ok(bridge.wait(on, timeout)?),
+            Part::Bridge(bridge) => Ok(bridge.wait(&label, on, timeout, &|| false)?),
         }
     };
     given(wait(), found)

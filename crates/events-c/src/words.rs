@@ -143,9 +143,12 @@ pub fn rank_of(numbers: Numbers, number: c_int) -> Result<u32, Refused> {
 pub fn target(numbers: Numbers, number: c_int) -> Result<Target, Refused> {
     match number {
         ALL => Ok(Target::All),
-        ANY => Err(Refused::bad_call(
-            "FSE_ANY is a source of events only; fire at a rank, at FSE_SELF or at FSE_ALL",
-        )),
+        ANY => {
+            let own = if numbers.own < numbers.ranks { ", at FSE_SELF" } else { "" };
+            Err(Refused::bad_call(format!(
+                "FSE_ANY is a source of events only; fire at a rank{own} or at FSE_ALL"
+            )))
+        }
         number => rank_of(numbers, number).map(Target::Rank),
     }
 }

@@ -5,17 +5,24 @@
 
 use crate::error::{EventsError, Failure};
 use crate::event::{Dependency, Event, EventId, Lasting, Rank};
+use crate::limits;
 use crate::matching::{Given, Matcher, Ready, Submission};
 use crate::payload::{Events, Payload};
 use crate::pieces::Pieces;
-use crate::rank::control::Control;
-use crate::rank::{Target, check_size};
+use crate::rank::control::{Control, Wait};
+use crate::rank::{Label, Target, check_size};
 use crate::sync::lock;
 use crate::transport::mpi::{Mpi, World};
 use crate::transport::{Incoming, Outgoing, Transport, TransportError, arena};
 use std::fmt;
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
+
+/// A wait of this time tells the run of it: a shorter one is no reason to think that nothing comes.
+const LONG: Duration = Duration::from_millis(10);
+
+/// The most dependencies that a report names.
+const LACKS: usize = 5;
 
 /// A process outside of a run. Whatever comes and goes does so while it is in one of these calls.
 pub struct Bridge {
@@ -30,6 +37,10 @@ struct State {
     pieces: Pieces,
     /// Events fired, to all ranks together.
     sent: u64,
+    /// Events received, from all ranks together.
+    received: u64,
+    /// What the run knows of how many were sent and received, while it takes this process for one that waits.
+    reported: Option<(u64, u64)>,
     /// Why the run has ended, if it has.
     ended: Option<Ended>,
     /// What a wait was given, when its events came.
@@ -47,6 +58,7 @@ impl fmt::Debug for Bridge {
 enum Ended {
     Failed(Rank, Failure),
     Lost(Rank),
+    Stuck(String),
 }
 
 impl Bridge {
@@ -122,21 +134,41 @@ impl Bridge {
         Ok(())
     }
 
-    /// Waits for events from ranks, in the order of the dependencies.
+    /// Waits for events from ranks, in the order of the dependencies; people know the wait by `label`. From
+    /// time to time it asks whether to go on.
     ///
     /// # Errors
     ///
-    /// If the run ends before, or `timeout` is over.
+    /// If the run ends before, as it does if nobody can fire them any more, or `timeout` is over, or it is
+    /// interrupted. A wait with a timeout may go on by itself, so that no run is stuck meanwhile.
     pub fn wait(
         &self,
+        label: &Label,
         on: Vec<Dependency>,
         timeout: Option<Duration>,
+        is_interrupted: &dyn Fn() -> bool,
+    ) -> Result<Events, EventsError> {
+        let waited = self.wait_for(label, on, timeout, is_interrupted);
+        if lock(&self.state).reported.take().is_some() {
+            // Unless an error has ended the run, which says more.
+            let _ = self.tell_home(&Control::Resumes);
+        }
+        waited
+    }
+
+    fn wait_for(
+        &self,
+        label: &Label,
+        on: Vec<Dependency>,
+        timeout: Option<Duration>,
+        is_interrupted: &dyn Fn() -> bool,
     ) -> Result<Events, EventsError> {
         let mut state = lock(&self.state);
         let State { matcher, ready, .. } = &mut *state;
         let request = matcher.submit(Submission::once((), on), ready);
         drop(state);
-        let since = Instant::now();
+        let (since, mut quiet_since, mut asked) = (Instant::now(), Instant::now(), Instant::now());
+        let interval = limits::get().signal_interval;
         loop {
             let polled = self.poll();
             let mut state = lock(&self.state);
@@ -156,10 +188,48 @@ impl Bridge {
                 return Err(EventsError::timeout(&lacks, since.elapsed()));
             }
             drop(state);
-            if count == 0 {
-                self.transport.sleep(&|| true, timeout);
+            if asked.elapsed() >= interval {
+                asked = Instant::now();
+                // What handles a signal may call the bridge.
+                if is_interrupted() {
+                    let State { matcher, ready, .. } = &mut *lock(&self.state);
+                    matcher.withdraw(request, ready);
+                    return Err(EventsError::Interrupted);
+                }
             }
+            if count > 0 {
+                quiet_since = Instant::now();
+                continue;
+            }
+            if timeout.is_none() && quiet_since.elapsed() >= LONG {
+                self.report(label)?;
+            }
+            let step = timeout.map_or(interval, |timeout| timeout.min(interval));
+            self.transport.sleep(&|| true, Some(step.min(LONG)));
         }
+    }
+
+    /// Tells the run that this process does nothing before it receives an event, unless it knows.
+    fn report(&self, label: &Label) -> Result<(), EventsError> {
+        let mut state = lock(&self.state);
+        let (sent, received) = (state.sent, state.received);
+        if state.reported.replace((sent, received)) == Some((sent, received)) {
+            return Ok(());
+        }
+        let lacks = state.matcher.waiting().into_iter().flat_map(|waiting| waiting.lacks);
+        let lacks: Vec<_> = lacks.map(|lacking| lacking.to_string()).collect();
+        drop(state);
+        let more = lacks.len().saturating_sub(LACKS);
+        let more = if more > 0 { format!(" and {more} more") } else { String::new() };
+        let lacks = lacks[..lacks.len().min(LACKS)].join(", ");
+        let what = format!("a wait of {label} lacks {lacks}{more}");
+        self.tell_home(&Control::Waits(Wait { sent, received, what }))
+    }
+
+    /// Tells the rank that counts for this process.
+    fn tell_home(&self, control: &Control) -> Result<(), EventsError> {
+        let home = (self.number() - self.ranks()) % self.ranks();
+        Ok(self.transport.send(home, &Outgoing::Control(&control.encode()))?)
     }
 
     /// Takes at most one event for each dependency, of those that are there: with the index of the
@@ -180,18 +250,21 @@ impl Bridge {
         Ok(events)
     }
 
+    /// Whether the run has ended with an error, of which this process has heard.
+    pub fn is_over(&self) -> bool {
+        lock(&self.state).ended.is_some()
+    }
+
     /// Ends this process's part in the run: nothing comes or goes any more.
     ///
     /// # Errors
     ///
     /// If the run has ended with an error.
     pub fn detach(&self) -> Result<(), EventsError> {
-        let home = (self.number() - self.ranks()) % self.ranks();
         let sent = lock(&self.state).sent;
         let polled = self.poll();
-        let bytes = Control::Detached(sent).encode();
         if polled.is_ok() {
-            self.transport.send(home, &Outgoing::Control(&bytes))?;
+            self.tell_home(&Control::Detached(sent))?;
         }
         self.transport.leave();
         polled.map(|_| ())
@@ -242,6 +315,7 @@ impl Bridge {
                 Err(EventsError::TaskFailed { rank: *rank, failure: failure.clone() })
             }
             Some(Ended::Lost(rank)) => Err(EventsError::RankLost { rank: *rank }),
+            Some(Ended::Stuck(report)) => Err(EventsError::Stuck { report: report.clone() }),
         }
     }
 }
@@ -259,9 +333,12 @@ impl State {
                 })?
             }
             Incoming::Control(bytes) => {
-                if let Some(Control::Failed(failure)) = Control::decode(&bytes) {
-                    self.ended.get_or_insert(Ended::Failed(source, failure));
-                }
+                let ended = match Control::decode(&bytes) {
+                    Some(Control::Failed(failure)) => Some(Ended::Failed(source, failure)),
+                    Some(Control::Stuck(report)) => Some(Ended::Stuck(report)),
+                    _ => None,
+                };
+                self.ended = self.ended.take().or(ended);
                 None
             }
             Incoming::Lost => {
@@ -273,6 +350,7 @@ impl State {
             }
         };
         if let Some(event) = event {
+            self.received += 1;
             self.matcher.deliver(event, &mut self.ready);
         }
         Ok(())

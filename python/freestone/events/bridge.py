@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import atexit
+import contextlib
+import os
 import sys
 from collections.abc import Iterable, Sequence
 from types import TracebackType
@@ -11,11 +13,16 @@ from typing import Any, Self
 from freestone import _native
 from freestone._native.events import Event
 from freestone.errors import UsageError
+from freestone.errors.events import EventsError
 from freestone.errors.keywords import suggest_keywords
 from freestone.events.settings import resolve
 from freestone.events.world import begin
 
 __all__ = ["Bridge", "attach"]
+
+
+#: The bridge that this process is, or was last.
+_bridge: Bridge | None = None
 
 
 class Bridge:
@@ -35,6 +42,7 @@ class Bridge:
         self._is_attached = True
         self.id: int = native.number
         self.size: int = native.ranks
+        self._pid = os.getpid()
 
     def __repr__(self) -> str:
         return f"<Bridge {self.id} to {self.size} ranks>"
@@ -89,10 +97,13 @@ class Bridge:
         ------
         EventTimeoutError
             If they did not come in time.
+        RunStuckError
+            If they can't come any more: all ranks and all such processes wait, and nothing is on
+            its way. A wait with a timeout may go on by itself, so that it is not counted.
         RankFailedError
             If the run has ended because a task failed.
         """
-        return self._attached("wait").wait(on, timeout_s)
+        return self._attached("wait").wait(on, timeout_s, sys._getframe(1))
 
     def retrieve_any(self, on: Iterable[tuple[Any, str]]) -> list[tuple[int, Event]]:
         """Take events that are there, at most one for each dependency, without waiting.
@@ -105,10 +116,30 @@ class Bridge:
         return self._attached("retrieve_any").retrieve_any(on)
 
     def detach(self) -> None:
-        """End this process's part in the run, which ends once all such processes have done so."""
+        """End this process's part in the run, which ends once all such processes have done so.
+
+        A program that ends without it is detached then, with a word on stderr.
+        """
         if self._is_attached:
             self._is_attached = False
             self._native.detach()
+
+    def _detach_at_exit(self) -> None:
+        # Where it has not begun another life, as a forked process has.
+        if not self._is_attached or os.getpid() != self._pid:
+            return
+        # A run that has ended with an error waits for nobody.
+        if not self._native.is_over:
+            print(
+                f"freestone events: bridge {self.id} ends before detach(): it is detached now, and "
+                "fires no more; call detach() on every path to the end of the program, or write "
+                "`with ev.attach() as bridge:`",
+                file=sys.stderr,
+                flush=True,
+            )
+        # Whatever goes wrong now, the ranks say more.
+        with contextlib.suppress(EventsError, OSError):
+            self.detach()
 
     def _attached(self, call: str) -> _native.events.EventBridge:
         if not self._is_attached:
@@ -151,10 +182,18 @@ def attach(comm: Any | None = None) -> Bridge:
 
     Raises
     ------
+    UsageError
+        If this process is attached to a run already.
     EventTimeoutError
         If some processes of `comm` called neither, for ``FREESTONE_EVENTS_MEET_TIMEOUT_S`` seconds
         (300).
     """
+    global _bridge
+    if _bridge is not None and _bridge._is_attached and os.getpid() == _bridge._pid:
+        raise UsageError(
+            f"attach() while this process is bridge {_bridge.id} of a run already: use that one, "
+            "or call its detach() before"
+        )
     settings = resolve({}, 1)
 
     def make(folders: list[str], handle: int | None) -> _native.events.EventBridge:
@@ -165,4 +204,7 @@ def attach(comm: Any | None = None) -> Bridge:
     native = begin(comm, make)
     if "mpi4py.MPI" not in sys.modules:
         atexit.register(native.end)
-    return Bridge(native)
+    _bridge = Bridge(native)
+    # Before MPI ends, which waits for all.
+    atexit.register(_bridge._detach_at_exit)
+    return _bridge

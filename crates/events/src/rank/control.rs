@@ -2,7 +2,7 @@
 
 use crate::error::Failure;
 use crate::event::Rank;
-use crate::termination::{Members, Message, Sums, Verdict};
+use crate::termination::{Flow, Flows, Members, Message, Sums, Verdict};
 
 /// What one rank's runtime tells another's.
 #[derive(Debug, PartialEq, Eq)]
@@ -13,6 +13,25 @@ pub(crate) enum Control {
     Lost(Rank),
     /// A client has fired so many events, and fires no more.
     Detached(u64),
+    /// A client waits, and does nothing before it receives an event.
+    Waits(Wait),
+    /// It goes on.
+    Resumes,
+    /// What a client is sent counts no more: it has detached.
+    Left(Rank),
+    /// To clients: the run is stuck, as this report says.
+    Stuck(String),
+}
+
+/// How a client stands that waits.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Wait {
+    /// Events that it has fired, to all ranks together.
+    pub sent: u64,
+    /// Events that it has received.
+    pub received: u64,
+    /// What for and where, for people.
+    pub what: String,
 }
 
 const PROBE: u8 = 0;
@@ -22,6 +41,10 @@ const FAILED: u8 = 3;
 const JOINED: u8 = 4;
 const DETACHED: u8 = 5;
 const LOST: u8 = 6;
+const WAITS: u8 = 7;
+const RESUMES: u8 = 8;
+const LEFT: u8 = 9;
+const STUCK: u8 = 10;
 
 impl Control {
     pub fn encode(&self) -> Vec<u8> {
@@ -30,17 +53,25 @@ impl Control {
                 words(PROBE, &[*wave, packed(*members)])
             }
             Self::Termination(Message::Answer { wave, members, sums }) => {
-                let flags = [sums.outstanding, sums.hopeful, sums.waiting, sums.draining];
+                let flags =
+                    [sums.outstanding, sums.hopeful, sums.waiting, sums.draining, sums.attended];
                 let flags =
                     (0..).zip(flags).fold(0, |all, (bit, flag)| all | u64::from(flag) << bit);
-                let Sums { count, sent, received, activity, .. } = *sums;
-                let head = [*wave, packed(*members), u64::from(count), flags];
-                words(ANSWER, &[&head[..], &[sent, received, activity]].concat())
+                let Sums { count, flows: Flows { between, out, back }, activity, .. } = *sums;
+                let head = [*wave, packed(*members), u64::from(count), flags, activity];
+                let flows = [between, out, back].map(|flow| [flow.sent, flow.received]);
+                words(ANSWER, &[&head[..], flows.as_flattened()].concat())
             }
             Self::Termination(Message::Conclude { verdict }) => words(CONCLUDE, &[*verdict as u64]),
             Self::Termination(Message::Joined { ranks }) => words(JOINED, &[u64::from(*ranks)]),
             Self::Lost(rank) => words(LOST, &[u64::from(*rank)]),
             Self::Detached(sent) => words(DETACHED, &[*sent]),
+            Self::Waits(Wait { sent, received, what }) => {
+                [&words(WAITS, &[*sent, *received]), what.as_bytes()].concat()
+            }
+            Self::Resumes => words(RESUMES, &[]),
+            Self::Left(client) => words(LEFT, &[u64::from(*client)]),
+            Self::Stuck(report) => [&[STUCK], report.as_bytes()].concat(),
             Self::Failed(Failure { kind, bytes }) => {
                 [&words(FAILED, &[u64::from(*kind)]), &bytes[..]].concat()
             }
@@ -54,30 +85,46 @@ impl Control {
             let kind = u32::try_from(u64::from_le_bytes(*kind)).ok()?;
             return Some(Self::Failed(Failure { kind, bytes: bytes.to_vec() }));
         }
+        let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+        if what == STUCK {
+            return Some(Self::Stuck(text(rest)));
+        }
+        if what == WAITS {
+            let (sent, rest) = rest.split_first_chunk::<8>()?;
+            let (received, what) = rest.split_first_chunk::<8>()?;
+            let [sent, received] = [sent, received].map(|word| u64::from_le_bytes(*word));
+            return Some(Self::Waits(Wait { sent, received, what: text(what) }));
+        }
         let (chunks, []) = rest.as_chunks::<8>() else { return None };
         let words: Vec<u64> = chunks.iter().map(|chunk| u64::from_le_bytes(*chunk)).collect();
         let message = match (what, words[..].as_ref()) {
             (LOST, &[rank]) => return Some(Self::Lost(u32::try_from(rank).ok()?)),
             (DETACHED, &[sent]) => return Some(Self::Detached(sent)),
+            (RESUMES, &[]) => return Some(Self::Resumes),
+            (LEFT, &[client]) => return Some(Self::Left(u32::try_from(client).ok()?)),
             (PROBE, &[wave, members]) => Message::Probe { wave, members: unpacked(members) },
             (JOINED, &[ranks]) => Message::Joined { ranks: u32::try_from(ranks).ok()? },
             (CONCLUDE, &[verdict]) => {
                 let verdicts = [Verdict::Ended, Verdict::Drained, Verdict::Stuck];
                 Message::Conclude { verdict: *verdicts.get(verdict as usize)? }
             }
-            (ANSWER, &[wave, members, count, flags, sent, received, activity]) => {
-                let [outstanding, hopeful, waiting, draining] =
-                    [1, 2, 4, 8].map(|bit| flags & bit != 0);
+            (ANSWER, &[wave, members, count, flags, activity, ref flows @ ..]) => {
+                let (flows, []) = flows.as_chunks::<2>() else { return None };
+                let flow = |&[sent, received]: &[u64; 2]| Flow { sent, received };
+                let [between, out, back] = flows else { return None };
+                let [between, out, back] = [between, out, back].map(flow);
+                let [outstanding, hopeful, waiting, draining, attended] =
+                    [1, 2, 4, 8, 16].map(|bit| flags & bit != 0);
                 let count = u32::try_from(count).ok()?;
                 let sums = Sums {
                     count,
-                    sent,
-                    received,
+                    flows: Flows { between, out, back },
                     activity,
                     outstanding,
                     hopeful,
                     waiting,
                     draining,
+                    attended,
                 };
                 Message::Answer { wave, members: unpacked(members), sums }
             }
@@ -112,9 +159,13 @@ mod tests {
             hopeful: true,
             waiting: false,
             draining: true,
-            sent: 1,
-            received: 2,
-            activity: 3,
+            attended: true,
+            flows: Flows {
+                between: Flow { sent: 1, received: 2 },
+                out: Flow { sent: 3, received: 4 },
+                back: Flow { sent: 5, received: 6 },
+            },
+            activity: 7,
         };
         let members = Members { ranks: 9, lost: 1 };
         let verdict = Verdict::Stuck;
@@ -126,6 +177,10 @@ mod tests {
             Control::Failed(Failure::text("no")),
             Control::Detached(5),
             Control::Lost(5),
+            Control::Waits(Wait { sent: 1, received: 2, what: "for 'x'".into() }),
+            Control::Resumes,
+            Control::Left(3),
+            Control::Stuck("rank 0: nothing".into()),
         ] {
             let bytes = control.encode();
             for len in 0..bytes.len() {

@@ -183,7 +183,7 @@ impl Inner {
         for target in 0..self.ranks() {
             self.send_control(state, target, bytes.clone());
         }
-        self.dismiss(state, failure);
+        self.dismiss(state, &super::control::Control::Failed(failure.clone()));
     }
 
     fn check_ended(&self) -> Result<(), EventsError> {
@@ -241,9 +241,8 @@ impl Inner {
         for (condition, id) in &state.watches {
             let _ = write!(text, "\n  '{id}' comes when the machine is {condition:?}");
         }
-        for client in &state.attached {
-            let _ =
-                write!(text, "\n  client {client} is attached: the run goes on until it detaches");
+        for line in state.clients.describe() {
+            let _ = write!(text, "\n  {line}");
         }
         let pending = self.pending.count();
         if pending > 0 {

@@ -5,6 +5,7 @@
 mod alive;
 mod blocking;
 mod body;
+mod clients;
 mod condition;
 pub(crate) mod control;
 mod draining;

@@ -132,15 +132,27 @@ impl Inner {
                     self.act(state, actions);
                 }
                 Some(Control::Failed(failure)) => {
-                    self.dismiss(state, &failure);
+                    self.dismiss(state, &Control::Failed(failure.clone()));
                     self.end(state, Ending::Failed(source, failure));
                 }
                 Some(Control::Lost(rank)) if (rank as usize) < state.lost.len() => {
                     self.transport.lose(rank);
                     self.on_lost(state, rank);
                 }
-                Some(Control::Detached(sent)) => state.on_detached(source, sent),
-                Some(Control::Lost(_)) | None => {
+                Some(Control::Detached(sent)) => self.on_detached(state, source, sent),
+                Some(Control::Waits(wait)) => {
+                    state.clients.on_waits(source, wait);
+                    state.activity += 1;
+                }
+                Some(Control::Resumes) => {
+                    state.clients.on_resumes(source);
+                    state.activity += 1;
+                }
+                Some(Control::Left(client)) => {
+                    state.clients.on_left(client);
+                    state.activity += 1;
+                }
+                Some(Control::Lost(_) | Control::Stuck(_)) | None => {
                     let what = format!("rank {source} sent {} bytes of no meaning", bytes.len());
                     self.break_off(state, what);
                 }
@@ -211,6 +223,7 @@ impl Inner {
             Verdict::Ended => self.end(state, Ending::Ended),
             Verdict::Stuck => {
                 let report = self.describe(state);
+                self.dismiss(state, &Control::Stuck(report.clone()));
                 self.end(state, Ending::Stuck(report));
             }
             Verdict::Drained if state.stage == Some(Stage::Draining) => {

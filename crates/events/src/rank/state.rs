@@ -1,5 +1,6 @@
 //! The state of a rank that its threads change one at a time.
 
+use super::clients::Clients;
 use super::condition::Condition;
 use super::control::Control;
 use super::task::{Job, Label, Task, Work};
@@ -14,7 +15,7 @@ use crate::payload::Payload;
 use crate::pieces::Pieces;
 use crate::termination::{Detector, Quiet, Stage};
 use crate::transport::Transport;
-use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
+use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
@@ -42,10 +43,7 @@ pub(super) struct State {
     /// Events received, by source.
     pub received: Vec<u64>,
     pub pieces: Pieces,
-    /// Who is outside of the run, and reports the end of its part to this rank.
-    pub attached: BTreeSet<Rank>,
-    /// Events that those have fired who have left.
-    pub sent_by_clients: u64,
+    pub clients: Clients,
     pub lost: Vec<bool>,
     /// Whether the program ever asked for the loss of ranks.
     pub expects_loss: bool,
@@ -66,14 +64,6 @@ pub(super) struct State {
 }
 
 impl State {
-    /// A client has fired all that it will.
-    pub fn on_detached(&mut self, client: Rank, sent: u64) {
-        if self.attached.remove(&client) {
-            self.sent_by_clients += sent;
-            self.activity += 1;
-        }
-    }
-
     pub fn new(transport: &dyn Transport) -> Self {
         let (rank, ranks) = (transport.rank(), transport.ranks());
         let room = transport.room() + transport.clients();
@@ -93,11 +83,7 @@ impl State {
             blocked: BTreeMap::new(),
             received: vec![0; room as usize],
             pieces: Pieces::default(),
-            attached: (0..transport.clients())
-                .filter(|client| client % ranks.max(1) == rank)
-                .map(|client| ranks + client)
-                .collect(),
-            sent_by_clients: 0,
+            clients: Clients::new(rank, transport.room(), transport.clients()),
             lost: (0..room).map(is_lost).collect(),
             expects_loss: false,
             activity: 0,
@@ -204,24 +190,20 @@ impl Inner {
             || !state.jobs.is_empty()
             || state.timers.holds()
             || !state.watches.is_empty()
-            || !state.attached.is_empty()
+            || state.clients.are_busy()
         {
             return None;
         }
-        let alive = |rank: &usize| !state.lost[*rank];
-        // What a client is sent leaves the run; what it fires enters it.
-        let ranks = 0..self.transport.room() as usize;
-        let sources = 0..self.sent.len();
         Some(Quiet {
             stage: at,
             outstanding: state.is_outstanding(),
             hopeful: self.awaits_tick(state) || self.awaits_joining(state),
-            sent: ranks
-                .filter(alive)
-                .map(|rank| self.sent[rank].load(Ordering::Acquire))
-                .sum::<u64>()
-                + state.sent_by_clients,
-            received: sources.filter(alive).map(|rank| state.received[rank]).sum(),
+            attended: state.clients.are_there(),
+            flows: state.clients.flows(
+                &|target| self.sent[target].load(Ordering::Acquire),
+                &state.received,
+                &state.lost,
+            ),
             activity: state.activity + self.pending.begun(),
         })
     }
@@ -308,31 +290,44 @@ impl Inner {
         for other in (0..self.ranks()).filter(is_informed) {
             self.send_control(state, other, Control::Lost(rank).encode());
         }
+        let mut actions = Vec::new();
         if rank < self.ranks() {
-            let mut actions = Vec::new();
             state.detector.on_lost(rank, &mut actions);
-            self.act(state, actions);
         } else {
             // What it fired counts no more; it reports nothing any more.
-            state.attached.remove(&rank);
+            state.clients.on_lost(rank);
+            state.detector.on_client_lost(&mut actions);
             state.activity += 1;
         }
+        self.act(state, actions);
         if state.expects_loss {
             let id = EventId::from(RANK_LOST);
             let payload = Payload::default();
             self.deliver(state, Event { source: rank, id, lasting: Lasting::Weak, payload });
         } else {
             let failure = Failure::text(&format!("rank {rank} is lost"));
-            self.dismiss(state, &failure);
+            self.dismiss(state, &Control::Failed(failure));
             self.end(state, super::Ending::Lost(rank));
             self.transport.give_up();
         }
     }
 
-    /// Tells the clients of this rank that nothing more comes.
-    pub(super) fn dismiss(&self, state: &mut State, failure: &Failure) {
-        for client in std::mem::take(&mut state.attached) {
-            self.send_control(state, client, Control::Failed(failure.clone()).encode());
+    /// Tells the clients of this rank that nothing more comes, and why.
+    pub(super) fn dismiss(&self, state: &mut State, why: &Control) {
+        for client in state.clients.dismiss() {
+            self.send_control(state, client, why.encode());
+        }
+    }
+
+    /// A client of this rank has fired all that it will: what it is sent counts no more, anywhere.
+    pub(super) fn on_detached(&self, state: &mut State, client: Rank, sent: u64) {
+        if state.clients.on_detached(client, sent) {
+            state.activity += 1;
+            for rank in 0..self.ranks() {
+                if !state.lost[rank as usize] {
+                    self.send_control(state, rank, Control::Left(client).encode());
+                }
+            }
         }
     }
 

@@ -19,7 +19,48 @@ pub enum Stage {
     Ending,
 }
 
-/// A rank that has nothing to do. Counts are of events between ranks, those from and to lost ranks
+/// Events that have gone one way, ever.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Flow {
+    /// How many were sent.
+    pub sent: u64,
+    /// How many of them were received.
+    pub received: u64,
+}
+
+impl Flow {
+    fn merge(&mut self, other: Self) {
+        self.sent = self.sent.wrapping_add(other.sent);
+        self.received = self.received.wrapping_add(other.received);
+    }
+}
+
+/// The events of a run, by who sends and who receives: those that go one way must not make up for those that go
+/// another, as clients are asked by nobody, and what their rank knows of them may be old.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Flows {
+    /// From rank to rank.
+    pub between: Flow,
+    /// From ranks to clients.
+    pub out: Flow,
+    /// From clients to ranks.
+    pub back: Flow,
+}
+
+impl Flows {
+    fn merge(&mut self, other: &Self) {
+        self.between.merge(other.between);
+        self.out.merge(other.out);
+        self.back.merge(other.back);
+    }
+
+    /// Whether nothing is on its way.
+    fn have_arrived(&self) -> bool {
+        [self.between, self.out, self.back].iter().all(|flow| flow.sent == flow.received)
+    }
+}
+
+/// A rank that has nothing to do. Counts are of events of the rank and of its clients, those from and to lost ranks
 /// left out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Quiet {
@@ -29,10 +70,10 @@ pub struct Quiet {
     pub outstanding: bool,
     /// Whether something may come by itself that lets the rank go on: the tick of a clock.
     pub hopeful: bool,
-    /// Events sent to other ranks.
-    pub sent: u64,
-    /// Events received from other ranks.
-    pub received: u64,
+    /// Whether a client waits for an event.
+    pub attended: bool,
+    /// Events sent and received.
+    pub flows: Flows,
     /// Grows whenever the rank has something to do.
     pub activity: u64,
 }
@@ -98,7 +139,7 @@ pub enum Action {
 pub struct Members {
     /// How many there are, with those that are lost.
     pub ranks: u32,
-    /// How many of them are lost.
+    /// How many of them, and of the clients, are lost.
     pub lost: u32,
 }
 
@@ -108,10 +149,8 @@ pub struct Members {
 pub struct Sums {
     /// How many they are.
     pub count: u32,
-    /// Events sent to other ranks.
-    pub sent: u64,
-    /// Events received from other ranks.
-    pub received: u64,
+    /// Events sent and received.
+    pub flows: Flows,
     /// Grows whenever one of them has something to do.
     pub activity: u64,
     /// Whether a task of one waits, or an event is unconsumed.
@@ -122,37 +161,38 @@ pub struct Sums {
     pub waiting: bool,
     /// Whether that of one drains.
     pub draining: bool,
+    /// Whether a client waits.
+    pub attended: bool,
 }
 
 impl Sums {
     fn add(&mut self, quiet: &Quiet) {
         self.count += 1;
-        self.sent += quiet.sent;
-        self.received += quiet.received;
+        self.flows.merge(&quiet.flows);
         self.activity += quiet.activity;
         self.outstanding |= quiet.outstanding;
         self.hopeful |= quiet.hopeful;
         self.waiting |= quiet.stage == Stage::Waiting;
         self.draining |= quiet.stage == Stage::Draining;
+        self.attended |= quiet.attended;
     }
 
     fn merge(&mut self, other: &Self) {
         self.count += other.count;
-        self.sent = self.sent.wrapping_add(other.sent);
-        self.received = self.received.wrapping_add(other.received);
+        self.flows.merge(&other.flows);
         self.activity = self.activity.wrapping_add(other.activity);
         self.outstanding |= other.outstanding;
         self.hopeful |= other.hopeful;
         self.waiting |= other.waiting;
         self.draining |= other.draining;
+        self.attended |= other.attended;
     }
 
     /// Tells how a run stands in which nothing moves.
     fn verdict(&self) -> Option<Verdict> {
         match () {
-            () if !self.outstanding && !self.waiting => {
-                Some(if self.draining { Verdict::Drained } else { Verdict::Ended })
-            }
+            () if !self.outstanding && !self.waiting && self.draining => Some(Verdict::Drained),
+            () if !self.outstanding && !self.waiting && !self.attended => Some(Verdict::Ended),
             () if self.hopeful => None,
             () => Some(Verdict::Stuck),
         }
@@ -184,6 +224,8 @@ pub struct Detector {
     /// How many there were when this rank began; none, if it joined.
     founders: u32,
     lost: BTreeSet<Rank>,
+    /// How many clients are lost: while not all ranks know, what they counted of them differs.
+    clients_lost: u32,
     /// Whether somebody is about to join: nothing is concluded meanwhile.
     admits: bool,
     /// The wave that is under way here.
@@ -203,6 +245,7 @@ impl Detector {
             ranks,
             founders: ranks,
             lost: BTreeSet::new(),
+            clients_lost: 0,
             admits: false,
             wave: None,
             early: None,
@@ -232,6 +275,13 @@ impl Detector {
             // Who led may have told only some of who joined last.
             self.tell_joined(self.ranks, actions);
         }
+    }
+
+    /// A client of any rank is lost, as every rank hears.
+    pub fn on_client_lost(&mut self, actions: &mut Vec<Action>) {
+        self.clients_lost += 1;
+        self.begin_anew();
+        self.take_early(actions);
     }
 
     /// Somebody asks this rank, which leads, to join: the number that it is to have; none if
@@ -318,7 +368,7 @@ impl Detector {
     }
 
     fn members(&self) -> Members {
-        Members { ranks: self.ranks, lost: self.lost.len() as u32 }
+        Members { ranks: self.ranks, lost: self.lost.len() as u32 + self.clients_lost }
     }
 
     /// The ranks below this one: those that are not lost form a heap of `ARITY` children each.
@@ -389,7 +439,7 @@ impl Detector {
 
     fn judge(&mut self, sums: Sums, actions: &mut Vec<Action>) {
         let before = self.before.replace(sums);
-        let is_stable = before == Some(sums) && sums.sent == sums.received;
+        let is_stable = before == Some(sums) && sums.flows.have_arrived();
         let Some(verdict) = is_stable.then(|| sums.verdict()).flatten() else {
             if before == Some(sums) {
                 actions.push(Action::Pause);

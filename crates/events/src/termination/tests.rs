@@ -7,10 +7,18 @@ const QUIET: Quiet = Quiet {
     stage: Stage::Ending,
     outstanding: false,
     hopeful: false,
-    sent: 0,
-    received: 0,
+    attended: false,
+    flows: Flows {
+        between: Flow { sent: 0, received: 0 },
+        out: Flow { sent: 0, received: 0 },
+        back: Flow { sent: 0, received: 0 },
+    },
     activity: 0,
 };
+
+fn between(sent: u64, received: u64) -> Quiet {
+    Quiet { flows: Flows { between: Flow { sent, received }, ..QUIET.flows }, ..QUIET }
+}
 
 /// Carries messages at once, with every rank quiet; what was concluded, after how many waves.
 fn run_waves(detectors: &mut [Detector], quiet: &[Quiet]) -> (Vec<Verdict>, u64) {
@@ -138,9 +146,9 @@ fn all_quiet_ranks_end() {
 
 #[test]
 fn an_event_on_its_way_keeps_the_run_alive() {
-    let sender = Quiet { sent: 1, ..QUIET };
+    let sender = between(1, 0);
     assert_eq!(run_waves(&mut ranks(2), &[sender, QUIET]).0, []);
-    let receiver = Quiet { received: 1, ..QUIET };
+    let receiver = between(0, 1);
     assert_eq!(run_waves(&mut ranks(2), &[sender, receiver]).0, [Verdict::Ended; 2]);
 }
 
@@ -154,6 +162,21 @@ fn who_drains_goes_on_and_who_waits_is_stuck() {
     assert_eq!(run_waves(&mut ranks(2), &[QUIET, outstanding]).0, [Verdict::Stuck; 2]);
     let hopeful = Quiet { hopeful: true, ..outstanding };
     assert_eq!(run_waves(&mut ranks(2), &[QUIET, hopeful]).0, []);
+}
+
+#[test]
+fn a_client_that_waits_keeps_the_run_from_its_end_and_what_goes_one_way_does_not_make_up_for_another()
+ {
+    let attended = Quiet { attended: true, ..QUIET };
+    assert_eq!(run_waves(&mut ranks(2), &[QUIET, attended]).0, [Verdict::Stuck; 2]);
+    let hopeful = Quiet { hopeful: true, ..attended };
+    assert_eq!(run_waves(&mut ranks(2), &[QUIET, hopeful]).0, []);
+    let draining = Quiet { stage: Stage::Draining, ..QUIET };
+    assert_eq!(run_waves(&mut ranks(2), &[draining, attended]).0, [Verdict::Drained; 2]);
+    // The client got an event and fired another one since its rank heard of it.
+    let (out, back) = (Flow { sent: 1, received: 0 }, Flow { sent: 0, received: 1 });
+    let flows = Flows { out, back, ..QUIET.flows };
+    assert_eq!(run_waves(&mut ranks(2), &[Quiet { flows, ..QUIET }, attended]).0, []);
 }
 
 #[test]
@@ -212,7 +235,7 @@ fn who_has_joined_is_asked_like_the_others() {
     }
     assert_eq!(actions, [Action::Grow(3)], "heard twice, it grows once");
     detectors.push(Detector::joining(2, 3, &[]));
-    let busy = Quiet { sent: 1, ..QUIET };
+    let busy = between(1, 0);
     assert_eq!(run_waves(&mut detectors, &[QUIET, QUIET, busy]).0, []);
     assert_eq!(run_waves(&mut detectors, &[QUIET; 3]).0, [Verdict::Ended; 3]);
 }

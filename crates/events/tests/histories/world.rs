@@ -4,7 +4,9 @@ use crate::naive::{Naive, Ran};
 use freestone_events::event::{Dependency, Event, Lasting, Rank};
 use freestone_events::matching::{Given, Matcher, Mode, Ready, Submission};
 use freestone_events::rank::RANK_JOINED;
-use freestone_events::termination::{Action, Detector, Message, Quiet, Stage, Verdict};
+use freestone_events::termination::{
+    Action, Detector, Flow, Flows, Message, Quiet, Stage, Verdict,
+};
 use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::rc::Rc;
 
@@ -325,8 +327,11 @@ impl Node {
             stage: Stage::Ending,
             outstanding: self.matcher.is_outstanding(),
             hopeful: false,
-            sent: self.sent,
-            received: self.received,
+            attended: false,
+            flows: Flows {
+                between: Flow { sent: self.sent, received: self.received },
+                ..Flows::default()
+            },
             activity: self.activity,
         }
     }

@@ -3,16 +3,17 @@
 use super::arguments::{Id, Seconds, flag};
 use super::event::Event;
 use super::failing;
+use super::host::PythonHost;
 use super::mpi::failed;
+use super::rank::caller;
 use super::words::{self, Numbers};
 use crate::durations::seconds;
 use freestone_events::transport::TransportError;
 use freestone_events::transport::mpi::{Handle, Role, World};
-use freestone_events::{Bridge, EventId, EventsError, Lasting, limits};
+use freestone_events::{Bridge, EventId, EventsError, Host, Lasting};
 use pyo3::prelude::*;
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::time::Instant;
 
 /// A process outside of a run.
 #[pyclass(frozen, module = "freestone._native.events")]
@@ -80,30 +81,27 @@ impl EventBridge {
         fired.map_err(|error| failing::raised(py, &error))
     }
 
-    #[pyo3(signature = (on, timeout_s=None))]
+    #[pyo3(signature = (on, timeout_s=None, frame=None))]
     fn wait(
         &self,
         py: Python<'_>,
         on: &Bound<'_, PyAny>,
         timeout_s: Option<Seconds>,
+        frame: Option<Bound<'_, PyAny>>,
     ) -> PyResult<Vec<Event>> {
         let on = words::dependencies(on, self.numbers())?;
-        let timeout = timeout_s.map(|timeout| timeout.0);
-        let (since, interval) = (Instant::now(), limits::get().signal_interval);
-        loop {
-            let left = timeout.map(|timeout| timeout.saturating_sub(since.elapsed()));
-            let step = left.map_or(interval, |left| left.min(interval));
-            match py.detach(|| self.bridge.wait(on.clone(), Some(step))) {
-                Ok(events) => return Ok(events.into_iter().map(Event::new).collect()),
-                Err(EventsError::Timeout { .. }) if left.is_none_or(|left| left > interval) => {
-                    py.check_signals()?;
-                }
-                Err(EventsError::Timeout { lacking, .. }) => {
-                    let waited = timeout.unwrap_or_default();
-                    return Err(failing::raised(py, &EventsError::Timeout { lacking, waited }));
-                }
-                Err(error) => return Err(failing::raised(py, &error)),
+        let (label, timeout) = (caller(frame), timeout_s.map(|timeout| timeout.0));
+        let host = PythonHost::default();
+        let waited = py.detach(|| {
+            self.bridge.wait(&label, on, timeout, &|| host.hears_signals() && host.is_interrupted())
+        });
+        match waited {
+            Ok(events) => Ok(events.into_iter().map(Event::new).collect()),
+            Err(EventsError::Timeout { lacking, .. }) => {
+                let waited = timeout.unwrap_or_default();
+                Err(failing::raised(py, &EventsError::Timeout { lacking, waited }))
             }
+            Err(error) => Err(host.take_signal().unwrap_or_else(|| failing::raised(py, &error))),
         }
     }
 
@@ -112,6 +110,12 @@ impl EventBridge {
         let found = py.detach(|| self.bridge.retrieve_any(&on));
         let found = found.map_err(|error| failing::raised(py, &error))?;
         Ok(found.into_iter().map(|(index, event)| (index, Event::new(event))).collect())
+    }
+
+    /// Whether the run has ended with an error, of which this process has heard.
+    #[getter]
+    fn is_over(&self) -> bool {
+        self.bridge.is_over()
     }
 
     fn detach(&self, py: Python<'_>) -> PyResult<()> {

@@ -34,7 +34,7 @@ thread_local! {
 }
 
 /// By what people know who calls.
-fn caller(frame: Option<Bound<'_, PyAny>>) -> Label {
+pub fn caller(frame: Option<Bound<'_, PyAny>>) -> Label {
     let name = LABEL.with_borrow(|label| label.clone().unwrap_or_else(|| "main".into()));
     Label::Name(name, source::line_of(frame))
 }

@@ -87,9 +87,12 @@ pub fn target(value: &Bound<'_, PyAny>, numbers: Numbers) -> PyResult<Target> {
     match ranks_in(value, "target", numbers)? {
         Given::Several(ranks) => Ok(Target::Group(ranks)),
         Given::One(ALL) => Ok(Target::All),
-        Given::One(ANY) => Err(PyValueError::new_err(
-            "ANY is a source of events only; fire at a rank, at SELF or at ALL",
-        )),
+        Given::One(ANY) => {
+            let own = if numbers.own < numbers.ranks { ", at SELF" } else { "" };
+            Err(PyValueError::new_err(format!(
+                "ANY is a source of events only; fire at a rank{own} or at ALL"
+            )))
+        }
         Given::One(number) => rank_of(number, numbers).map(Target::Rank),
     }
 }

@@ -1,6 +1,7 @@
 //! The functions of MPI that events need, each behind the gate where the program may hold MPI.
 
 use super::Role;
+use super::attribute::{OnCopy, OnDelete, on_copy, on_delete};
 use super::gate;
 use crate::transport::TransportError;
 use freestone_mpi::{Dialect, ErrorString, Handle, LoadError, Opened};
@@ -46,6 +47,8 @@ type GatherV = unsafe extern "C" fn(
     Handle,
     *mut Handle,
 ) -> c_int;
+type CreateKey = unsafe extern "C" fn(OnCopy, OnDelete, *mut c_int, *mut c_void) -> c_int;
+type SetAttribute = unsafe extern "C" fn(Handle, c_int, *mut c_void) -> c_int;
 type FromFortran = unsafe extern "C" fn(c_int) -> Handle;
 
 /// How often who waits for the other ranks looks for them.
@@ -79,6 +82,8 @@ pub struct Library {
     iallgather: Gather,
     iallgatherv: GatherV,
     error_string: ErrorString,
+    comm_create_keyval: CreateKey,
+    comm_set_attr: SetAttribute,
     /// None, where it is a macro.
     comm_f2c: Option<FromFortran>,
 }
@@ -145,6 +150,8 @@ impl Library {
             iallgather: function!(c"MPI_Iallgather"),
             iallgatherv: function!(c"MPI_Iallgatherv"),
             error_string: function!(c"MPI_Error_string"),
+            comm_create_keyval: function!(c"MPI_Comm_create_keyval"),
+            comm_set_attr: function!(c"MPI_Comm_set_attr"),
             // SAFETY: as above.
             comm_f2c: opened
                 .symbol(c"MPI_Comm_f2c")
@@ -163,7 +170,10 @@ impl Library {
         // SAFETY: places for numbers; these may be called at any time.
         self.check("MPI_Finalized", unsafe { (self.finalized)(&raw mut flag) })?;
         if flag != 0 {
-            return Err(no_library("MPI is finalised, and cannot be begun again"));
+            let what = "MPI is finalised, and cannot be begun again".to_owned();
+            let cure = "begin the run, or attach to it, before MPI_Finalize";
+            let source = io::Error::new(io::ErrorKind::Unsupported, cure);
+            return Err(TransportError::Io { what, source });
         }
         // SAFETY: as above.
         self.check("MPI_Initialized", unsafe { (self.initialized)(&raw mut flag) })?;
@@ -229,6 +239,19 @@ impl Library {
             gate::serialise(false);
         }
         Ok(())
+    }
+
+    /// Has MPI call a function at the beginning of its end, when messages still go: it deletes the attributes of the
+    /// communicator of this process alone first. Where MPI refuses it, nothing is called.
+    pub fn before_end(&self, call: extern "C" fn()) {
+        let mut key = 0;
+        // SAFETY: functions of the types that MPI has for them; the attribute is only what one of them is given.
+        unsafe {
+            let none = std::ptr::null_mut();
+            if (self.comm_create_keyval)(on_copy, on_delete, &raw mut key, none) == 0 {
+                (self.comm_set_attr)(self.dialect.comm_self, key, call as *mut c_void);
+            }
+        }
     }
 
     /// Ends MPI, unless that has been done.

@@ -4,6 +4,7 @@
 //! receives posted at any time; the bytes that it has taken it gives back to the sender as credit,
 //! so that no more than a window of them is ever on its way, whatever MPI can buffer.
 
+mod attribute;
 pub mod gate;
 mod lane;
 mod library;
@@ -317,15 +318,16 @@ impl Shared {
     fn look_for(&self, timeout: Duration) {
         let mut ended = lock(&self.ended);
         ended.extend(self.world.ended(timeout));
-        if !gate::is_free() {
-            for rank in self.world.stopped() {
-                let why = super::pulse::WHY;
-                crate::say(&format!(
-                    "freestone events: rank {rank} is taken for lost by rank {}: {why}",
-                    self.rank
-                ));
-                ended.push(rank);
-            }
+        // Ranks give signs of life where any thread may call MPI, clients never do.
+        let first = if gate::is_free() { self.ranks } else { 0 };
+        for rank in self.world.stopped(first) {
+            let (why, what) =
+                (super::pulse::WHY, if rank < self.ranks { "rank" } else { "bridge" });
+            crate::say(&format!(
+                "freestone events: {what} {rank} is taken for lost by rank {}: {why}",
+                self.rank
+            ));
+            ended.push(rank);
         }
     }
 

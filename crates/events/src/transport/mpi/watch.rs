@@ -85,14 +85,18 @@ impl Watch {
         ended
     }
 
-    /// Who has been stopped for too long; each is reported once.
-    pub fn stopped(&mut self) -> Vec<u32> {
+    /// Who has been stopped for too long, of those from this number on; each is reported once.
+    pub fn stopped(&mut self, first: u32) -> Vec<u32> {
         let Self { ready: Some(ready), watched, gone, stopped: Some(stopped), .. } = self else {
             return Vec::new();
         };
         let pid_of = |number| watched.get(&number).map(|(pid, _)| *pid);
         let is_stopped = |number| pid_of(number).is_some_and(is_stopped);
-        let found = stopped.look(Instant::now(), watched.keys().copied(), is_stopped);
+        let found = stopped.look(
+            Instant::now(),
+            watched.range(first..).map(|(number, _)| *number),
+            is_stopped,
+        );
         for (_, process) in found.iter().filter_map(|number| watched.remove(number)) {
             remove(ready, &process);
         }
@@ -103,7 +107,7 @@ impl Watch {
     /// The first with a number below `limit` who has ended or is stopped, reported or not.
     pub fn gone_below(&mut self, limit: u32) -> Option<u32> {
         self.ended(Duration::ZERO);
-        self.stopped();
+        self.stopped(0);
         self.gone.iter().copied().find(|number| *number < limit)
     }
 }

@@ -18,7 +18,7 @@ const ROUND: usize = 1 << 30;
 /// How long ranks wait for each other at the beginning of a run, unless the program says.
 pub const MEET_TIMEOUT: Duration = Duration::from_secs(300);
 /// What processes of one run have to agree on: how frames and what runtimes tell each other look.
-const PROTOCOL: u32 = 3;
+const PROTOCOL: u32 = 4;
 const VERSION: &str = env!("CARGO_PKG_VERSION");
 
 /// Communicators are made one at a time.
@@ -110,6 +110,11 @@ impl World {
         self.ranks
     }
 
+    /// The MPI that it is of.
+    pub fn library(&self) -> &Library {
+        &self.library
+    }
+
     /// The number of this process.
     pub(super) fn process(&self) -> u32 {
         self.process
@@ -136,9 +141,10 @@ impl World {
         self.has_loss.store(true, Ordering::Release);
     }
 
-    /// Which ranks and clients of this machine have been stopped for too long, of which nobody heard before.
-    pub(super) fn stopped(&self) -> Vec<Rank> {
-        lock(&self.watch).stopped()
+    /// Which ranks and clients of this machine, from this number on, have been stopped for too long, of which
+    /// nobody heard before.
+    pub(super) fn stopped(&self, first: Rank) -> Vec<Rank> {
+        lock(&self.watch).stopped(first)
     }
 
     /// Whether a rank was lost: MPI can't be ended then, as that waits for all.

@@ -1,0 +1,330 @@
+//! Runs with clients, in which a seed chooses every step: no verdict is too early, and one always comes.
+
+use super::*;
+use crate::rank::control::Wait;
+use crate::termination::{Action, Detector, Message, Quiet, Stage, Verdict};
+use std::collections::VecDeque;
+
+enum Packet {
+    Event,
+    Wave(Message),
+    Waits(Wait),
+    Resumes,
+    Detached(u64),
+    Left(Rank),
+    Lost,
+}
+
+struct RankModel {
+    detector: Detector,
+    clients: Clients,
+    jobs: u32,
+    sent: Vec<u64>,
+    received: Vec<u64>,
+    lost: Vec<bool>,
+    activity: u64,
+    verdict: Option<Verdict>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum At {
+    Computes,
+    /// Since it had received so many events.
+    Waits(u64),
+    Gone,
+    Lost,
+}
+
+struct ClientModel {
+    at: At,
+    sent: u64,
+    received: u64,
+    reported: Option<(u64, u64)>,
+}
+
+#[derive(Clone, Copy)]
+enum Step {
+    Deliver(usize, usize),
+    Work(usize),
+    Answer(usize),
+    Compute(usize),
+    Report(usize),
+}
+
+struct Model {
+    ranks: Vec<RankModel>,
+    clients: Vec<ClientModel>,
+    /// From each process to each.
+    ways: Vec<Vec<VecDeque<Packet>>>,
+    /// Events that may still be fired.
+    budget: u32,
+    seed: u64,
+}
+
+impl Model {
+    fn new(ranks: u32, clients: u32, seed: u64) -> Self {
+        let all = (ranks + clients) as usize;
+        let rank = |rank| RankModel {
+            detector: Detector::new(rank, ranks),
+            clients: Clients::new(rank, ranks, clients),
+            jobs: 1,
+            sent: vec![0; all],
+            received: vec![0; all],
+            lost: vec![false; all],
+            activity: 0,
+            verdict: None,
+        };
+        let client = |_| ClientModel { at: At::Computes, sent: 0, received: 0, reported: None };
+        let ways = (0..all).map(|_| (0..all).map(|_| VecDeque::new()).collect()).collect();
+        Self {
+            ranks: (0..ranks).map(rank).collect(),
+            clients: (0..clients).map(client).collect(),
+            ways,
+            budget: 25,
+            seed: seed.wrapping_mul(2).wrapping_add(1),
+        }
+    }
+
+    /// One of `count`.
+    fn choose(&mut self, count: usize) -> usize {
+        self.seed = self.seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040);
+        (self.seed >> 33) as usize % count
+    }
+
+    fn steps(&self) -> Vec<Step> {
+        let mut steps = Vec::new();
+        for (from, ways) in self.ways.iter().enumerate() {
+            let full = (0..ways.len()).filter(|&to| !ways[to].is_empty());
+            steps.extend(full.map(|to| Step::Deliver(from, to)));
+        }
+        for (number, rank) in
+            self.ranks.iter().enumerate().filter(|(_, rank)| rank.verdict.is_none())
+        {
+            if rank.jobs > 0 {
+                steps.push(Step::Work(number));
+            } else if !rank.clients.are_busy() && rank.detector.is_asked() {
+                steps.push(Step::Answer(number));
+            }
+        }
+        for (number, client) in self.clients.iter().enumerate() {
+            match client.at {
+                At::Waits(since)
+                    if since == client.received
+                        && client.reported != Some((client.sent, client.received)) =>
+                {
+                    steps.push(Step::Report(number));
+                }
+                At::Computes => steps.push(Step::Compute(number)),
+                At::Waits(_) | At::Gone | At::Lost => {}
+            }
+            if matches!(client.at, At::Waits(since) if client.received > since) {
+                steps.push(Step::Compute(number));
+            }
+        }
+        steps
+    }
+
+    fn send(&mut self, from: usize, to: usize, packet: Packet) {
+        self.ways[from][to].push_back(packet);
+    }
+
+    fn act(&mut self, number: usize, actions: Vec<Action>) {
+        for action in actions {
+            match action {
+                Action::Send(to, message) => self.send(number, to as usize, Packet::Wave(message)),
+                Action::Conclude(verdict) => {
+                    self.check(verdict);
+                    self.ranks[number].verdict = Some(verdict);
+                }
+                Action::Pause | Action::Grow(_) => {}
+            }
+        }
+    }
+
+    /// Nothing can move any more.
+    fn check(&self, verdict: Verdict) {
+        let is_gone = |number: usize| {
+            let client = number.checked_sub(self.ranks.len());
+            client.is_some_and(|client| matches!(self.clients[client].at, At::Gone | At::Lost))
+        };
+        let is_lost = |number: &usize| {
+            let client = number.checked_sub(self.ranks.len());
+            client.is_some_and(|client| self.clients[client].at == At::Lost)
+        };
+        // What a lost client has fired counts no more.
+        for (_, ways) in self.ways.iter().enumerate().filter(|(from, _)| !is_lost(from)) {
+            for (to, way) in ways.iter().enumerate().filter(|(to, _)| !is_gone(*to)) {
+                let events = way.iter().filter(|packet| matches!(packet, Packet::Event)).count();
+                assert_eq!(events, 0, "an event is on its way to {to}");
+            }
+        }
+        assert!(self.ranks.iter().all(|rank| rank.jobs == 0));
+        let waits = |client: &ClientModel| client.at == At::Waits(client.received);
+        assert!(
+            self.clients
+                .iter()
+                .all(|client| waits(client) || matches!(client.at, At::Gone | At::Lost))
+        );
+        if self.clients.iter().any(|client| client.at == At::Lost) {
+            return;
+        }
+        let expected = if self.clients.iter().any(waits) { Verdict::Stuck } else { Verdict::Ended };
+        assert_eq!(verdict, expected);
+    }
+
+    fn step(&mut self, step: Step) {
+        match step {
+            Step::Deliver(from, to) => {
+                let packet = self.ways[from][to].pop_front().unwrap();
+                if to < self.ranks.len() {
+                    self.deliver(from, to, packet);
+                } else {
+                    // Of three events, one is not what it waits for.
+                    let is_other = self.choose(3) == 0;
+                    let client = &mut self.clients[to - self.ranks.len()];
+                    client.received += 1;
+                    if let At::Waits(since) = &mut client.at
+                        && is_other
+                        && *since + 1 == client.received
+                    {
+                        *since += 1;
+                    }
+                }
+            }
+            Step::Work(number) => {
+                self.ranks[number].jobs -= 1;
+                self.ranks[number].activity += 1;
+                for _ in 0..self.choose(3) {
+                    let to = self.choose(self.ways.len());
+                    if self.budget > 0 && to != number && !self.ranks[number].lost[to] {
+                        self.budget -= 1;
+                        self.ranks[number].sent[to] += 1;
+                        self.send(number, to, Packet::Event);
+                    }
+                }
+            }
+            Step::Answer(number) => {
+                let rank = &mut self.ranks[number];
+                let quiet = Quiet {
+                    stage: Stage::Ending,
+                    outstanding: false,
+                    hopeful: false,
+                    attended: rank.clients.are_there(),
+                    flows: rank.clients.flows(&|to| rank.sent[to], &rank.received, &rank.lost),
+                    activity: rank.activity,
+                };
+                let mut actions = Vec::new();
+                rank.detector.advance(quiet, &mut actions);
+                self.act(number, actions);
+            }
+            Step::Compute(number) => self.compute(number),
+            Step::Report(number) => {
+                let client = &mut self.clients[number];
+                let ClientModel { sent, received, .. } = *client;
+                client.reported = Some((sent, received));
+                let wait = Wait { sent, received, what: String::new() };
+                self.send_home(number, Packet::Waits(wait));
+            }
+        }
+    }
+
+    fn send_home(&mut self, client: usize, packet: Packet) {
+        let ranks = self.ranks.len();
+        self.send(ranks + client, client % ranks, packet);
+    }
+
+    /// A client goes on, fires, waits again, detaches or ends.
+    fn compute(&mut self, number: usize) {
+        let ranks = self.ranks.len();
+        let client = &mut self.clients[number];
+        client.at = At::Computes;
+        if client.reported.take().is_some() {
+            self.send_home(number, Packet::Resumes);
+        }
+        let choice = self.choose(12);
+        let ClientModel { sent, received, .. } = self.clients[number];
+        match choice {
+            0 => {
+                self.clients[number].at = At::Gone;
+                self.send_home(number, Packet::Detached(sent));
+            }
+            1 if number < 2 => {
+                self.clients[number].at = At::Lost;
+                for rank in 0..ranks {
+                    self.send(ranks + number, rank, Packet::Lost);
+                }
+            }
+            2..7 => self.clients[number].at = At::Waits(received),
+            _ if self.budget > 0 => {
+                self.budget -= 1;
+                self.clients[number].sent += 1;
+                let to = self.choose(ranks);
+                self.send(ranks + number, to, Packet::Event);
+            }
+            _ => {}
+        }
+    }
+
+    fn deliver(&mut self, from: usize, to: usize, packet: Packet) {
+        let (rank, source) = (&mut self.ranks[to], from as Rank);
+        let mut actions = Vec::new();
+        rank.activity += u64::from(!matches!(packet, Packet::Wave(_)));
+        match packet {
+            Packet::Event => {
+                rank.received[from] += 1;
+                rank.jobs += 1;
+            }
+            Packet::Wave(message) => rank.detector.on_message(source, message, &mut actions),
+            Packet::Waits(wait) => rank.clients.on_waits(source, wait),
+            Packet::Resumes => rank.clients.on_resumes(source),
+            Packet::Left(client) => rank.clients.on_left(client),
+            Packet::Lost => {
+                rank.lost[from] = true;
+                rank.clients.on_lost(source);
+                rank.detector.on_client_lost(&mut actions);
+            }
+            Packet::Detached(sent) => {
+                assert!(rank.clients.on_detached(source, sent));
+                for other in (0..self.ranks.len()).filter(|other| *other != to) {
+                    self.send(to, other, Packet::Left(source));
+                }
+            }
+        }
+        self.act(to, actions);
+    }
+}
+
+#[test]
+fn the_end_and_a_deadlock_are_found_whatever_clients_do_and_never_too_early() {
+    let (mut ended, mut stuck) = (0, 0);
+    for seed in 0..3000 {
+        let (ranks, clients) = (1 + (seed % 4) as u32, 1 + (seed / 4 % 3) as u32);
+        let mut model = Model::new(ranks, clients, seed);
+        while model.ranks.iter().any(|rank| rank.verdict.is_none()) {
+            let steps = model.steps();
+            assert!(!steps.is_empty(), "seed {seed}: nothing moves, and there is no verdict");
+            let chosen = model.choose(steps.len());
+            model.step(steps[chosen]);
+        }
+        match model.ranks[0].verdict {
+            Some(Verdict::Ended) => ended += 1,
+            _ => stuck += 1,
+        }
+    }
+    assert!(ended > 300 && stuck > 300, "{ended} runs ended, {stuck} were stuck");
+}
+
+#[test]
+fn a_report_says_of_those_that_are_there_what_they_are_at() {
+    let mut clients = Clients::new(0, 2, 5);
+    clients.on_waits(4, Wait { what: "a wait of 'main' lacks 'x'".into(), ..Wait::default() });
+    assert!(clients.on_detached(6, 3));
+    assert!(!clients.on_detached(6, 3), "it has left already");
+    let lines: Vec<_> = clients.describe().collect();
+    let expected = [
+        "bridge 2 is attached: the run goes on until it detaches",
+        "bridge 4 waits: a wait of 'main' lacks 'x'",
+    ];
+    assert_eq!(lines, expected);
+    assert_eq!(clients.dismiss(), [2, 4]);
+}
