@@ -1,6 +1,7 @@
 //! Where a block's file lies in a folder, and how files are made and copied.
 
 use super::error::{At, StoreError};
+use super::pages;
 use crate::wire::Form;
 use freestone_base::Name;
 use std::fs::{DirBuilder, File, OpenOptions};
@@ -88,5 +89,7 @@ pub fn copy_into(from: &Path, place: &Path, temporary: &Path) -> Result<(), Stor
 
 fn copy_private(from: &Path, to: &Path) -> io::Result<u64> {
     let mut file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(to)?;
-    io::copy(&mut File::open(from)?, &mut file)
+    let mut source = File::open(from)?;
+    pages::prepare(&file, source.metadata()?.len());
+    io::copy(&mut source, &mut file)
 }

@@ -8,6 +8,7 @@ use super::error::{At, StoreError};
 use super::files::{copy_into, create_unique, free_nbytes, is_full, make_folder, place, unique};
 use super::ledger::{Ledger, Taken, WORKER, Writer};
 use super::mapping::Mapping;
+use super::pages;
 use super::segment::Segment;
 use super::tier::Tier;
 use crate::wire::{BlockDesc, Form};
@@ -132,6 +133,7 @@ impl Folder {
                 other => other?,
             },
         };
+        pages::prepare(&file, nbytes);
         Ok(Segment::new(file, path, Tier::Memory, nbytes).with_fallback(disk).with_taken(taken))
     }
 

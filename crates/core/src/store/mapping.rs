@@ -1,6 +1,7 @@
 //! A block's file, mapped or read.
 
 use super::error::{At, StoreError};
+use super::pages;
 use std::alloc::{Layout, alloc, dealloc, handle_alloc_error};
 use std::fs::File;
 use std::io::{self, ErrorKind};
@@ -83,14 +84,7 @@ impl Mapping {
 }
 
 fn map(file: &File, nbytes: usize) -> io::Result<Mapping> {
-    let (access, fd) = (libc::PROT_READ, file.as_raw_fd());
-    // SAFETY: a fresh mapping at an address that the system chooses, of an open file.
-    let address =
-        unsafe { libc::mmap(std::ptr::null_mut(), nbytes, access, libc::MAP_SHARED, fd, 0) };
-    if address == libc::MAP_FAILED {
-        return Err(io::Error::last_os_error());
-    }
-    let address = NonNull::new(address.cast()).ok_or_else(io::Error::last_os_error)?;
+    let address = pages::map(file, nbytes, libc::PROT_READ)?;
     MAPPED.fetch_add(1, Ordering::Relaxed);
     Ok(Mapping { address, nbytes, is_copy: false })
 }

@@ -8,6 +8,7 @@
 //! - [`naming`]: the names of the user's files and values.
 //! - [`format`]: what is inside the file of a value.
 //! - [`forever`]: blocks kept for later runs.
+//! - `pages`: huge pages for blocks in memory.
 //! - [`ledger`]: how much of the quotas is taken, by all processes.
 //! - [`owned`]: whose folder it is, and sweeping those of the dead.
 
@@ -20,6 +21,7 @@ pub mod ledger;
 pub mod mapping;
 pub mod naming;
 pub mod owned;
+mod pages;
 pub mod segment;
 pub mod tier;
 

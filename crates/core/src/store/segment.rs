@@ -3,12 +3,13 @@
 //! Measured on a two-core virtual machine, 64 MiB to 512 MiB, in GB/s: into fresh pages `pwrite`
 //! 2.5 to 3.0, a populated mapping 1.2 to 1.7, a mapping after `fallocate` 1.2 to 1.5, a plain
 //! mapping 1.1 to 1.7; into recycled pages `pwrite` 3.5 to 4.1, a mapping 1.4 to 2.8, since each
-//! of its pages costs a fault. So bytes are written, and a mapping is there only for whoever
-//! produces them in place.
+//! of its pages costs a fault. All that is with small pages, as files of less than 2 MiB have them. So
+//! bytes are written, and a mapping is there only for whoever produces them in place.
 
 use super::error::{At, StoreError};
 use super::files::{create_unique, free_nbytes, is_full};
 use super::ledger::Taken;
+use super::pages;
 use super::tier::Tier;
 use std::fs::{File, OpenOptions};
 use std::io::{self, ErrorKind, Read};
@@ -252,22 +253,8 @@ impl Segment {
             self.go_on_disk()?;
             reserve(&self.file, self.nbytes).map_err(|error| self.full_or(error))?;
         }
-        // SAFETY: a fresh mapping at an address that the system chooses, of an open file.
-        let address = unsafe {
-            libc::mmap(
-                std::ptr::null_mut(),
-                self.nbytes as usize,
-                libc::PROT_READ | libc::PROT_WRITE,
-                libc::MAP_SHARED,
-                self.file.as_raw_fd(),
-                0,
-            )
-        };
-        if address == libc::MAP_FAILED {
-            return Err(io::Error::last_os_error()).at(&self.path);
-        }
-        let address = NonNull::new(address.cast()).ok_or_else(io::Error::last_os_error);
-        let address = address.at(&self.path)?;
+        let access = libc::PROT_READ | libc::PROT_WRITE;
+        let address = pages::map(&self.file, self.nbytes as usize, access).at(&self.path)?;
         self.mapped = Some(address);
         Ok(address)
     }

@@ -1,0 +1,261 @@
+//! Huge pages for blocks in memory.
+//!
+//! tmpfs gives a file pages of 4 KiB, each of which costs a fault when it is first written and one
+//! more in every process that maps it. `MADV_COLLAPSE` (Linux 6.1) puts huge pages in their place,
+//! whatever the system's setting for shared memory says.
+//!
+//! See docs/decisions/127-blocks-in-memory-lie-in-huge-pages.md
+
+use std::fs::File;
+use std::io;
+use std::os::fd::AsRawFd;
+use std::ptr::{NonNull, null_mut};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+/// Bytes of a huge page, and where one may begin.
+pub const HUGE: usize = 2 << 20;
+/// So much of a range must be there before the rest can join it.
+const SMALL: usize = 4 << 10;
+const MADV_COLLAPSE: libc::c_int = 25;
+const TMPFS: u32 = 0x0102_1994;
+/// Bytes that are asked for at once, at most: first one page, then twice as many each time, so that
+/// whoever finds it slow has not waited long.
+const STEP: usize = 64 << 20;
+/// As much of the processor's time as 512 small pages take. A huge one takes a fifth of it. It takes ten
+/// times as much where memory is in pieces that the system first moves, or where a virtual machine
+/// has given what is free back to its host.
+const WORTH: Duration = Duration::from_micros(500);
+/// After a failure files have small pages for so long.
+const REST: Duration = Duration::from_secs(10);
+/// After a step that was not worth it, for as many times as long as it took: who writes for hours has huge
+/// pages in the end, in files that are written again, and has spent a twentieth of the time on them.
+const SHARE: u32 = 20;
+
+/// Until when files have small pages.
+static RESTING: Mutex<Option<Instant>> = Mutex::new(None);
+
+/// Gives a file in tmpfs the length that it will have, and huge pages for all of it that they fit into.
+/// Does nothing for other files, smaller ones, and where the system has no such pages.
+///
+/// A huge page that is there already costs some microseconds, one of new memory 0.1 ms.
+pub fn prepare(file: &File, nbytes: u64) {
+    let Ok(nbytes) = usize::try_from(nbytes) else { return };
+    let whole = nbytes / HUGE * HUGE;
+    if whole == 0 || is_resting() || !is_in_memory(file) || file.set_len(nbytes as u64).is_err() {
+        return;
+    }
+    if let Some(rest) = collapse_all(file, whole) {
+        *resting() = Some(Instant::now() + rest);
+    }
+}
+
+fn is_resting() -> bool {
+    resting().is_some_and(|until| Instant::now() < until)
+}
+
+fn resting() -> MutexGuard<'static, Option<Instant>> {
+    RESTING.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+fn is_in_memory(file: &File) -> bool {
+    // SAFETY: all zeros are a value of this plain structure.
+    let mut found: libc::statfs = unsafe { std::mem::zeroed() };
+    // SAFETY: an open file, and room for the answer.
+    let answered = unsafe { libc::fstatfs(file.as_raw_fd(), &raw mut found) };
+    answered == 0 && found.f_type as u32 == TMPFS
+}
+
+/// Collapses a file's first `whole` bytes, which are huge pages, unless a step fails or is not worth it;
+/// then returns for how long to rest.
+fn collapse_all(file: &File, whole: usize) -> Option<Duration> {
+    let access = libc::PROT_READ | libc::PROT_WRITE;
+    let Ok(address) = map(file, whole, access) else { return Some(REST) };
+    let (mut start, mut step, mut rest) = (0, HUGE, None);
+    while start < whole && rest.is_none() {
+        let nbytes = step.min(whole - start);
+        let before = processor_time();
+        let is_huge = collapse(file, address, start, nbytes);
+        let taken = processor_time().saturating_sub(before);
+        rest = match is_huge {
+            true if taken < WORTH * (nbytes / HUGE) as u32 => None,
+            true => Some(taken * SHARE),
+            false => Some(REST),
+        };
+        (start, step) = (start + nbytes, STEP.min(2 * step));
+    }
+    // SAFETY: mapped above with this length.
+    unsafe { libc::munmap(address.as_ptr().cast(), whole) };
+    rest
+}
+
+fn collapse(file: &File, address: NonNull<u8>, start: usize, nbytes: usize) -> bool {
+    // A huge page takes the place of small ones, so each has one to begin with. If there is no room
+    // for that, there will be an error when the bytes are written.
+    let has_room = (start..start + nbytes).step_by(HUGE).all(|at| {
+        // SAFETY: an open file; the system checks the numbers.
+        0 == unsafe {
+            libc::fallocate(file.as_raw_fd(), 0, at as libc::off_t, SMALL as libc::off_t)
+        }
+    });
+    // SAFETY: within the mapping. The content does not change.
+    has_room
+        && 0 == unsafe { libc::madvise(address.as_ptr().add(start).cast(), nbytes, MADV_COLLAPSE) }
+}
+
+/// The time that this thread has had a processor.
+fn processor_time() -> Duration {
+    let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
+    // SAFETY: room for the answer.
+    unsafe { libc::clock_gettime(libc::CLOCK_THREAD_CPUTIME_ID, &raw mut time) };
+    Duration::new(time.tv_sec as u64, time.tv_nsec as u32)
+}
+
+/// Maps a file's first `nbytes`, which are not none, where a huge page of the file is one of the mapping's.
+///
+/// # Errors
+/// What the system answers.
+pub fn map(file: &File, nbytes: usize, access: libc::c_int) -> io::Result<NonNull<u8>> {
+    if nbytes < HUGE {
+        return map_at(null_mut(), file, nbytes, access);
+    }
+    // Addresses that are certainly free and have such a place within; the others go back.
+    let room = nbytes + HUGE;
+    let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE;
+    // SAFETY: new addresses, wherever the system has some.
+    let reserved = unsafe { libc::mmap(null_mut(), room, libc::PROT_NONE, flags, -1, 0) };
+    if reserved == libc::MAP_FAILED {
+        return Err(io::Error::last_os_error());
+    }
+    let skipped = reserved.align_offset(HUGE);
+    let begin = reserved.wrapping_byte_add(skipped);
+    let mapped = map_at(begin, file, nbytes, access);
+    let kept = if mapped.is_ok() { nbytes.next_multiple_of(page_size()) } else { 0 };
+    give_back(reserved, skipped);
+    give_back(begin.wrapping_byte_add(kept), room - skipped - kept);
+    mapped
+}
+
+fn page_size() -> usize {
+    // SAFETY: a question about a constant of the system.
+    usize::try_from(unsafe { libc::sysconf(libc::_SC_PAGESIZE) }).unwrap_or(SMALL)
+}
+
+/// Maps a file at an address that the caller has reserved, or wherever there is room.
+fn map_at(
+    address: *mut libc::c_void,
+    file: &File,
+    nbytes: usize,
+    access: libc::c_int,
+) -> io::Result<NonNull<u8>> {
+    let place = if address.is_null() { 0 } else { libc::MAP_FIXED };
+    // SAFETY: an open file, at an address of the system's choice or one that nobody else has.
+    let mapped = unsafe {
+        libc::mmap(address, nbytes, access, libc::MAP_SHARED | place, file.as_raw_fd(), 0)
+    };
+    if mapped == libc::MAP_FAILED {
+        return Err(io::Error::last_os_error());
+    }
+    NonNull::new(mapped.cast()).ok_or_else(io::Error::last_os_error)
+}
+
+fn give_back(address: *mut libc::c_void, nbytes: usize) {
+    if nbytes > 0 {
+        // SAFETY: reserved by `map`, which hands it to nobody.
+        unsafe { libc::munmap(address, nbytes) };
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::os::unix::fs::FileExt;
+
+    fn file(nbytes: usize) -> File {
+        let file = tempfile::tempfile_in("/dev/shm").unwrap();
+        file.set_len(nbytes as u64).unwrap();
+        file
+    }
+
+    /// Bytes of a mapping that huge pages have, once each page was read.
+    fn huge_nbytes(address: NonNull<u8>, nbytes: usize) -> usize {
+        // SAFETY: mapped by the caller.
+        let bytes = unsafe { std::slice::from_raw_parts(address.as_ptr(), nbytes) };
+        std::hint::black_box(bytes.iter().step_by(SMALL).fold(0, |all, one| all ^ one));
+        let begin = format!("{:x}-", address.addr());
+        let maps = std::fs::read_to_string("/proc/self/smaps").unwrap();
+        let of_it = maps.lines().skip_while(|line| !line.starts_with(&begin));
+        let line = of_it.skip(1).find(|line| line.starts_with("ShmemPmdMapped:")).unwrap();
+        line.split_whitespace().nth(1).unwrap().parse::<usize>().unwrap() << 10
+    }
+
+    #[test]
+    fn all_whole_ranges_of_a_file_get_huge_pages_if_the_system_has_them() {
+        let nbytes = 3 * HUGE + 12_345;
+        let file = file(nbytes);
+        let whole = map(&file, 3 * HUGE, libc::PROT_READ | libc::PROT_WRITE).unwrap();
+        let has_them = collapse(&file, whole, 0, 3 * HUGE);
+        give_back(whole.as_ptr().cast(), 3 * HUGE);
+        let pattern: Vec<u8> = (0..nbytes).map(|at| (at % 251) as u8).collect();
+        file.write_all_at(&pattern, 0).unwrap();
+        let address = map(&file, nbytes, libc::PROT_READ).unwrap();
+        assert!(address.addr().get().is_multiple_of(HUGE));
+        // SAFETY: mapped above.
+        let bytes = unsafe { std::slice::from_raw_parts(address.as_ptr(), nbytes) };
+        assert_eq!(bytes, pattern);
+        // A machine without free memory in one piece may have given some of them.
+        let huge = huge_nbytes(address, nbytes);
+        assert!(if has_them { huge == 3 * HUGE } else { huge < 3 * HUGE }, "{huge}");
+        give_back(address.as_ptr().cast(), nbytes);
+    }
+
+    #[test]
+    fn content_that_is_there_stays() {
+        let file = file(2 * HUGE);
+        let pattern: Vec<u8> = (0..2 * HUGE).map(|at| (at % 253) as u8).collect();
+        file.write_all_at(&pattern, 0).unwrap();
+        prepare(&file, 2 * HUGE as u64);
+        let mut found = vec![0; 2 * HUGE];
+        file.read_exact_at(&mut found, 0).unwrap();
+        assert_eq!(found, pattern);
+    }
+
+    #[test]
+    fn a_file_takes_no_more_memory_than_it_has_bytes() {
+        use std::os::unix::fs::MetadataExt;
+        let file = file(HUGE + SMALL);
+        prepare(&file, (HUGE + SMALL) as u64);
+        let taken = file.metadata().unwrap();
+        assert!(taken.blocks() * 512 <= (HUGE + SMALL) as u64);
+        assert_eq!(taken.len(), (HUGE + SMALL) as u64);
+    }
+
+    #[test]
+    fn files_on_disk_are_left_as_they_are() {
+        let file = tempfile::tempfile().unwrap();
+        prepare(&file, HUGE as u64);
+        // Somebody's folder for temporary files may be in memory.
+        assert!(is_in_memory(&file) || file.metadata().unwrap().len() == 0);
+    }
+
+    #[test]
+    fn addresses_beside_a_mapping_are_given_back() {
+        let mappings = || std::fs::read_to_string("/proc/self/maps").unwrap().lines().count();
+        let file = file(HUGE + 1);
+        let before = mappings();
+        for _ in 0..100 {
+            let address = map(&file, HUGE + 1, libc::PROT_READ).unwrap();
+            give_back(address.as_ptr().cast(), HUGE + 1);
+        }
+        assert!(mappings() < before + 50);
+    }
+
+    #[test]
+    fn a_mapping_that_fails_leaves_no_addresses_behind() {
+        let folder = File::open("/dev/shm").unwrap();
+        let mappings = || std::fs::read_to_string("/proc/self/maps").unwrap().lines().count();
+        let before = mappings();
+        assert!((0..100).all(|_| map(&folder, HUGE, libc::PROT_READ).is_err()));
+        assert!(mappings() < before + 50);
+    }
+}
