@@ -16,7 +16,7 @@ use std::time::{Duration, Instant};
 /// Bytes of a huge page, and where one may begin.
 pub const HUGE: usize = 2 << 20;
 /// So much of a range must be there before the rest can join it.
-const SMALL: usize = 4 << 10;
+const SMALL: libc::off_t = 4 << 10;
 const MADV_COLLAPSE: libc::c_int = 25;
 const TMPFS: u32 = 0x0102_1994;
 /// Bytes that are asked for at once, at most: first one page, then twice as many each time, so that
@@ -92,15 +92,17 @@ fn collapse_all(file: &File, whole: usize) -> Option<Duration> {
 fn collapse(file: &File, address: NonNull<u8>, start: usize, nbytes: usize) -> bool {
     // A huge page takes the place of small ones, so each has one to begin with. If there is no room
     // for that, there will be an error when the bytes are written.
-    let has_room = (start..start + nbytes).step_by(HUGE).all(|at| {
-        // SAFETY: an open file; the system checks the numbers.
-        0 == unsafe {
-            libc::fallocate(file.as_raw_fd(), 0, at as libc::off_t, SMALL as libc::off_t)
-        }
-    });
+    let has_room = (start..start + nbytes).step_by(HUGE).all(|at| has_page(file, at));
     // SAFETY: within the mapping. The content does not change.
     has_room
         && 0 == unsafe { libc::madvise(address.as_ptr().add(start).cast(), nbytes, MADV_COLLAPSE) }
+}
+
+/// Has a page in a file at `at`, if there is room.
+fn has_page(file: &File, at: usize) -> bool {
+    let Ok(at) = libc::off_t::try_from(at) else { return false };
+    // SAFETY: an open file; the system checks the numbers.
+    0 == unsafe { libc::fallocate(file.as_raw_fd(), 0, at, SMALL) }
 }
 
 /// The time that this thread has had a processor.
@@ -138,7 +140,7 @@ pub fn map(file: &File, nbytes: usize, access: libc::c_int) -> io::Result<NonNul
 
 fn page_size() -> usize {
     // SAFETY: a question about a constant of the system.
-    usize::try_from(unsafe { libc::sysconf(libc::_SC_PAGESIZE) }).unwrap_or(SMALL)
+    usize::try_from(unsafe { libc::sysconf(libc::_SC_PAGESIZE) }).unwrap_or(4 << 10)
 }
 
 /// Maps a file at an address that the caller has reserved, or wherever there is room.
@@ -181,7 +183,7 @@ mod tests {
     fn huge_nbytes(address: NonNull<u8>, nbytes: usize) -> usize {
         // SAFETY: mapped by the caller.
         let bytes = unsafe { std::slice::from_raw_parts(address.as_ptr(), nbytes) };
-        std::hint::black_box(bytes.iter().step_by(SMALL).fold(0, |all, one| all ^ one));
+        std::hint::black_box(bytes.iter().step_by(4 << 10).fold(0, |all, one| all ^ one));
         let begin = format!("{:x}-", address.addr());
         let maps = std::fs::read_to_string("/proc/self/smaps").unwrap();
         let of_it = maps.lines().skip_while(|line| !line.starts_with(&begin));
@@ -223,11 +225,11 @@ mod tests {
     #[test]
     fn a_file_takes_no_more_memory_than_it_has_bytes() {
         use std::os::unix::fs::MetadataExt;
-        let file = file(HUGE + SMALL);
-        prepare(&file, (HUGE + SMALL) as u64);
+        let file = file(HUGE + SMALL as usize);
+        prepare(&file, HUGE as u64 + SMALL as u64);
         let taken = file.metadata().unwrap();
-        assert!(taken.blocks() * 512 <= (HUGE + SMALL) as u64);
-        assert_eq!(taken.len(), (HUGE + SMALL) as u64);
+        assert!(taken.blocks() * 512 <= HUGE as u64 + SMALL as u64);
+        assert_eq!(taken.len(), HUGE as u64 + SMALL as u64);
     }
 
     #[test]
