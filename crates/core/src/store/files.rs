@@ -90,6 +90,6 @@ pub fn copy_into(from: &Path, place: &Path, temporary: &Path) -> Result<(), Stor
 fn copy_private(from: &Path, to: &Path) -> io::Result<u64> {
     let mut file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(to)?;
     let mut source = File::open(from)?;
-    pages::prepare(&file, source.metadata()?.len());
+    pages::prepare(&file, source.metadata()?.len(), true);
     io::copy(&mut source, &mut file)
 }

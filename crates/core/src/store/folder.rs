@@ -124,6 +124,7 @@ impl Folder {
         };
         let recycled = if nbytes >= RECYCLE_LEAST { self.take_free(nbytes)? } else { None };
         let disk = self.disk.join(TEMPORARY);
+        let is_new = recycled.is_none();
         let (file, path) = match recycled {
             Some(recycled) => recycled,
             None => match create_unique(&self.memory.join(TEMPORARY)) {
@@ -133,8 +134,9 @@ impl Folder {
                 other => other?,
             },
         };
-        pages::prepare(&file, nbytes);
-        Ok(Segment::new(file, path, Tier::Memory, nbytes).with_fallback(disk).with_taken(taken))
+        let huge = pages::prepare(&file, nbytes, is_new);
+        let segment = Segment::new(file, path, Tier::Memory, nbytes);
+        Ok(segment.with_fallback(disk).with_taken(taken).with_huge(huge))
     }
 
     /// A file to be filled, in the given tier and nowhere else.

@@ -302,17 +302,42 @@ fn want_of_room_differs_from_other_errors() {
 
 #[test]
 fn what_two_threads_read_and_write_is_what_was_sent() {
-    let folder = scratch_folder();
+    read_from_a_source(&scratch_folder(), &|segment| segment);
+}
+
+#[test]
+fn what_is_read_in_place_is_what_was_sent() {
+    let root = tempfile::tempdir_in("/dev/shm").unwrap();
+    let folder = Folder::open(&root.path().join("memory"), &root.path().join("disk")).unwrap();
+    // As the system has huge pages for all, for some or for none, which is not the test's choice.
+    read_from_a_source(&folder, &|segment| segment);
+    for huge in [0, pages::HUGE, 5 * pages::HUGE] {
+        read_from_a_source(&folder, &|segment| {
+            reserve_all(segment.path(), segment.nbytes());
+            segment.with_huge(huge)
+        });
+    }
+}
+
+/// Has all pages of a file, as one with huge pages does: writing in place could end the process.
+fn reserve_all(path: &Path, nbytes: u64) {
+    let zeros = vec![0; nbytes as usize];
+    std::fs::write(path, zeros).unwrap();
+}
+
+fn read_from_a_source(folder: &Folder, change: &dyn Fn(Segment) -> Segment) {
     let bytes = bytes((20 << 20) + 12_345, 3);
-    let mut segment = folder.segment(bytes.len() as u64).unwrap();
-    segment.append(&bytes[..100]).unwrap();
-    segment.append_from(&mut &bytes[100..]).unwrap();
-    let block = folder.commit(segment, name(1), Form::Value).unwrap();
-    assert_eq!(block.checksum, xxh3_64(&bytes));
-    let (path, _) = folder.path(name(1), &Form::Value).unwrap();
-    assert_eq!(*folder.map(&path).unwrap(), bytes[..]);
-    let mut segment = folder.segment(bytes.len() as u64).unwrap();
-    let error = segment.append_from(&mut &bytes[1..]).unwrap_err();
+    let segment = || change(folder.segment(bytes.len() as u64).unwrap());
+    for from in [0, 100, 3 << 20] {
+        let mut segment = segment();
+        segment.append(&bytes[..from]).unwrap();
+        segment.append_from(&mut &bytes[from..]).unwrap();
+        let block = folder.commit(segment, name(1), Form::Value).unwrap();
+        assert_eq!(block.checksum, xxh3_64(&bytes));
+        let (path, _) = folder.path(name(1), &Form::Value).unwrap();
+        assert_eq!(*folder.map(&path).unwrap(), bytes[..]);
+    }
+    let error = segment().append_from(&mut &bytes[1..]).unwrap_err();
     assert!(
         matches!(error, StoreError::Io { source, .. } if source.kind() == ErrorKind::UnexpectedEof)
     );

@@ -8,9 +8,10 @@
 
 use std::fs::File;
 use std::io;
+use std::ops::{Deref, DerefMut};
 use std::os::fd::AsRawFd;
 use std::ptr::{NonNull, null_mut};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 /// Bytes of a huge page, and where one may begin.
@@ -28,34 +29,38 @@ const STEP: usize = 64 << 20;
 const WORTH: Duration = Duration::from_micros(500);
 /// After a failure files have small pages for so long.
 const REST: Duration = Duration::from_secs(10);
-/// After a step that was not worth it, for as many times as long as it took: who writes for hours has huge
-/// pages in the end, in files that are written again, and has spent a twentieth of the time on them.
+/// After a step that was not worth it, new files have small pages for as many times as long as it took:
+/// that is at most a twentieth of the time.
 const SHARE: u32 = 20;
 
 /// Until when files have small pages.
-static RESTING: Mutex<Option<Instant>> = Mutex::new(None);
+static FAILED: Mutex<Option<Instant>> = Mutex::new(None);
+/// Until when new files have small pages.
+static SLOW: Mutex<Option<Instant>> = Mutex::new(None);
 
 /// Gives a file in tmpfs the length that it will have, and huge pages for all of it that they fit into.
-/// Does nothing for other files, smaller ones, and where the system has no such pages.
+/// Does nothing for other files, smaller ones, and where the system has no such pages. Returns how many
+/// bytes from the beginning have huge pages for certain.
 ///
-/// A huge page that is there already costs some microseconds, one of new memory 0.1 ms.
-pub fn prepare(file: &File, nbytes: u64) {
-    let Ok(nbytes) = usize::try_from(nbytes) else { return };
+/// A huge page that is there already costs some microseconds, one of new memory 0.1 ms. A file that is
+/// not new pays for what it lacks once in its life, however slow that is.
+pub fn prepare(file: &File, nbytes: u64, is_new: bool) -> usize {
+    let Ok(nbytes) = usize::try_from(nbytes) else { return 0 };
     let whole = nbytes / HUGE * HUGE;
+    let is_resting = || rests(&FAILED) || is_new && rests(&SLOW);
     if whole == 0 || is_resting() || !is_in_memory(file) || file.set_len(nbytes as u64).is_err() {
-        return;
+        return 0;
     }
-    if let Some(rest) = collapse_all(file, whole) {
-        *resting() = Some(Instant::now() + rest);
-    }
+    collapse_all(file, whole)
 }
 
-fn is_resting() -> bool {
-    resting().is_some_and(|until| Instant::now() < until)
+fn rests(until: &Mutex<Option<Instant>>) -> bool {
+    let until = until.lock().unwrap_or_else(PoisonError::into_inner);
+    until.is_some_and(|until| Instant::now() < until)
 }
 
-fn resting() -> MutexGuard<'static, Option<Instant>> {
-    RESTING.lock().unwrap_or_else(PoisonError::into_inner)
+fn rest(until: &Mutex<Option<Instant>>, time: Duration) {
+    *until.lock().unwrap_or_else(PoisonError::into_inner) = Some(Instant::now() + time);
 }
 
 fn is_in_memory(file: &File) -> bool {
@@ -66,27 +71,26 @@ fn is_in_memory(file: &File) -> bool {
     answered == 0 && found.f_type as u32 == TMPFS
 }
 
-/// Collapses a file's first `whole` bytes, which are huge pages, unless a step fails or is not worth it;
-/// then returns for how long to rest.
-fn collapse_all(file: &File, whole: usize) -> Option<Duration> {
-    let access = libc::PROT_READ | libc::PROT_WRITE;
-    let Ok(address) = map(file, whole, access) else { return Some(REST) };
-    let (mut start, mut step, mut rest) = (0, HUGE, None);
-    while start < whole && rest.is_none() {
-        let nbytes = step.min(whole - start);
+/// Collapses a file's first `whole` bytes, which are huge pages, until a step fails or is not worth it;
+/// returns how many it has collapsed.
+fn collapse_all(file: &File, whole: usize) -> usize {
+    let Ok(pages) = Pages::map(file, whole) else { return 0 };
+    let (mut done, mut step, mut is_worth) = (0, HUGE, true);
+    while done < whole && is_worth {
+        let nbytes = step.min(whole - done);
         let before = processor_time();
-        let is_huge = collapse(file, address, start, nbytes);
+        if !collapse(file, pages.address, done, nbytes) {
+            rest(&FAILED, REST);
+            break;
+        }
         let taken = processor_time().saturating_sub(before);
-        rest = match is_huge {
-            true if taken < WORTH * (nbytes / HUGE) as u32 => None,
-            true => Some(taken * SHARE),
-            false => Some(REST),
-        };
-        (start, step) = (start + nbytes, STEP.min(2 * step));
+        is_worth = taken < WORTH * (nbytes / HUGE) as u32;
+        if !is_worth {
+            rest(&SLOW, taken * SHARE);
+        }
+        (done, step) = (done + nbytes, STEP.min(2 * step));
     }
-    // SAFETY: mapped above with this length.
-    unsafe { libc::munmap(address.as_ptr().cast(), whole) };
-    rest
+    done
 }
 
 fn collapse(file: &File, address: NonNull<u8>, start: usize, nbytes: usize) -> bool {
@@ -111,6 +115,46 @@ fn processor_time() -> Duration {
     // SAFETY: room for the answer.
     unsafe { libc::clock_gettime(libc::CLOCK_THREAD_CPUTIME_ID, &raw mut time) };
     Duration::new(time.tv_sec as u64, time.tv_nsec as u32)
+}
+
+/// The first bytes of a file, which are written in place.
+pub struct Pages {
+    address: NonNull<u8>,
+    nbytes: usize,
+}
+
+impl Pages {
+    /// Maps a file's first `nbytes`, which are not none and have their pages: one that can't be had ends
+    /// the process.
+    ///
+    /// # Errors
+    /// What the system answers.
+    pub fn map(file: &File, nbytes: usize) -> io::Result<Self> {
+        let address = map(file, nbytes, libc::PROT_READ | libc::PROT_WRITE)?;
+        Ok(Self { address, nbytes })
+    }
+}
+
+impl Deref for Pages {
+    type Target = [u8];
+
+    fn deref(&self) -> &[u8] {
+        // SAFETY: mapped with this length for as long as `self` lives, and written by `self` alone.
+        unsafe { std::slice::from_raw_parts(self.address.as_ptr(), self.nbytes) }
+    }
+}
+
+impl DerefMut for Pages {
+    fn deref_mut(&mut self) -> &mut [u8] {
+        // SAFETY: as above.
+        unsafe { std::slice::from_raw_parts_mut(self.address.as_ptr(), self.nbytes) }
+    }
+}
+
+impl Drop for Pages {
+    fn drop(&mut self) {
+        give_back(self.address.as_ptr().cast(), self.nbytes);
+    }
 }
 
 /// Maps a file's first `nbytes`, which are not none, where a huge page of the file is one of the mapping's.
@@ -163,7 +207,7 @@ fn map_at(
 
 fn give_back(address: *mut libc::c_void, nbytes: usize) {
     if nbytes > 0 {
-        // SAFETY: reserved by `map`, which hands it to nobody.
+        // SAFETY: the caller has them from `map`, or reserved them, and nobody else does.
         unsafe { libc::munmap(address, nbytes) };
     }
 }
@@ -195,9 +239,9 @@ mod tests {
     fn all_whole_ranges_of_a_file_get_huge_pages_if_the_system_has_them() {
         let nbytes = 3 * HUGE + 12_345;
         let file = file(nbytes);
-        let whole = map(&file, 3 * HUGE, libc::PROT_READ | libc::PROT_WRITE).unwrap();
-        let has_them = collapse(&file, whole, 0, 3 * HUGE);
-        give_back(whole.as_ptr().cast(), 3 * HUGE);
+        let whole = Pages::map(&file, 3 * HUGE).unwrap();
+        let has_them = collapse(&file, whole.address, 0, 3 * HUGE);
+        drop(whole);
         let pattern: Vec<u8> = (0..nbytes).map(|at| (at % 251) as u8).collect();
         file.write_all_at(&pattern, 0).unwrap();
         let address = map(&file, nbytes, libc::PROT_READ).unwrap();
@@ -216,7 +260,7 @@ mod tests {
         let file = file(2 * HUGE);
         let pattern: Vec<u8> = (0..2 * HUGE).map(|at| (at % 253) as u8).collect();
         file.write_all_at(&pattern, 0).unwrap();
-        prepare(&file, 2 * HUGE as u64);
+        prepare(&file, 2 * HUGE as u64, false);
         let mut found = vec![0; 2 * HUGE];
         file.read_exact_at(&mut found, 0).unwrap();
         assert_eq!(found, pattern);
@@ -226,7 +270,7 @@ mod tests {
     fn a_file_takes_no_more_memory_than_it_has_bytes() {
         use std::os::unix::fs::MetadataExt;
         let file = file(HUGE + SMALL as usize);
-        prepare(&file, HUGE as u64 + SMALL as u64);
+        prepare(&file, HUGE as u64 + SMALL as u64, true);
         let taken = file.metadata().unwrap();
         assert!(taken.blocks() * 512 <= HUGE as u64 + SMALL as u64);
         assert_eq!(taken.len(), HUGE as u64 + SMALL as u64);
@@ -235,7 +279,7 @@ mod tests {
     #[test]
     fn files_on_disk_are_left_as_they_are() {
         let file = tempfile::tempfile().unwrap();
-        prepare(&file, HUGE as u64);
+        prepare(&file, HUGE as u64, true);
         // Somebody's folder for temporary files may be in memory.
         assert!(is_in_memory(&file) || file.metadata().unwrap().len() == 0);
     }
