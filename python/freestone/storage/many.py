@@ -238,12 +238,12 @@ class FileScan:
 
 
 def _selected(part: Part, columns: Sequence[str]) -> Part:
-    """Return what a file gives of some columns, one of its own at least."""
+    """Return what a file gives of some columns; a column of its own is read in any case."""
     asked = {*columns}
     names = tuple(name for name in part.dataset.columns if name in asked)
-    names = names or tuple(part.dataset.columns[:1])
     kept = part.schema.empty_table().select(list(names)).schema
-    return replace(part, dataset=part.dataset.select(names), schema=kept)
+    dataset = part.dataset.select(names or tuple(part.dataset.columns[:1]))
+    return replace(part, dataset=dataset, schema=kept)
 
 
 def _found_in(parts: Sequence[Part]) -> dict[str, Any]:

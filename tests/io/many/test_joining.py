@@ -129,6 +129,29 @@ def test_a_column_that_some_files_lack(tmp_path: Path) -> None:
     assert fs.read(tmp_path, columns=["x"]).compute().to_pydict() == {"x": [1, 2]}
 
 
+def write_in_folders(folder: Path, form: str) -> None:
+    for year, table in ((1, {"a": [1], "b": ["x"]}), (2, {"b": ["u"], "a": [3]})):
+        (folder / f"y={year}").mkdir()
+        fs.write(pa.table(table), folder / f"y={year}" / f"0.{form}")
+
+
+@pytest.mark.parametrize("form", ["parquet", "arrow", "arrows", "orc", "csv", "jsonl", "h5"])
+def test_columns_of_which_only_folders_are_asked_need_no_order(tmp_path: Path, form: str) -> None:
+    write_in_folders(tmp_path, form)
+    assert fs.read(tmp_path, columns=["y"]).compute().to_pydict() == {"y": [1, 2]}
+    found = fs.read(tmp_path, columns=["y"], where=[("y", ">", 0)])
+    assert found.compute().to_pydict() == {"y": [1, 2]}
+
+
+def test_a_column_that_is_read_for_the_number_of_rows_may_be_of_any_type(tmp_path: Path) -> None:
+    for year, values in ((1, [5]), (2, ["p"])):
+        (tmp_path / f"y={year}").mkdir()
+        write(tmp_path / f"y={year}", part={"x": values})
+    assert fs.read(tmp_path, columns=["y"]).compute().to_pydict() == {"y": [1, 2]}
+    with pytest.raises(SchemaError, match="column 'x' is string here, and int64 there"):
+        fs.read(tmp_path, columns=["x"])
+
+
 def test_a_column_that_is_nowhere(tmp_path: Path) -> None:
     write(tmp_path, a={"mass": [1]}, b={"mass": [2]})
     for fills in ("raise", "null"):
@@ -266,6 +289,19 @@ def test_json_lines_without_rows_go_with_all(tmp_path: Path, cluster: fs.Cluster
         fs.read(files, columns=["z"])
     with pytest.raises(MissingColumnError, match="there are none"):
         fs.read([tmp_path / "0.jsonl", tmp_path / "2.jsonl"], columns=["z"])
+
+
+@pytest.mark.parametrize("form", ["parquet", "csv"])
+def test_workers_read_what_folders_say_alone(
+    tmp_path: Path, cluster: fs.Cluster, form: str
+) -> None:
+    write_in_folders(tmp_path, form)
+    for columns in (None, ["y"]):
+        found = fs.read(tmp_path, columns=columns)
+        assert found.select("y").to_polars()["y"].to_list() == [1, 2]
+        counts = found.group_by("y").agg(pl.len()).sort("y").to_polars()
+        assert counts.rows() == [(1, 1), (2, 1)]
+        assert found.filter(pl.col("y") > 1).select("y").to_polars().rows() == [(2,)]
 
 
 def test_json_that_is_no_lines_is_named(tmp_path: Path) -> None:

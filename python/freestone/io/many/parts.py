@@ -32,7 +32,7 @@ class Part:
     Attributes
     ----------
     dataset : Dataset
-        The file; of a frame with the columns that are needed.
+        The file; of a frame with the columns that are needed, or one if none of its own is.
     keys : tuple of (str, str or None)
         Those of its folders.
     schema : pyarrow.Schema or None
@@ -103,7 +103,8 @@ def _part(dataset: Dataset, keys: Keys, schema: Any, request: Request) -> Part:
         return Part(dataset=dataset, keys=(), schema=None, ranges=((0, dataset.rows),))
     wanted = None if _is_bare(dataset) else _wanted(url, dataset.columns, request)
     if wanted is not None:
-        dataset = dataset.select(wanted)
+        # Without a column nobody would know how many rows there are.
+        dataset = dataset.select(wanted or dataset.columns[:1])
     schema = dataset.arrow_schema() if schema is None else schema
     if wanted is not None and len(schema) > len(wanted):
         import pyarrow as pa
@@ -138,8 +139,7 @@ def _wanted(url: str, names: Sequence[str], request: Request) -> tuple[str, ...]
 @functools.lru_cache(maxsize=64)
 def _chosen(names: tuple[str, ...], asked: frozenset[str]) -> tuple[str, ...]:
     """Return the names that are asked for: for files that are alike the same object."""
-    # Without a column nobody would know how many rows there are.
-    return tuple(name for name in names if name in asked) or names[:1]
+    return tuple(name for name in names if name in asked)
 
 
 def _ranges(
