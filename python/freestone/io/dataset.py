@@ -196,7 +196,7 @@ class Dataset(ABC):
         return self.read_rows(0, 0, 1).schema
 
     def select(self, columns: tuple[str, ...]) -> Self:
-        """Return the frame with some of its columns only, of which the file has all.
+        """Return the frame with some of its columns only, of which the file has all, in its order.
 
         Itself, where whole rows have to be read: the reader then drops the others.
         """

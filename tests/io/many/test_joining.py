@@ -152,6 +152,24 @@ def test_a_column_that_is_read_for_the_number_of_rows_may_be_of_any_type(tmp_pat
         fs.read(tmp_path, columns=["x"])
 
 
+@pytest.mark.parametrize("form", ["parquet", "arrow", "arrows", "orc", "h5", "nc", "root"])
+def test_rows_are_chosen_by_columns_in_different_orders(tmp_path: Path, form: str) -> None:
+    table = pa.table({"a": [1.0, 2.0], "b": [10.0, 20.0], "c": [100.0, 200.0]})
+    fs.write(table, tmp_path / f"0.{form}")
+    fs.write(table.select(["c", "b", "a"]), tmp_path / f"1.{form}")
+    for where, rows in [
+        ([("a", ">", 1), ("b", "==", 20)], [1]),
+        ([("b", "<", 20), ("a", "<", 2)], [0]),
+        ([("c", ">", 900), ("b", ">", 0)], []),
+        ([[("c", "==", 100)], [("a", "==", 2)]], [0, 1]),
+    ]:
+        expected = pa.concat_tables([table.take(rows)] * 2) if rows else table.slice(2)
+        found = fs.read(tmp_path / f"*.{form}", where=where)
+        assert found.compute().to_pydict() == expected.to_pydict()
+        found = fs.read(tmp_path / f"*.{form}", where=where, columns=["c"])
+        assert found.compute().to_pydict() == expected.select(["c"]).to_pydict()
+
+
 def test_a_column_that_is_nowhere(tmp_path: Path) -> None:
     write(tmp_path, a={"mass": [1]}, b={"mass": [2]})
     for fills in ("raise", "null"):

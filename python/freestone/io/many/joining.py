@@ -103,7 +103,7 @@ class Joined:
         if self.kind == "array":
             block = dataset.read(piece.start, piece.stop, threads=threads)
             return _exact(block, str(self.dtype), dataset)
-        tested = tuple(name for name in self.tested if name in dataset.columns)
+        tested = tuple(name for name in dataset.columns if name in self.tested)
         others = tuple(name for name in dataset.columns if name not in self.tested)
         if not (dataset.is_columnar and tested and others):
             return self._wanted(self._table(dataset, piece, threads))
