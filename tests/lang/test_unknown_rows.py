@@ -49,6 +49,14 @@ def test_chunk_sizes_are_computed_in_place(transposed: bool) -> None:
     assert y.compute_chunk_sizes() is y
 
 
+def test_chunk_sizes_that_are_known_stay() -> None:
+    x = fs.Array.from_numpy(DATA, 3)
+    blocks = list(x.blocks)
+    assert x.compute_chunk_sizes() is x
+    assert all(one is other for one, other in zip(x.blocks, blocks, strict=True))
+    assert_array_equal(chosen().to_array().compute_chunk_sizes().compute(), KEPT)
+
+
 def test_of_a_cluster_they_stay_on_the_workers() -> None:
     with fs.Cluster(executors=1, memory="64MiB"):
         y = chosen().compute_chunk_sizes()

@@ -329,6 +329,22 @@ class Array(Expressions, Collection):
 
     # -- what can be done with it -------------------------------------------------------------
 
+    def compute_chunk_sizes(self) -> Self:
+        """Know how many rows each block has, as Dask's method of this name.
+
+        Returns
+        -------
+        Array
+            This array itself.
+
+        Notes
+        -----
+        Nothing happens where that is known, as it is unless blocks were taken of a ``dask.array``
+        that does not know it itself: those are waited for.
+        """
+        _ = self.offsets
+        return self
+
     def map_blocks(
         self,
         function: Callable[..., Any],
