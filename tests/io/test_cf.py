@@ -17,6 +17,7 @@ from hypothesis import strategies as st
 
 import freestone as fs
 from freestone.errors import FormatError, UsageError
+from freestone.io.formats.cf import decoding_of
 
 pytestmark = [
     # Of xarray: several fill values, and whatever else is unusual.
@@ -410,3 +411,12 @@ def test_files_that_mean_something_else_are_not_joined(
     for name, one in (("a", other({}, y=None)), ("b", other({"units": "K"}))):
         one.to_netcdf(tmp_path / f"{name}.nc", format=form, engine=engine)
     assert fs.read(tmp_path, variable="v").shape == (4, 3)
+
+
+@pytest.mark.parametrize("encoding", [{}, {"_Encoding": "utf-8"}])
+def test_texts_longer_than_numpys_are_refused(encoding: dict[str, str]) -> None:
+    attributes: dict[str, object] = {**encoding}
+    longest = 2**29 - 1
+    decoding_of("x.nc", "names", np.dtype("S1"), (2, longest), attributes)
+    with pytest.raises(FormatError, match=rf"'names' have {longest + 1} characters each"):
+        decoding_of("x.nc", "names", np.dtype("S1"), (2, longest + 1), attributes)

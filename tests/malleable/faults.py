@@ -37,7 +37,7 @@ ANSWERS = {
     "file": "4\n",
     "slots": "4\n",
     "crowd": "100000\n",
-    "unknown": '{"processes": 4, "hosts": {"nowhere.invalid": 4}}\n',
+    "unknown": '{"processes": 4, "hosts": {"localhost": 2, "nowhere.invalid": 2}}\n',
 }
 
 

@@ -59,6 +59,8 @@ EPOCH_DAY, GREGORIAN = 2_440_588, (1582, 10, 15)
 GREGORIAN_NS = -141_427 * DAY_NS
 NAT = np.iinfo(np.int64).min
 MAX_TICKS = np.iinfo(np.int64).max
+_MOST_CHARACTERS = (2**31 - 1) // 4
+"""Four bytes each: NumPy counts those of a text by 32 bits."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -252,6 +254,8 @@ def decoding_of(
     ------
     UsageError
         When its times have a calendar or a unit that datetime64 does not have.
+    FormatError
+        When its texts are longer than NumPy's can be.
     """
     common: dict[str, Any] = {"url": url, "variable": variable}
     if stored.kind not in "iuf":
@@ -290,6 +294,13 @@ def _of_text(
     attributes: dict[str, Any],
 ) -> Decoding:
     characters = shape[-1] if stored == "S1" and len(shape) > 1 else 0
+    if characters > _MOST_CHARACTERS:
+        raise FormatError(
+            common["url"],
+            f"the texts of {common['variable']!r} have {characters} characters each, of which "
+            f"NumPy's have {_MOST_CHARACTERS} at most; the lengths of its dimensions are wrong, or "
+            "read it by h5netcdf or scipy",
+        )
     dtype = np.dtype(f"S{characters}") if characters else stored
     encoding = word_of(attributes.get("_Encoding")) if stored.kind == "S" else ""
     if encoding:
