@@ -76,6 +76,18 @@ def _larger(left: Array, right: Array) -> Array:
     return np.where(np.greater(right, left), right, left) if found is None else found
 
 
+def _logarithm(value: Any) -> Any:
+    """Return natural logarithms; of negative numbers -nan, as of scalars and in fused pipelines.
+
+    NumPy's own loops have nan or -nan for those, by the processor.
+    """
+    found = np.log(value)
+    negative = np.less(value, 0)
+    if np.any(negative):
+        found = np.where(negative, np.copysign(found, -1), found)
+    return found
+
+
 BINARY: dict[str, Callable[[Any, Any], Array]] = {
     "add": np.add,
     "sub": np.subtract,
@@ -83,7 +95,7 @@ BINARY: dict[str, Callable[[Any, Any], Array]] = {
     "div": np.divide,
     "mod": np.fmod,
     "pow": np.power,
-    "log": lambda left, right: np.log(left) / np.log(right),
+    "log": lambda left, right: _logarithm(left) / _logarithm(right),
     "min": _smaller,
     "max": _larger,
     "eq": np.equal,
@@ -216,7 +228,7 @@ UNARY: dict[str, Callable[[Any], Array]] = {
     "abs": np.abs,
     "sign": np.sign,
     "exp": np.exp,
-    "ln": np.log,
+    "ln": _logarithm,
     "sqrt": np.sqrt,
     "round": _rounded,
     "floor": np.floor,
