@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import socket
 import sys
+import time
 from typing import Any
 
 from freestone.config import Config
@@ -13,6 +14,10 @@ from freestone.hosts.access import Access
 
 __all__ = ["MpiHost"]
 
+_ENDED = 1
+"""The tag of the message that the cluster has ended."""
+_LATE_S = 5.0
+"""For so long a rank whose worker failed waits to hear that the cluster ended before it came."""
 _CURE = "pip install mpi4py mpich, and start the program by mpiexec -n 3 python ..."
 
 
@@ -48,8 +53,22 @@ class MpiHost:
         access, words = self._comm.bcast(None, root=0)
         if access is None:
             sys.exit(1)
-        process = engine.launch(access, words)
-        sys.exit(process.wait())
+        status = engine.launch(access, words).wait()
+        if status and self._has_ended():
+            late = f"rank {self._comm.rank}: the cluster had ended when its worker came to join it"
+            print(f"{late}; nothing is lost", file=sys.stderr)
+            status = 0
+        sys.exit(status)
+
+    def _has_ended(self) -> bool:
+        """Tell whether the cluster ended, so that who came late to it has missed nothing."""
+        until = time.monotonic() + _LATE_S
+        while time.monotonic() < until:
+            if self._comm.iprobe(source=0, tag=_ENDED):
+                self._comm.recv(source=0, tag=_ENDED)
+                return True
+            time.sleep(0.05)
+        return False
 
     def listen(self) -> str:
         """Listen on the loopback address if all ranks are here."""
@@ -65,9 +84,13 @@ class MpiHost:
         return int(self._comm.size) - 1
 
     def close(self) -> None:
-        """Let ranks go that still wait for a cluster that did not start."""
+        """Let ranks go that still wait for a cluster, whether it did not start or has ended."""
         if not self._reported:
             self._tell(None, [])
+            return
+        # Small messages are on their way at once; most ranks end without a look at theirs.
+        for rank in range(1, self._comm.size):
+            self._comm.isend(None, dest=rank, tag=_ENDED)
 
     def _tell(self, access: str | None, words: list[str]) -> None:
         self._reported = True
