@@ -4,8 +4,10 @@
 //!
 //! See docs/decisions/028-two-mpi-binary-interfaces.md
 
+mod attribute;
 mod dialect;
 
+pub use attribute::{CreateKey, SetAttribute, before_end};
 pub use dialect::Dialect;
 
 use dialect::{ALL, MPICH, OPEN_MPI, STANDARD};

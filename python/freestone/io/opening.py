@@ -258,10 +258,10 @@ def _options(door: str, format: Format) -> list[str]:
 
 def _of_others(door: str, name: str) -> str:
     """Return which formats of this package have an option, or one like it; nothing if none has."""
-    having = {
-        each: [other for other in FORMATS if each in _options(door, format_of("", other))]
-        for each in {each for other in FORMATS for each in _options(door, format_of("", other))}
-    }
+    having: dict[str, list[str]] = {}
+    for other in FORMATS:
+        for each in _options(door, format_of("", other)):
+            having.setdefault(each, []).append(other)
     if name in having:
         return f"it is an option of {', '.join(having[name])}"
     hint = did_you_mean(name, sorted(having)).removeprefix("; ").removesuffix("?")

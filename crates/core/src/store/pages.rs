@@ -123,6 +123,9 @@ pub struct Pages {
     nbytes: usize,
 }
 
+// SAFETY: the bytes belong to nobody else.
+unsafe impl Send for Pages {}
+
 impl Pages {
     /// Maps a file's first `nbytes`, which are not none and have their pages: one that can't be had ends
     /// the process.

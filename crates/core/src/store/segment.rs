@@ -9,14 +9,13 @@
 use super::error::{At, StoreError};
 use super::files::{create_unique, free_nbytes, is_full};
 use super::ledger::Taken;
-use super::pages::{self, Pages};
+use super::pages::Pages;
 use super::tier::Tier;
 use std::fs::{File, OpenOptions};
 use std::io::{self, ErrorKind, Read};
 use std::os::fd::AsRawFd;
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
-use std::ptr::NonNull;
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::thread;
 use xxhash_rust::xxh3::Xxh3;
@@ -46,14 +45,11 @@ pub struct Segment {
     hash: Box<Xxh3>,
     /// Bytes from the beginning that have huge pages: those are read into in place.
     huge: usize,
-    mapped: Option<NonNull<u8>>,
+    mapped: Option<Pages>,
     committed: bool,
     /// What was taken of a quota for it; given back unless it is committed.
     taken: Option<Taken>,
 }
-
-// SAFETY: the mapping, if any, belongs to the segment alone and is reached only through `&mut`.
-unsafe impl Send for Segment {}
 
 impl Segment {
     pub(super) fn new(file: File, path: PathBuf, tier: Tier, nbytes: u64) -> Self {
@@ -200,14 +196,14 @@ impl Segment {
     /// # Errors
     /// As [`append`](Self::append): room is made sure of first.
     pub fn map(&mut self) -> Result<&mut [u8], StoreError> {
-        let address = match self.mapped {
-            Some(address) => address,
-            None if self.nbytes == 0 => NonNull::dangling(),
+        if self.nbytes == 0 {
+            return Ok(&mut []);
+        }
+        let pages = match self.mapped.take() {
+            Some(pages) => pages,
             None => self.map_now()?,
         };
-        // SAFETY: mapped with this length until `self` is dropped, and reached only through
-        // `&mut self`; or no bytes at all.
-        Ok(unsafe { std::slice::from_raw_parts_mut(address.as_ptr(), self.nbytes as usize) })
+        Ok(self.mapped.insert(pages))
     }
 
     /// Writes what is still staged.
@@ -215,11 +211,10 @@ impl Segment {
     /// # Errors
     /// As [`append`](Self::append); [`StoreError::WrongSize`] if bytes are missing.
     pub fn finish(&mut self) -> Result<(), StoreError> {
-        if self.mapped.is_some() && self.written < self.nbytes {
-            let bytes: &[u8] = self.map()?;
-            let (bytes, nbytes) = (bytes.as_ptr(), bytes.len());
-            // SAFETY: the mapping lives as long as `self`, and nobody writes to it meanwhile.
-            self.hash.update(unsafe { std::slice::from_raw_parts(bytes, nbytes) });
+        if let Some(pages) = &self.mapped
+            && self.written < self.nbytes
+        {
+            self.hash.update(pages);
             self.written = self.nbytes;
         }
         self.write_staged()?;
@@ -267,7 +262,7 @@ impl Segment {
         Ok(())
     }
 
-    fn map_now(&mut self) -> Result<NonNull<u8>, StoreError> {
+    fn map_now(&mut self) -> Result<Pages, StoreError> {
         // A page that can't be had would end the process when it is written to.
         if let Err(error) = reserve(&self.file, self.nbytes) {
             if !is_full(&error) {
@@ -276,10 +271,7 @@ impl Segment {
             self.go_on_disk()?;
             reserve(&self.file, self.nbytes).map_err(|error| self.full_or(error))?;
         }
-        let access = libc::PROT_READ | libc::PROT_WRITE;
-        let address = pages::map(&self.file, self.nbytes as usize, access).at(&self.path)?;
-        self.mapped = Some(address);
-        Ok(address)
+        Pages::map(&self.file, self.nbytes as usize).at(&self.path)
     }
 
     /// Continues in a file on disk, with what was written so far.
@@ -322,10 +314,6 @@ impl std::fmt::Debug for Segment {
 
 impl Drop for Segment {
     fn drop(&mut self) {
-        if let Some(address) = self.mapped {
-            // SAFETY: mapped in `map_now` with this length, and unmapped only here.
-            unsafe { libc::munmap(address.as_ptr().cast(), self.nbytes as usize) };
-        }
         if !self.committed {
             // If it can't be removed, whoever sweeps the folder removes it.
             let _ = std::fs::remove_file(&self.path);

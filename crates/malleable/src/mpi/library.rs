@@ -2,7 +2,7 @@
 
 use super::{Command, Handle, Mpi};
 use crate::error::{MalleableError, Result};
-use freestone_mpi::{Dialect, ErrorString, LoadError, Opened};
+use freestone_mpi::{CreateKey, Dialect, ErrorString, LoadError, Opened, SetAttribute};
 use std::ffi::{c_char, c_int, c_void};
 
 type FromInt = unsafe extern "C" fn(c_int) -> Handle;
@@ -24,12 +24,6 @@ type Test = unsafe extern "C" fn(*mut Handle, *mut c_int, *mut c_void) -> c_int;
 type Reduce =
     unsafe extern "C" fn(*const i64, *mut i64, c_int, Handle, Handle, Handle, *mut Handle) -> c_int;
 type Broadcast = unsafe extern "C" fn(*mut u8, c_int, Handle, c_int, Handle, *mut Handle) -> c_int;
-type CopyAttribute =
-    unsafe extern "C" fn(Handle, c_int, *mut c_void, *mut c_void, *mut c_void, *mut c_int) -> c_int;
-type DeleteAttribute = unsafe extern "C" fn(Handle, c_int, *mut c_void, *mut c_void) -> c_int;
-type CreateKey =
-    unsafe extern "C" fn(CopyAttribute, DeleteAttribute, *mut c_int, *mut c_void) -> c_int;
-type SetAttribute = unsafe extern "C" fn(Handle, c_int, *mut c_void) -> c_int;
 type SetInfo = unsafe extern "C" fn(Handle, *const c_char, *const c_char) -> c_int;
 type Spawn = unsafe extern "C" fn(
     *const c_char,
@@ -171,15 +165,12 @@ impl Library {
     ///
     /// What MPI answers.
     pub fn before_end(&self, act: extern "C" fn()) -> Result<()> {
-        let (mut key, none) = (0, std::ptr::null_mut());
-        // SAFETY: functions that are there for as long as the process; a place for a number; and a
-        // communicator that is there.
-        unsafe {
-            let code = (self.comm_create_keyval)(copy_nothing, act_on_end, &raw mut key, none);
-            self.check("MPI_Comm_create_keyval", code)?;
-            let code = (self.comm_set_attr)(self.dialect.comm_self, key, act as *mut c_void);
-            self.check("MPI_Comm_set_attr", code)
-        }
+        let own = self.dialect.comm_self;
+        // SAFETY: functions and communicator of this library.
+        let done = unsafe {
+            freestone_mpi::before_end(self.comm_create_keyval, self.comm_set_attr, own, act)
+        };
+        done.or_else(|(call, code)| self.check(call, code))
     }
 
     fn check(&self, call: &'static str, code: c_int) -> Result<()> {
@@ -216,27 +207,6 @@ impl Library {
         self.check("MPI_Comm_set_errhandler", code)?;
         Ok(comm)
     }
-}
-
-/// The attribute stays with the communicator that has it.
-unsafe extern "C" fn copy_nothing(
-    _: Handle,
-    _: c_int,
-    _: *mut c_void,
-    _: *mut c_void,
-    _: *mut c_void,
-    is_copied: *mut c_int,
-) -> c_int {
-    // SAFETY: a place for a number.
-    unsafe { *is_copied = 0 };
-    0
-}
-
-unsafe extern "C" fn act_on_end(_: Handle, _: c_int, act: *mut c_void, _: *mut c_void) -> c_int {
-    // SAFETY: what `before_end` has made of such a function.
-    let act = unsafe { std::mem::transmute::<*mut c_void, extern "C" fn()>(act) };
-    act();
-    0
 }
 
 /// MPI counts in ints; longer messages are cut before.

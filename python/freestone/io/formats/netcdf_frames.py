@@ -162,20 +162,19 @@ def described(
     A variable that can't be decoded, for its calendar for example, is left out if others are
     wanted.
     """
+    attributes: dict[str, dict[str, Mapping[str, Any]]] = {}
+    for path, one in looks.items():
+        group, _, own = path.rpartition("/")
+        attributes.setdefault(group, {})[own] = one.attributes
     decodings: dict[str, Decoding] = {}
     kept = []
     for name in names:
         look = looks[name]
         if tick and look.dtype.kind in "biufS":
-            group = name.rpartition("/")[0]
-            attributes = {
-                path.rpartition("/")[2]: one.attributes
-                for path, one in looks.items()
-                if path.rpartition("/")[0] == group
-            }
+            beside = attributes[name.rpartition("/")[0]]
             try:
                 decodings[name] = decoding_among(
-                    location, name, look.dtype, look.shape, attributes, tick
+                    location, name, look.dtype, look.shape, beside, tick
                 )
             except UsageError:
                 if not wanted or name in wanted:

@@ -86,7 +86,7 @@ def _axes(axis: Any) -> tuple[int, ...]:
     if given == (None,):
         return ()
     wrong = not given or any(not isinstance(each, int | np.integer) for each in given)
-    if wrong or not all(-2 <= each < 2 for each in given) or len({*given}) < len(given):
+    if wrong or not all(-2 <= each < 2 for each in given):
         raise ValueError(f"axis={axis!r}: a matrix has the axes 0 and 1")
     places = {int(each) % 2 for each in given}
     if len(places) < len(given):

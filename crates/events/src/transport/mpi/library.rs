@@ -1,10 +1,9 @@
 //! The functions of MPI that events need, each behind the gate where the program may hold MPI.
 
 use super::Role;
-use super::attribute::{OnCopy, OnDelete, on_copy, on_delete};
 use super::gate;
 use crate::transport::TransportError;
-use freestone_mpi::{Dialect, ErrorString, Handle, LoadError, Opened};
+use freestone_mpi::{CreateKey, Dialect, ErrorString, Handle, LoadError, Opened, SetAttribute};
 use std::ffi::{c_int, c_void};
 use std::io;
 use std::path::PathBuf;
@@ -47,8 +46,6 @@ type GatherV = unsafe extern "C" fn(
     Handle,
     *mut Handle,
 ) -> c_int;
-type CreateKey = unsafe extern "C" fn(OnCopy, OnDelete, *mut c_int, *mut c_void) -> c_int;
-type SetAttribute = unsafe extern "C" fn(Handle, c_int, *mut c_void) -> c_int;
 type FromFortran = unsafe extern "C" fn(c_int) -> Handle;
 
 /// How often who waits for the other ranks looks for them.
@@ -241,17 +238,14 @@ impl Library {
         Ok(())
     }
 
-    /// Has MPI call a function at the beginning of its end, when messages still go: it deletes the attributes of the
-    /// communicator of this process alone first. Where MPI refuses it, nothing is called.
+    /// Has MPI call a function at the beginning of its end, when messages still go. Where MPI refuses it, nothing is
+    /// called.
     pub fn before_end(&self, call: extern "C" fn()) {
-        let mut key = 0;
-        // SAFETY: functions of the types that MPI has for them; the attribute is only what one of them is given.
-        unsafe {
-            let none = std::ptr::null_mut();
-            if (self.comm_create_keyval)(on_copy, on_delete, &raw mut key, none) == 0 {
-                (self.comm_set_attr)(self.dialect.comm_self, key, call as *mut c_void);
-            }
-        }
+        let own = self.dialect.comm_self;
+        // SAFETY: functions and communicator of this library.
+        let _ = unsafe {
+            freestone_mpi::before_end(self.comm_create_keyval, self.comm_set_attr, own, call)
+        };
     }
 
     /// Ends MPI, unless that has been done.

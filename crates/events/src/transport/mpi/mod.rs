@@ -4,7 +4,6 @@
 //! receives posted at any time; the bytes that it has taken it gives back to the sender as credit,
 //! so that no more than a window of them is ever on its way, whatever MPI can buffer.
 
-mod attribute;
 pub mod gate;
 mod lane;
 mod library;
