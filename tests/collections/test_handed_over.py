@@ -18,6 +18,7 @@ import dask.array as da
 import dask.bag as db
 import dask.dataframe as dd
 import pandas as pd
+import pyarrow as pa
 
 WHOLE = np.arange(240.0).reshape(20, 3, 4)
 
@@ -149,3 +150,49 @@ def test_an_open_file_says_what_to_send_instead(cluster: fs.Cluster, tmp_path: P
             graph.compute(scheduler=cluster.get)
     found = fs.read(path, dataset="y").to_dask().sum()
     assert found.compute(scheduler=cluster.get) == 780
+
+
+def categories(*values: Any, known: Any = None) -> pd.DataFrame:
+    return pd.DataFrame({"c": pd.Categorical(list(values), categories=known), "k": 1})
+
+
+def test_known_categories_are_known_to_dask_again(cluster: fs.Cluster) -> None:
+    theirs = dd.from_pandas(categories("a", None, "b", known=["b", "a", "d"]), npartitions=3)
+    ours = fs.Frame.from_dask(theirs).to_dask()
+    assert ours.c.cat.known
+    assert list(ours.c.cat.categories) == ["b", "a", "d"]
+    both = dd.concat([theirs, ours]).compute(scheduler=cluster.get)
+    assert both.c.dropna().tolist() == ["a", "b"] * 2
+    assert both.c.dtype == theirs.dtypes["c"]
+
+
+def test_categories_of_each_block_are_unknown_to_dask(cluster: fs.Cluster) -> None:
+    tables = [categories("a"), categories(None, known=[]), categories("c", "a")]
+    ours = fs.Frame.from_blocks(tables).to_dask()
+    assert not ours.c.cat.known
+    assert list(ours.c.cat.as_known().cat.categories) == ["a", "c"]
+    found = ours.merge(ours, on="c", how="outer").compute(scheduler=cluster.get)
+    assert sorted(map(str, found.c)) == ["a"] * 4 + ["c", "nan"]
+
+
+def test_blocks_of_other_categories_are_one_table() -> None:
+    many = [categories(*(f"{letter}{at}" for at in range(100))) for letter in "ab"]
+    texts = pa.table({"c": pa.array(["z"]).dictionary_encode(), "k": [1]})
+    blocks = [categories(None, known=[]), *many, texts]
+    frame = fs.Frame.from_blocks(blocks)
+    found = frame.compute()
+    assert found["c"].to_pylist() == [None, *many[0].c, *many[1].c, "z"]
+    assert frame.schema.field("c").type == pa.dictionary(pa.int32(), pa.large_string())
+
+
+def test_categories_of_numbers_and_texts_are_refused() -> None:
+    frame = fs.Frame.from_blocks([categories(1), categories("a")])
+    with pytest.raises(BlockTypeError, match=r"block 1 of .*dictionary<values=large_string"):
+        frame.compute()
+
+
+def test_categories_keep_their_time_zone() -> None:
+    times = pd.to_datetime(["2020-07-01", "2021-01-01"]).tz_localize("Europe/Paris")
+    found = fs.Frame.from_table(categories(*times), 2).to_pandas()
+    assert found.c.tolist() == times.tolist()
+    assert str(found.c.cat.categories.tz) == "Europe/Paris"

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
-from freestone.client import current, scheduler_of
+from freestone.client import current, gather, scheduler_of
 from freestone.client.future import Future
+from freestone.collections.categories import cast, categories_of, digests_of
 from freestone.collections.held import Held, held_in, node_of
 from freestone.collections.making import Spec, map_block
 from freestone.collections.pieces import future_of
@@ -37,6 +38,7 @@ __all__ = [
 
 
 C = TypeVar("C", bound="Collection")
+T = TypeVar("T")
 
 
 # -- from Dask's ------------------------------------------------------------------------------
@@ -197,13 +199,46 @@ def to_frame(frame: Frame) -> Any:
 
     name, graph = _graph("frame", frame.blocks)
     # Of the aliases that from_delayed() makes nothing is left where a frame becomes an array.
-    tables = [
-        Task((f"{name}-pandas", at), _to_pandas, TaskRef(key)) for at, key in enumerate(graph)
-    ]
+    convert = functools.partial(_to_pandas, frame.schema)
+    tables = [Task((f"{name}-pandas", at), convert, TaskRef(key)) for at, key in enumerate(graph)]
     keys = [table.key for table in tables]
     layer = graph | dict(zip(keys, tables, strict=True))
-    meta = _to_pandas(frame.schema.empty_table())
+    meta = _with_categories(convert(frame.schema.empty_table()), frame)
     return _with_texts(dd.from_graph(layer, meta, (None,) * (len(keys) + 1), keys, "freestone"))
+
+
+def _with_categories(meta: Any, frame: Frame) -> Any:
+    """Give a frame without rows the categories that all blocks have, or unknown ones.
+
+    Dask believes what it finds there, and the schema of a block has no categories.
+    """
+    import pyarrow as pa
+    from dask.dataframe.utils import clear_known_categories
+
+    meta = clear_known_categories(meta)
+    fields = [field for field in frame.schema if pa.types.is_dictionary(field.type)]
+    if not fields or not frame.blocks:
+        return meta
+    schema = pa.schema(fields)
+    first, *others = _asked(frame, functools.partial(_digests, schema), frame.blocks)
+    (known,) = _asked(frame, functools.partial(_categories, schema), frame.blocks[:1])
+    for name in meta.columns.intersection([*known]):
+        if all(each[name] == first[name] for each in others):
+            meta[name] = meta[name].cat.set_categories(known[name])
+    return meta
+
+
+def _asked(frame: Frame, function: Callable[[Any], T], blocks: Sequence[Any]) -> list[T]:
+    client = frame.client
+    return [*map(function, blocks)] if client is None else gather(client.map(function, zip(blocks)))
+
+
+def _digests(schema: Any, table: Any) -> dict[str, bytes]:
+    return digests_of(_to_pandas(schema, table))
+
+
+def _categories(schema: Any, table: Any) -> dict[str, Any]:
+    return categories_of(_to_pandas(schema, table))
 
 
 def _with_texts(frame: Any) -> Any:
@@ -236,5 +271,19 @@ def _graph(kind: str, blocks: Sequence[Any], rest: tuple[int, ...] = ()) -> tupl
     return name, {key: node_of(key, block) for key, block in zip(keys, blocks, strict=True)}
 
 
-def _to_pandas(table: Any) -> Any:
-    return as_pandas(table)
+def _to_pandas(schema: Any, table: Any) -> Any:
+    """Return a block as a frame of pandas with the columns of all blocks, in their types.
+
+    Those of a block without values, and categories, are often of narrower ones.
+    """
+    if table.schema.names != schema.names:
+        table = table.select(schema.names)
+    wanted = dict(zip(schema.names, schema.types, strict=True))
+    mixed = [each for each in table.schema if _may_differ(each.type)]
+    return as_pandas(cast(table, {field.name: wanted[field.name] for field in mixed}))
+
+
+def _may_differ(kind: Any) -> bool:
+    import pyarrow as pa
+
+    return bool(pa.types.is_null(kind) or pa.types.is_dictionary(kind))

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from freestone.collections.categories import of_one_type, with_their_types
 from freestone.collections.opaque import (
     concatenated,
     is_opaque,
@@ -181,7 +182,7 @@ def as_pandas(table: Any) -> Any:
 
     schema = pa.ipc.read_schema(table.schema.serialize())
     columns = [_restored(table.column(at), field.type) for at, field in enumerate(schema)]
-    return pa.table(columns, schema=schema).to_pandas()
+    return with_their_types(pa.table(columns, schema=schema).to_pandas(), schema)
 
 
 def _restored(column: Any, kind: Any) -> Any:
@@ -203,6 +204,7 @@ def _one_table(tables: Sequence[Any], collection: str) -> Any:
             raise BlockShapeError(
                 collection, index, wanted=f"a table of the columns {names}", found=found
             )
+    tables = of_one_type(tables)
     try:
         return pa.concat_tables(tables, promote_options="default").combine_chunks()
     except (pa.ArrowInvalid, pa.ArrowTypeError):
@@ -224,7 +226,8 @@ def one_schema(schemas: Sequence[Any], collection: str) -> Any:
     if len(different) == 1:
         return schemas[0]
     whole = _one_table([schema.empty_table() for schema in schemas], collection)
-    return pa.schema([whole.schema.field(name) for name in schemas[0].names])
+    fields = [whole.schema.field(name) for name in schemas[0].names]
+    return pa.schema(fields, metadata=schemas[0].metadata)
 
 
 def _name_mixed(tables: Sequence[Any], collection: str) -> None:
