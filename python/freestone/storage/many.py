@@ -36,6 +36,8 @@ from freestone.io.many import (
     find_files,
     join_parts,
     key_types,
+    left_by_folders,
+    may_name,
     narrowed,
     not_excluded,
     split_tree,
@@ -161,15 +163,25 @@ def _read_here(
 def _looked_at(
     files: Sequence[Found], request: Request, client: Client | None
 ) -> tuple[Request, list[Part]]:
-    """Look at those files that may have what is wanted, or at one, so that the schema is known."""
+    """Look at those files that may have what is wanted, or at one, so that the schema is known.
+
+    Notes
+    -----
+    What folders alone exclude is not opened, and has no part in the schema.
+    """
     if request.where is None and (not request.fills or request.columns is None):
         return request, _described(files, request, client)
     # If a file may lack columns, or has none, all have to be asked which there are.
     bare = replace(request, columns=None, where=None)
+    files = left_by_folders(files, request) or files[:1]
     known = describe(files[:1], bare)
     if request.fills or known[0].dataset.untyped or known[0].is_bare:
         known = _described(files, bare, client)
-    request, wanted = _narrowed(files, known, request)
+    asked = request
+    request, wanted = _narrowed(files, known, asked)
+    if wanted and wanted[0] is not files[0]:
+        # The types are those of a file that is not wanted.
+        return _looked_at(wanted, asked, client)
     chosen = wanted or files[:1]
     first = [narrowed(known[0], request)] if chosen[0] is files[0] else []
     parts = [*first, *_described(chosen[len(first) :], request, client)]
@@ -259,7 +271,8 @@ def _narrowed(
     files: Sequence[F], known: Sequence[Part], request: Request
 ) -> tuple[Request, list[F]]:
     """Find out which columns a predicate needs, and which files it leaves by their folders."""
-    schema = join_parts(known, replace(request, columns=None, where=None)).schema
+    bare = replace(request, columns=None, where=None, fills=True)
+    schema = join_parts([_of_interest(part, request) for part in known], bare).schema
     if schema is None:
         return request, list(files)
     if request.fills:
@@ -270,6 +283,21 @@ def _narrowed(
     tested = columns_of(where, schema, known[0].dataset.location.url)
     request = replace(request, where=where, tested=tested)
     return request, not_excluded(files, request, schema)
+
+
+def _of_interest(part: Part, request: Request) -> Part:
+    """Return a part whose columns that nobody asks for have no type, so that they go with all."""
+    import pyarrow as pa
+
+    if request.columns is None or part.schema is None:
+        return part
+    fields = [
+        field
+        if field.name in request.columns or may_name(request.where, field.name)
+        else field.with_type(pa.null())
+        for field in part.schema
+    ]
+    return replace(part, schema=pa.schema(fields))
 
 
 def _described(files: Sequence[Found], request: Request, client: Client | None) -> list[Part]:

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 import pytest
 from hypothesis import given, settings
@@ -18,6 +19,7 @@ from hypothesis import strategies as st
 
 import freestone as fs
 from freestone.errors import FormatError, MissingColumnError, SchemaError, UsageError
+from freestone.io.many import as_expression, as_predicate
 from freestone.io.many.joining import _join_types
 
 JOINED = [
@@ -329,3 +331,49 @@ def test_json_that_is_no_lines_is_named(tmp_path: Path) -> None:
     (tmp_path / "late.jsonl").write_text('{"a": 1}\n' * 5 + '{"a": "text"}\n')
     with pytest.raises(FormatError, match="from number to string in row 6"):
         fs.read(tmp_path / "late.jsonl")
+
+
+def write_two_years(folder: Path, form: str, old: Any, new: Any) -> None:
+    for year, table in ((2023, old), (2024, new)):
+        (folder / f"year={year}").mkdir()
+        fs.write(pa.table(table), folder / f"year={year}" / f"0.{form}")
+
+
+@pytest.mark.parametrize("form", ["parquet", "csv", "jsonl"])
+@pytest.mark.parametrize(
+    "old", [{"x": ["a"], "y": [1]}, {"x": [0.5], "y": [1]}, {"z": [1]}, {"y": [1], "x": [3]}]
+)
+def test_files_that_folders_exclude_have_no_part_in_the_schema(
+    tmp_path: Path, form: str, old: Any
+) -> None:
+    write_two_years(tmp_path, form, old, {"x": [5, 7], "y": [1, 2]})
+    alone = fs.read(tmp_path / "year=2024").compute()
+    alone = alone.append_column("year", pa.array([2024, 2024]))
+    wheres = [
+        [("year", "==", 2024)],
+        [("year", ">", 2023), ("x", ">", 5)],
+        [[("year", "==", 2024), ("x", ">", 5)], [("year", "in", [2024]), ("y", "<", 3)]],
+        pc.field("year") == 2024,
+    ]
+    # What an expression means of its other columns the first file says.
+    wheres += [(pc.field("year") == 2024) & (pc.field("y") > 1)] if "y" in old else []
+    for where in wheres:
+        found = fs.read(tmp_path, where=where).compute()
+        assert found == alone.filter(as_expression(as_predicate(where), alone.schema))
+    # Where none is left, one of them says which columns there are.
+    assert not fs.read(tmp_path, where=[("year", "==", 1999)]).compute().num_rows
+
+
+@pytest.mark.parametrize("form", ["parquet", "csv", "jsonl"])
+def test_columns_that_nobody_asks_for_may_be_of_any_type(tmp_path: Path, form: str) -> None:
+    tables = [{"x": [1], "y": ["a"]}, {"x": [2], "y": [0.5], "z": [3]}]
+    for number, table in enumerate(tables):
+        fs.write(pa.table(table), tmp_path / f"{number}.{form}")
+    for options in ({}, {"where": [("x", ">", 0)]}, {"where": pc.field("x") > 0}):
+        for missing in ("raise", "null"):
+            found = fs.read(tmp_path, columns=["x"], missing_columns=missing, **options)
+            assert found.compute().to_pydict() == {"x": [1, 2]}
+        found = fs.read(tmp_path, columns=["z", "x"], missing_columns="null", **options)
+        assert found.compute().to_pydict() == {"z": [None, 3], "x": [1, 2]}
+    with pytest.raises(SchemaError, match="column 'y' is"):
+        fs.read(tmp_path, columns=["x"], where=[("y", "==", "a")], missing_columns="null")

@@ -7,7 +7,7 @@ Numbers are compared as numbers, exactly, whatever their types are: a column of 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Container, Iterable, Sequence
 from dataclasses import dataclass
 from datetime import date, timedelta
 from decimal import Decimal
@@ -77,6 +77,15 @@ class Filters:
         """Return what they mean of the columns of a schema, as an expression of pyarrow."""
         groups = [[each.bound(schema) for each in group] for group in self.groups]
         return reduce(or_, [reduce(and_, group) for group in groups])
+
+    def of_columns(self, names: Container[str]) -> Filters | None:
+        """Return what they say of some columns alone; None if that may be nothing."""
+        groups = [tuple(each for each in group if each.column in names) for group in self.groups]
+        return Filters(tuple(groups)) if all(groups) else None
+
+    def name(self, column: str) -> bool:
+        """Tell whether a column is in one of them."""
+        return any(each.column == column for group in self.groups for each in group)
 
 
 def as_filters(where: Any) -> Filters:

@@ -5,14 +5,23 @@ from __future__ import annotations
 import datetime
 import re
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any, Protocol, TypeVar
 
-from freestone.errors import SchemaError
+from freestone.errors import SchemaError, UsageError
+from freestone.io.many.filters import Filters
 from freestone.io.many.finding import Found, Keys
-from freestone.io.many.predicates import could_hold, guarantee
+from freestone.io.many.predicates import as_expression, could_hold, guarantee
 from freestone.io.many.request import Request
 
-__all__ = ["equalities", "key_types", "not_excluded", "type_of_values", "with_keys"]
+__all__ = [
+    "equalities",
+    "key_types",
+    "left_by_folders",
+    "not_excluded",
+    "type_of_values",
+    "with_keys",
+]
 
 
 class InFolders(Protocol):
@@ -105,6 +114,28 @@ def not_excluded(files: Sequence[F], request: Request, schema: Any) -> list[F]:
     could = could_hold(request.where, schema, list(folders.values()))
     left = {keys for keys, holds in zip(folders, could, strict=True) if holds}
     return [found for found in files if found.keys in left]
+
+
+def left_by_folders(files: Sequence[F], request: Request) -> list[F]:
+    """Return the files that their folders alone do not exclude, before any of them is opened.
+
+    An expression of Arrow that names columns of files, too, says nothing until their types are
+    known.
+    """
+    import pyarrow as pa
+
+    where = request.where
+    if isinstance(where, Filters):
+        where = where.of_columns(request.key_types)
+    if where is None or not request.key_types:
+        return list(files)
+    schema = pa.schema([*request.key_types.items()])
+    try:
+        return not_excluded(files, replace(request, where=as_expression(where, schema)), schema)
+    except UsageError:
+        if isinstance(where, Filters):
+            raise
+        return list(files)
 
 
 def with_keys(table: Any, keys: Keys, types: dict[str, Any]) -> Any:

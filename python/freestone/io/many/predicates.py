@@ -23,6 +23,7 @@ __all__ = [
     "could_hold",
     "filtered",
     "guarantee",
+    "may_name",
     "missing_column",
     "without_views",
 ]
@@ -102,14 +103,16 @@ def columns_of(where: Any, schema: Any, file: str) -> tuple[str, ...]:
 
 def _types_in(where: Any, schema: Any) -> str:
     """Say of which types the columns are whose names stand in a predicate."""
-    text = str(where)
-    shown = [
-        f"{field.name!r} is {field.type}"
-        for field in schema
-        if re.search(rf"(?<!\w){re.escape(field.name)}(?!\w)", text)
-    ]
+    shown = [f"{each.name!r} is {each.type}" for each in schema if may_name(where, each.name)]
     hint = "compare it with values of that type, or filter what is read"
     return f"; {', '.join(shown)}: {hint}" if shown else ""
+
+
+def may_name(predicate: Any, column: str) -> bool:
+    """Tell whether a predicate may need a column: its name stands in it."""
+    if isinstance(predicate, Filters):
+        return predicate.name(column)
+    return re.search(rf"(?<!\w){re.escape(column)}(?!\w)", str(predicate)) is not None
 
 
 def missing_column(
