@@ -127,7 +127,7 @@ OPTIONS = [
     ("a.csv", {"seperator": ";"}, r"did you mean 'separator'\?"),
     ("a.nc", {"dataset": "t"}, "write variable=; there are"),
     ("a.h5", {"variable": "t"}, "write dataset=; there are"),
-    ("a.jsonl", {"types": {"n": "str"}}, "it is an option of csv; there are: dates"),
+    ("a.jsonl", {"missing": "NA"}, r"it is an option of csv; there are: .*dates"),
     ("a.parquet", {"zzz": 1}, "to read .*a.parquet; there are: kind"),
 ]
 

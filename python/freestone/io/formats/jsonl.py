@@ -1,10 +1,11 @@
 """JSON lines, by pyarrow: frames, an object in each line. Types are those that hold all lines.
 
-Option of a read: `dates`, columns of dates and times in texts, as of CSV: True, names, or names and
-forms; all other texts stay texts. Dates and times are written in ISO 8601. A column of whole
-numbers beyond 64 bits with a sign, or of some beside fractions, is of float64, and refused if that
-can't hold them. A file is looked through once, and then read in parts that end with a line; each
-worker parses its own.
+Options of a read: `types` of columns, as of CSV: values are cast from the texts that they have in
+the file, by a slower parser. `dates`, columns of dates and times in texts, as of CSV: True, names,
+or names and forms; all other texts stay texts. Dates and times are written in ISO 8601. A column of
+whole numbers beyond 64 bits with a sign, or of some beside fractions, is of float64, and refused if
+that can't hold them. A file is looked through once, and then read in parts that end with a line;
+each worker parses its own.
 
 Only rows have names. Those of a frame without rows are in a `.meta` beside the file, with the types
 as Arrow has them.
@@ -28,6 +29,7 @@ from freestone.io.formats.csv_types import Cast, Sight, Wanted, times_in, wanted
 from freestone.io.formats.csv_writing import as_text, is_date_or_time
 from freestone.io.formats.format import Format
 from freestone.io.formats.json_numbers import check_whole_numbers, largest
+from freestone.io.formats.json_texts import texts_apart
 from freestone.io.formats.meta import Meta, read_meta
 from freestone.io.formats.tables import by_library, first_line, foreign, needs, repeated
 from freestone.io.raw import read_values
@@ -46,10 +48,11 @@ JOINT = re.compile(rb"\}[ \t\r]*\n\s*(?=\{)")
 class Lines(Dataset):
     """Rows of lines; the parts of the file begin at some bytes and rows.
 
-    `schema` is that of the lines, before texts are cast to dates.
+    `schema` is that of the lines, before texts are cast; `typed` are the columns of `types=`.
     """
 
     schema: Any
+    typed: tuple[str, ...]
     casts: Mapping[str, Cast]
     begins: tuple[int, ...]
     ends: tuple[int, ...]
@@ -63,7 +66,7 @@ class Lines(Dataset):
         tables = []
         for part in range(max(first, 0), min(last, len(self.begins) - 1)):
             text = _bytes(self.location, self.stamp, self.begins[part], self.begins[part + 1])
-            table = _parsed(self.location, text, self.schema, self.ends[part])
+            table = _parsed(self.location, text, self.schema, self.ends[part], self.typed)
             tables.append(self._cast(table, self.ends[part]))
         if not tables or stop == start:
             return self.arrow_schema().empty_table()
@@ -90,8 +93,29 @@ def _bytes(location: FileLocation, stamp: tuple[Any, ...], start: int, stop: int
     return read_values(location.source(stamp), start, (stop - start,), np.uint8).tobytes()
 
 
-def _parsed(location: FileLocation, text: bytes, schema: Any, row: int) -> Any:
-    """Return the rows of some lines, in a schema if one is known."""
+def _parsed(
+    location: FileLocation, text: bytes, schema: Any, row: int, typed: Sequence[str]
+) -> Any:
+    """Return the rows of some lines, in a schema if one is known; `typed` columns are texts."""
+    if not typed:
+        return _parsed_by_arrow(location, text, schema, row)
+    try:
+        rest, texts = texts_apart(location, text, typed, row)
+    except (json.JSONDecodeError, UnicodeDecodeError) as error:
+        # The other parser says where.
+        _parsed_by_arrow(location, text, None, row)
+        reason = getattr(error, "msg", str(error))
+        raise FormatError(location.url, f"behind row {row:,}: {reason}") from None
+    pa = needs("pyarrow", "arrow", "JSON lines")
+    table = _parsed_by_arrow(location, rest, schema, row)
+    for name in typed:
+        place = table.schema.get_field_index(name)
+        if place >= 0:
+            table = table.set_column(place, name, pa.array(texts[name], pa.large_string()))
+    return table
+
+
+def _parsed_by_arrow(location: FileLocation, text: bytes, schema: Any, row: int) -> Any:
     pa, reader = (
         needs("pyarrow", "arrow", "JSON lines"),
         needs("pyarrow.json", "arrow", "JSON lines"),
@@ -147,19 +171,21 @@ def _last_joint(text: bytes) -> int:
 def open_dataset(
     location: FileLocation,
     *,
+    types: Mapping[str, Any] | None = None,
     dates: bool | Sequence[str] | Mapping[str, str | None] | None = None,
 ) -> Dataset:
     """Look through the lines of a file: how many there are, and what they hold."""
     pa = needs("pyarrow", "arrow", "JSON lines")
-    stamp, wanted = location.stamp(), wanted_of(None, None, dates)
+    stamp, wanted = location.stamp(), wanted_of(None, types, dates)
+    typed = tuple(wanted.types)
     schemas, begins, ends = [pa.schema([])], [0], [0]
     sights: dict[str, Sight] = {}
     for text in _parts(location, stamp):
         if text.strip():
-            table = _parsed(location, text, None, ends[-1])
+            table = _parsed(location, text, None, ends[-1], typed)
             schemas.append(_with_texts(table.schema))
             if wanted.dates:
-                _see(_parsed(location, text, schemas[-1], ends[-1]), wanted, sights)
+                _see(_parsed(location, text, schemas[-1], ends[-1], typed), wanted, sights)
             ends.append(ends[-1] + table.num_rows)
         else:
             ends.append(ends[-1])
@@ -186,6 +212,7 @@ def open_dataset(
         unit_rows=int(max(counts, default=1)) or 1,
         row_nbytes=stamp[0] / max(ends[-1], 1),
         schema=schema,
+        typed=typed,
         casts=casts,
         untyped=_untyped(schema, wanted, sights),
         begins=tuple(begins),
@@ -207,10 +234,14 @@ def _see(table: Any, wanted: Wanted, sights: dict[str, Sight]) -> None:
 def _casts(
     location: FileLocation, schema: Any, wanted: Wanted, sights: dict[str, Sight]
 ) -> dict[str, Cast]:
-    """Say of columns of dates what is made of their texts."""
+    """Say of columns that have types, or are of dates, what is made of their texts."""
     types = needs("pyarrow", "arrow", "JSON lines").types
     casts: dict[str, Cast] = {}
     for field in schema:
+        if field.name in wanted.types:
+            advice = "change types=, or leave the column out of it"
+            casts[field.name] = Cast((), *wanted.types[field.name], advice=advice)
+            continue
         is_named = isinstance(wanted.dates, dict) and field.name in wanted.dates
         if is_named and types.is_nested(field.type):
             raise UsageError(
@@ -228,7 +259,7 @@ def _untyped(schema: Any, wanted: Wanted, sights: Mapping[str, Sight]) -> tuple[
     may_be = [
         field.name
         for field in schema
-        if wanted.form_of(field.name) is None
+        if not wanted.gives_type(field.name)
         and (types.is_string(field.type) if wanted.dates is True else field.name in wanted.names)
     ]
     return tuple(name for name in may_be if not sights[name].times)
