@@ -3,10 +3,15 @@
 A kernel is what one operation of the language does to its operands, with all that lies between a
 lazy value and its result. A ratio above 1 means that freestone is ahead. What is below 0.9 needs a
 reason in ``docs/performance/engine.md``.
+
+Both are measured in one process, in turns. BLAS's threads look for work for 0.1 s after a product,
+on cores that the other one's threads want: a turn begins when no thread of the process runs, and
+with runs that are not counted. Who begins changes from round to round.
 """
 
 from __future__ import annotations
 
+import itertools
 import statistics
 import sys
 import time
@@ -32,6 +37,8 @@ QUESTION = "How fast is each kernel, beside NumPy, SciPy and pandas?"
 SHAPES = {True: (500, 400), False: (2000, 1000)}
 LEAST = 0.9
 TAKES = 5
+WARM_RUNS, WARM_S = 3, 0.02
+STILL_S, STILL_STEPS, REST_S = 0.01, 3, 2.0
 Array = np.ndarray[Any, Any]
 Chain = Callable[[], Any]
 Case = tuple[str, Chain, Chain]
@@ -279,10 +286,27 @@ def cases(shape: tuple[int, int]) -> Iterator[Case]:
     yield from relational(x)
 
 
+def rest() -> None:
+    """Wait until no thread of this process runs, or for as long as none should.
+
+    Several steps without one: on a busy machine a thread that looks for work gets no core in some.
+    """
+    still, end = 0, time.perf_counter() + REST_S
+    while still < STILL_STEPS and time.perf_counter() < end:
+        begin = time.process_time()
+        time.sleep(STILL_S)
+        still = still + 1 if time.process_time() - begin < STILL_S / 10 else 0
+
+
 def timed(chain: Chain) -> float:
-    """Return the milliseconds of the middle one of some runs."""
+    """Return the milliseconds of the middle one of some runs, by threads that were at rest."""
     found = []
-    chain()
+    rest()
+    runs, begin = 0, time.perf_counter()
+    # What is computed again is planned by then, and a last cache has learnt what is read again.
+    while runs < WARM_RUNS or time.perf_counter() - begin < WARM_S:
+        chain()
+        runs += 1
     for _ in range(TAKES):
         begin = time.perf_counter()
         chain()
@@ -310,11 +334,12 @@ def main() -> None:
     before = common.machine()
     report = common.Report(QUESTION, {"shape": SHAPES[options.quick], "takes": TAKES})
     found = {name: pair for name, *pair in cases(SHAPES[options.quick]) if given.kernels in name}
+    turns = {name: itertools.count() for name in found}
 
     def measure(name: str) -> None:
-        own, peer = found[name]
-        report.add("freestone", name, timed(own), "ms")
-        report.add("counterpart", name, timed(peer), "ms")
+        subjects = [*zip(("freestone", "counterpart"), found[name], strict=True)]
+        for subject, chain in subjects[:: 1 - 2 * (next(turns[name]) % 2)]:
+            report.add(subject, name, timed(chain), "ms")
 
     with np.errstate(all="ignore"):
         common.interleave(options.rounds, found, measure)

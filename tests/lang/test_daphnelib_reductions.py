@@ -56,6 +56,21 @@ def test_many_truth_values_are_counted() -> None:
     assert np.all(kept == 1).compute() is True
 
 
+@pytest.mark.parametrize("name", ["mean", "var", "stddev"])
+def test_methods_of_no_rows_warn_as_numpy_does(name: str) -> None:
+    none = lazy(np.empty((0, 3)))
+    with pytest.warns(RuntimeWarning, match="empty slice|Degrees of freedom"):
+        whole = getattr(none, name)()
+    assert np.isnan(whole.compute())
+    with pytest.warns(RuntimeWarning):
+        columns = getattr(none, name)(1)
+    assert np.isnan(columns.compute()).all()
+    assert columns.compute().shape == (1, 3)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert getattr(none, name)(0).compute().shape == (0, 1)
+
+
 def test_means_of_nothing_are_nan() -> None:
     x = lazy()
     none = x[x[:, 0] > 9]

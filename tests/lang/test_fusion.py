@@ -18,6 +18,8 @@ from freestone.lang.script import compile_source
 from freestone.lang.settings import Settings
 from tests.lang.scripts import both, outcome
 
+CONTEXT = DaphneContext()
+
 # Two chains, of which each reads a total or a row of the other one.
 CROSSED = {
     "totals of each other": """
@@ -181,3 +183,55 @@ def test_a_vector_that_is_a_side_of_its_product_has_to_fit() -> None:
     column = context.from_numpy(v[:3].copy())
     found = (square @ column + column).compute(Settings(vec=True, tell_pipelines=True))
     np.testing.assert_array_equal(found, x[:, :3] @ v[:3] + v[:3])
+
+
+@pytest.mark.parametrize("cell", ["f64", "f32", "si64", "ui8"])
+def test_large_outer_operations_and_replacements_are_pipelines(cell: str) -> None:
+    rows, columns = 400, 350
+    dtype = DTYPES[cell]
+    tall = (np.arange(rows).reshape(-1, 1) % 7).astype(dtype)
+    wide = (np.arange(columns).reshape(1, -1) % 5).astype(dtype)
+    one, other = CONTEXT.from_numpy(tall), CONTEXT.from_numpy(wide)
+    whole = one.outerMul(other)
+    assert "pipeline" in whole.explain()
+    cells = whole.compute()
+    np.testing.assert_array_equal(cells, tall * wide, strict=True)
+    replaced = CONTEXT.from_numpy(cells).replace(6, 1.5)
+    assert "pipeline" in replaced.explain()
+    expected = np.where(cells == 6, np.asarray(1.5).astype(dtype), cells)
+    np.testing.assert_array_equal(replaced.compute(), expected, strict=True)
+
+
+def test_a_nan_is_replaced_in_a_pipeline_and_zeros_are_equal() -> None:
+    cells = np.zeros((400, 350))
+    cells[::3, ::2], cells[1, 1], cells[2, 2] = np.nan, -0.0, 5
+    x = CONTEXT.from_numpy(cells)
+    for pattern, hit in ((np.nan, np.isnan(cells)), (0.0, cells == 0)):
+        found = x.replace(pattern, 2.0).compute()
+        np.testing.assert_array_equal(found, np.where(hit, 2.0, cells))
+    assert "replace" in x.replace(x.sum(), 2.0).explain()
+
+
+def test_outer_operations_read_what_the_same_pipeline_makes() -> None:
+    text = "X = rand(600, 300, 1.0, 2.0, 1.0, 1); r = X[3, ]; s = sum(X, 0);"
+    text += "print(sum(outerMul(s + 1, r) + X)); print(aggMax(outerAdd(X[, 2], r * 2), 1));"
+    text += "i = as.si64(s); print(sum(outerMod(i, as.si64(r))));"
+    assert both(text)
+    failing = "i = seq(1, 600); j = reshape(seq(0, 299), 1, 300); print(sum(outerMod(i, j)));"
+    assert outcome(failing, vec=True) == outcome(failing)
+    assert "divided by zero" in outcome(failing)
+
+
+@pytest.mark.parametrize("kind", ["i8", "u8", "i4", "i1"])
+def test_extremes_of_compiled_chains_of_integers_are_numpys(kind: str) -> None:
+    rng = np.random.default_rng(4)
+    bounds = np.iinfo(kind)
+    cells = rng.integers(bounds.min, bounds.max, (311, 257), kind, endpoint=True)
+    cells[300, 7], cells[5, 250] = bounds.max, bounds.min
+    other = rng.integers(0, 3, cells.shape, kind)
+    x, y = CONTEXT.from_numpy(cells), CONTEXT.from_numpy(other)
+    for made, wanted in ((x, cells), (x + y, cells + other), (x * y - x, cells * other - cells)):
+        assert made.aggMax().compute() == wanted.max()
+        assert made.aggMin().compute() == wanted.min()
+        np.testing.assert_array_equal(made.aggMax(0).compute()[:, 0], wanted.max(1))
+        np.testing.assert_array_equal(made.aggMin(1).compute()[0], wanted.min(0))

@@ -6,14 +6,17 @@
 ``sum(A * B)``         the sum of products, without ``A * B``
 ``t(t(A))``            ``A``
 ``aggMin(t(A))``       ``aggMin(A)``, and maxima; sums of integers, whose order is nothing
+``replace(A, p, r)``   ``A == p ? r : A``, of which pipelines are made; ``isNan(A)`` for NaN
 =====================  =====================================
 """
 
 from __future__ import annotations
 
-from freestone.lang.compile.rewriting import replace
+from freestone.lang.compile.rewriting import emitter_for, replace, take_over
+from freestone.lang.front.builtins import elementwise
 from freestone.lang.front.graph.graph import Block, Op, Program, Value
-from freestone.lang.front.types.types import is_float
+from freestone.lang.front.types.scalars import wrapped
+from freestone.lang.front.types.types import CODES, is_float
 from freestone.lang.settings import Settings
 
 
@@ -30,6 +33,8 @@ def rewrite(program: Program, settings: Settings) -> None:
             _transposed(op)
             if op.kind == "transpose" and _is(op.operands[0], "transpose"):
                 new[op.results[0]] = _maker(op.operands[0]).operands[0]
+        if settings.vec:
+            block.ops = [each for op in block.ops for each in _replaced(op)]
         _replace_all(block, new)
 
 
@@ -56,6 +61,23 @@ def _products(op: Op) -> None:
         op.kind, op.operands = "syrk", [inner]
     elif op.operands[1].type.columns == 1:
         op.kind, op.operands = "gemv", [inner, op.operands[1]]
+
+
+def _replaced(op: Op) -> list[Op]:
+    if op.kind != "replace" or op.kernel is not None:
+        return [op]
+    value, *numbers = op.operands
+    cell = value.type.cell
+    if value.type.form or cell not in CODES or any(number.const is None for number in numbers):
+        return [op]
+    made = emitter_for(op)
+    pattern, replacement = (made.constant(wrapped(cell, n.const), cell) for n in numbers)
+    if pattern.const != pattern.const:
+        hit = elementwise.unary(made, "isNan", value)
+    else:
+        hit = elementwise.binary(made, "eq", value, pattern)
+    take_over(elementwise.choose(made, hit, replacement, value), op)
+    return made.block.ops
 
 
 def _transposed(op: Op) -> None:

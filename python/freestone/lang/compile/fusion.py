@@ -218,6 +218,10 @@ def _fits(op: Op) -> bool:
         return types[1].columns == 1 and types[0].columns != 1 and not types[1].csr
     if op.kind == "binary":
         return _binary(op, types)
+    if op.kind == "outer":
+        # A column beside a row; a single one of either is no tile of rows.
+        sides = types[0].rows, types[1].columns
+        return not any(t.csr for t in types) and all(side and side > 1 for side in sides)
     if op.kind == "choose":
         return types[0].data == "matrix" and not any(t.csr for t in types)
     return op.kind in ("unary", "cast") and not types[0].csr

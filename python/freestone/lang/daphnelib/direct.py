@@ -182,10 +182,9 @@ def _index(op: Op, result: Type, arg: Type, *sides: Type) -> Function | None:
 
 
 def _diagonal(op: Op, result: Type, arg: Type) -> Function | None:
-    shape = _shape(result)
-    if shape is None or arg.rows != arg.columns:
+    if _shape(result) is None or arg.rows != arg.columns:
         return None
-    return lambda value: value.diagonal().copy().reshape(shape)
+    return lambda value: value.diagonal()[:, None].copy()
 
 
 def _order(op: Op, result: Type, arg: Type, *rest: Type) -> Function | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from typing import Any
 
 import numpy as np
@@ -13,7 +14,7 @@ from freestone.lang.front.builtins.aggregation import MEANS
 from freestone.lang.front.builtins.meta import counted
 from freestone.lang.front.types.types import Type, floating
 
-__all__ = ["REDUCTIONS", "copied", "is_taken", "reduced"]
+__all__ = ["REDUCTIONS", "copied", "is_taken", "mean_method", "reduced"]
 
 REDUCTIONS = {"sum": "sum", "amin": "aggMin", "amax": "aggMax", "min": "aggMin", "max": "aggMax"}
 REDUCTIONS |= {"mean": "mean", "var": "var", "std": "stddev"}
@@ -59,7 +60,7 @@ def reduced(
     Notes
     -----
     What may have no elements is reduced as NumPy does: none of them is true, all are, and their
-    mean is NaN. Methods are the language's, which refuses a mean of nothing.
+    mean is NaN. Methods are the language's, which refuses a mean of what a mask leaves nothing of.
     """
     axes = _axes(axis)
     made = _made(REDUCTIONS[name], value, axes)
@@ -99,8 +100,24 @@ def _made(name: str, value: Any, axes: tuple[int, ...]) -> Any:
     if name in BOOLEANS:
         return _of_truth(name, value, axes, is_empty=is_empty)
     if name in MEANS and is_empty:
+        if _is_of_nothing(value._value.type, axes):
+            # NumPy's warning.
+            text = "Mean of empty slice" if name == "mean" else "Degrees of freedom <= 0 for slice"
+            warnings.warn(text, RuntimeWarning, stacklevel=4)
         return _mean(name, value, axes)
     return called(name, (value, *axes), {})
+
+
+def mean_method(name: str, value: Any, *args: Any, **keywords: Any) -> Any:
+    """Append a mean by the language's axes, of a matrix that is known to have no elements."""
+    if keywords or args not in ((), (0,), (1,)):
+        return called(name, (value, *args), keywords)
+    return _made(name, value, args)
+
+
+def _is_of_nothing(type: Type, axes: tuple[int, ...]) -> bool:
+    """Tell whether each result along the language's axes is known to be of no elements."""
+    return 0 in {(): (type.rows, type.columns), (0,): (type.columns,), (1,): (type.rows,)}[axes]
 
 
 def _has_cells(type: Type) -> bool:

@@ -111,24 +111,19 @@ def computed(out: Value, settings: Settings) -> tuple[Any, list[Any]] | None:
         if ready is None:
             return _several(out, op, settings)
         op.ready = ready
-    step, operands, given, is_view = ready
+    step, operands, given, view = ready
+    if view is not None:
+        return view.view(), given
     run, is_kernel, nbytes, _, _, is_quiet = step
     if not _is_small(nbytes):
         return None
     try:
-        if is_view:
-            found = run(*operands)
-            found.setflags(write=False)
-            return found, given
         if is_kernel:
             found = quietly(run, Run(settings), op, *operands)
         else:
             found = run(*operands) if is_quiet else quietly(run, *operands)
     except Exception:
         found = _again(op, operands, settings)
-        if is_view:
-            # Of the kernel, which counts negative positions.
-            given = operands[:1]
     return found, given
 
 
@@ -150,14 +145,15 @@ class Ready(NamedTuple):
         What it is given.
     given : list
         What Python gave, if the result may share memory with it and can be written yet.
-    is_view : bool
-        Whether the result is a view of what Python gave, which nobody may write through.
+    view : ndarray or None
+        The result, if it is a view of what Python gave, which nobody may write through: each
+        computation is one more view of it.
     """
 
     step: Step
     operands: list[Any]
     given: list[Any]
-    is_view: bool
+    view: Any
 
 
 def _ready(op: Op) -> Ready | None:
@@ -178,9 +174,22 @@ def _ready(op: Op) -> Ready | None:
     step = step_of(op, types)
     if step is None:
         return None
+    view = _view(step, operands)
+    return Ready(step, operands, [] if step.is_apart or view is not None else given, view)
+
+
+def _view(step: Step, operands: list[Any]) -> Any:
+    """Return what can be read of the first operand, and not written; None if it is no view."""
     # The shape of cells with gaps may be that of a copy.
-    is_view = step.is_view and operands[0].flags.c_contiguous
-    return Ready(step, operands, [] if step.is_apart or is_view else given, is_view)
+    if not (step.is_view and operands[0].flags.c_contiguous):
+        return None
+    try:
+        found = step.run(*operands)
+    except Exception:
+        # The kernel counts negative positions, or says what is wrong.
+        return None
+    found.setflags(write=False)
+    return found
 
 
 class Several(NamedTuple):

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import functools
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Self
 
 import numpy as np
@@ -25,10 +26,11 @@ from freestone.lang.daphnelib.lazy import (
     value_of,
     wrapped,
 )
-from freestone.lang.daphnelib.reducing import REDUCTIONS, copied, is_taken, reduced
+from freestone.lang.daphnelib.reducing import REDUCTIONS, copied, is_taken, mean_method, reduced
 from freestone.lang.daphnelib.refusals import refusal
 from freestone.lang.daphnelib.truth import is_mask
 from freestone.lang.front.builtins import algebra, elementwise
+from freestone.lang.front.builtins.aggregation import MEANS
 from freestone.lang.front.graph.graph import Value
 from freestone.lang.front.types.dtypes import cell_of
 from freestone.lang.front.types.types import CELLS, DTYPES
@@ -311,6 +313,11 @@ class Matrix(Table, Operand, data="matrix"):
     """A lazy matrix."""
 
     ndim = 2
+
+    def __getattr__(self, name: str) -> Callable[..., Any]:
+        if name in MEANS and 0 in (self._value.type.rows, self._value.type.columns):
+            return functools.partial(mean_method, name, self)
+        return super().__getattr__(name)
 
     @property
     def size(self) -> Any:

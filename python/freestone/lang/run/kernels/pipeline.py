@@ -221,6 +221,11 @@ def _domain(ops: list[Op], values: dict[Value, Any]) -> tuple[int, int]:
             sides, result = sides[:1], (left[0], 1)
         elif op.kind == "agg_row":
             result = (left[0], 1)
+        elif op.kind == "outer":
+            if left[1] != 1 or sides[1][0] != 1:
+                raise UnsuitableError
+            result = left[0], sides[1][1]
+            sides = [result]
         elif op.kind == "choose":
             matrices = {shapes[side] for side in op.operands if side.type.data == "matrix"}
             if len(matrices) > 1 and not op.attrs.get("broadcasts"):
@@ -343,6 +348,7 @@ _MAKERS = {
     "cast": _converted,
     "unary": _unary,
     "binary": _binary,
+    "outer": _binary,
     "choose": _choose,
 }
 
