@@ -13,7 +13,7 @@ import freestone as fs
 from freestone.errors import MissingColumnError, SchemaError, UsageError
 
 xr = pytest.importorskip("xarray")
-pytest.importorskip("h5netcdf")
+h5netcdf = pytest.importorskip("h5netcdf")
 
 DAYS = np.array(["2024-01-01", "2024-01-02", "2024-01-03"], "M8[ns]")
 ENGINES = ["h5netcdf", "scipy"]
@@ -131,3 +131,17 @@ def test_a_calendar_that_is_not_asked_for_is_no_trouble(tmp_path: Path) -> None:
         with pytest.raises(UsageError, match="noleap"):
             call()
     assert fs.read(path, decode_cf=False).compute()["model_time"].to_pylist() == [0.0, 1.0, 2.0]
+
+
+def test_groups_have_the_dimensions_of_those_above(tmp_path: Path) -> None:
+    path = tmp_path / "a.nc"
+    with h5netcdf.File(path, "w") as file:
+        file.dimensions["time"] = 3
+        for name in ("time", "g/t", "g/deep/w"):
+            file.create_variable(name, ("time",), "i4", data=np.arange(3, dtype="i4"))
+        file.create_group("h").dimensions["time"] = 3
+        file["h"].create_variable("u", ("time",), "i4", data=np.arange(3, dtype="i4"))
+    found = fs.read(path, columns=["g/t", "time", "g/deep/w"], where=[("time", ">", 1)])
+    assert found.compute().to_pydict() == {"g/t": [2], "time": [2], "g/deep/w": [2]}
+    with pytest.raises(UsageError, match="'h/u' along 'h/time'"):
+        fs.read(path, columns=["h/u", "time"])

@@ -32,7 +32,7 @@ __all__ = [
 
 @dataclass(frozen=True)
 class Look:
-    """What a file says of a variable: its shape, the names of its axes, type and attributes."""
+    """What a file says of a variable: its shape, the paths of its axes, type and attributes."""
 
     shape: tuple[int, ...]
     axes: tuple[str, ...]
@@ -41,12 +41,18 @@ class Look:
     chunk: int = 1
 
 
-def looks_of_group(group: Any, prefix: str = "") -> dict[str, Look]:
-    """Return what h5netcdf says of the variables in a group and below it, by their paths."""
+def looks_of_group(
+    group: Any, prefix: str = "", above: Mapping[str, str] | None = None
+) -> dict[str, Look]:
+    """Return what h5netcdf says of the variables in a group and below it, by their paths.
+
+    Groups have the dimensions of those above them, whose paths are `above`.
+    """
+    paths = {**(above or {}), **{name: f"{prefix}{name}" for name in group.dimensions}}
     found = {
         f"{prefix}{name}": Look(
             tuple(one.shape),
-            tuple(one.dimensions),
+            tuple(paths.get(axis, f"{prefix}{axis}") for axis in one.dimensions),
             _dtype_of(one),
             one.attrs,
             int(one.chunks[0]) if one.chunks else 1,
@@ -54,7 +60,7 @@ def looks_of_group(group: Any, prefix: str = "") -> dict[str, Look]:
         for name, one in group.variables.items()
     }
     for name, below in group.groups.items():
-        found |= looks_of_group(below, f"{prefix}{name}/")
+        found |= looks_of_group(below, f"{prefix}{name}/", paths)
     return found
 
 
@@ -102,7 +108,7 @@ def columns_among(
     UsageError
         When those that are wanted do not lie along one dimension.
     """
-    axes = {name: _axis(name, look, decodes=decodes) for name, look in looks.items()}
+    axes = {name: _axis(look, decodes=decodes) for name, look in looks.items()}
     there = [name for name in wanted if name in looks]
     if wanted and not there:
         reason = f'{location.url} has no variable "{wanted[0]}", which columns= asks for'
@@ -132,19 +138,19 @@ def some_columns(looks: Mapping[str, Look], *, decodes: bool) -> list[str]:
     """Return the first variables, two at most, that could be columns of one frame; or none."""
     along: dict[str, list[str]] = {}
     for name, look in looks.items():
-        axis = _axis(name, look, decodes=decodes)
+        axis = _axis(look, decodes=decodes)
         if axis is not None:
             along.setdefault(axis, []).append(name)
     return next((names[:2] for names in along.values() if len(names) > 1), [])
 
 
-def _axis(name: str, look: Look, *, decodes: bool) -> str | None:
+def _axis(look: Look, *, decodes: bool) -> str | None:
     """Return the path of the dimension along which a variable is a column; None if it is none."""
     is_characters = decodes and look.dtype == "S1"
     known = look.dtype.kind in "biufS" or is_text(look.dtype)
     if not known or len(look.shape) != 1 + is_characters:
         return None
-    return f"{name.rpartition('/')[0]}/{look.axes[0]}".lstrip("/")
+    return look.axes[0]
 
 
 # -- what they hold -----------------------------------------------------------------------------
