@@ -2,12 +2,13 @@
 
 Each run goes through all pairs of 1, 2, 4 and 8 processes in one chain (`--short`: from 2 to 4 and
 back, twice), with dense or CSR data, in one of two forms: constant data as a user gets it on one
-host, which is memory that all map (`shared`), and messages of MPI, by which variable data goes and
-all that goes between hosts. Beside them: the machine's copy bandwidth, of one core and of as many
-as there are targets, a plain mpi4py `Alltoallv` of the same blocks between processes that are
-all there from the start, and messages of the same rows by hand, in Python and in C, beside the
-library in C. Reconfiguration, spawn and data times, bytes moved, alpha, the work that
-the sources get done while data moves, and peak memory.
+host, which is memory that all map (`shared`), and as variable data goes (`messages`): copied from
+process to process on one host, and sent by MPI between hosts. Beside them: the machine's copy
+bandwidth, of one core and of as many as there are targets, a plain mpi4py `Alltoallv` of the same
+blocks between processes that are all there from the start, and messages of the same rows by hand,
+in Python and in C, beside the library in C. Reconfiguration, spawn and data times, bytes moved,
+alpha, the work that the sources get done while data moves, and peak memory. What 16 more ranks
+take in C stands beside an `MPI_Comm_spawn` of as many that do nothing.
 
 By pieces: `--only SUBJECT --rounds 1 --more` adds a round of one subject to the report.
 """
@@ -43,6 +44,8 @@ QUICK = ("merge-p2p-sync", "merge-p2p-nonblocking", "baseline-collective-sync")
 PLAIN, COPY = "plain Alltoallv", "memcpy"
 BY_HAND, IN_C, OFTEN = "messages by hand", "C", "one job, many resizes"
 BESIDE = (COPY, PLAIN, BY_HAND, IN_C, OFTEN)
+SPAWNED, SPAWNED_BY_HAND = "16 more ranks, s", "16 more ranks by hand, s"
+TITLES = {"spawned": SPAWNED, "spawned by hand": SPAWNED_BY_HAND}
 ONE, BOTH = "bandwidth of one core", "bandwidth of two cores"
 HERE = Path(__file__).parent / "resizing"
 MAX_S = 280
@@ -148,14 +151,13 @@ def measure_in_c(report: common.Report, nbytes: int) -> None:
         except (OSError, subprocess.CalledProcessError) as error:
             report.absent[IN_C] = f"not compiled: {error}"
             return
-        for words in ([str(nbytes), "3"], ["spawn"]):
+        for words in ([str(nbytes), "3"], ["spawn"], ["empty"]):
             found = started([mpiexec, "-n", "2", program, *words])
             if isinstance(found, dict):
                 report.absent[IN_C] = found["absent"]
                 return
             for case, seconds in (pair for line in found for pair in json.loads(line).items()):
-                title = "16 more ranks, s" if case == "spawned" else f"4 to 2, {case} s"
-                report.add(IN_C, title, seconds, "s")
+                report.add(IN_C, TITLES.get(case, f"4 to 2, {case} s"), seconds, "s")
 
 
 def measure_often(report: common.Report, resizes: int) -> None:
@@ -230,8 +232,11 @@ def claims(report: common.Report, nbytes: int) -> list[common.Claim]:
     in_c = [report.median(IN_C, f"4 to 2, {case} s") for case in ("library", "by hand")]
     name = "a resize in C over messages by hand, 4 to 2"
     found.append(common.at_most(name, common.ratio(*in_c), 1.03, "x"))
-    spawned = report.median(IN_C, "16 more ranks, s")
+    spawned = report.median(IN_C, SPAWNED)
     found.append(common.at_most("16 more ranks of a program in C", spawned, 0.5, "s"))
+    over = common.ratio(spawned, report.median(IN_C, SPAWNED_BY_HAND))
+    name = "16 more ranks of a program in C over MPI_Comm_spawn of an empty one"
+    found.append(common.at_most(name, over, 1.5, "x"))
     found.append(
         common.at_most("CSR over dense, by byte, first use included", of_csr(report), 1.1, "x")
     )

@@ -2,9 +2,11 @@
  *
  *   mpiexec -n 2 hand NBYTES TIMES
  *   mpiexec -n 2 hand spawn
+ *   mpiexec -n 2 hand empty
  *
  * It prints lines of JSON, of one figure in seconds each. By hand, the same two ranks send the same rows to the same
- * two others, into memory that was not touched before, as the library's is. */
+ * two others, into memory that was not touched before, as the library's is. The last one spawns as many processes that do nothing,
+ * without the library. */
 #include <freestone_malleable.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -55,8 +57,31 @@ static void send_by_hand(char *rows, uint64_t nbytes) {
     free(into);
 }
 
+/* Until all are there; those that are spawned come here, too. */
+static int spawn_by_hand(char *program) {
+  MPI_Comm parent, others;
+  char *words[] = {"empty", NULL};
+  int rank;
+  MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+  MPI_Comm_get_parent(&parent);
+  MPI_Barrier(MPI_COMM_WORLD);
+  double begin = MPI_Wtime();
+  if (parent == MPI_COMM_NULL)
+    MPI_Comm_spawn(program, words, SPAWNED, MPI_INFO_NULL, 0, MPI_COMM_WORLD, &others, MPI_ERRCODES_IGNORE);
+  else
+    others = parent;
+  MPI_Barrier(others);
+  if (parent == MPI_COMM_NULL && rank == 0)
+    printf("{\"spawned by hand\": %.6f}\n", MPI_Wtime() - begin);
+  MPI_Comm_disconnect(&others);
+  MPI_Finalize();
+  return 0;
+}
+
 int main(int argc, char **argv) {
   MPI_Init(&argc, &argv);
+  if (argc > 1 && strcmp(argv[1], "empty") == 0)
+    return spawn_by_hand(argv[0]);
   checked(fsm_init(MPI_COMM_WORLD, NULL));
   int spawns = argc > 1 && strcmp(argv[1], "spawn") == 0;
   uint64_t rows = spawns ? 1000 : strtoull(argv[1], NULL, 10) / ROW, first, count;

@@ -26,6 +26,7 @@ from freestone import malleable
 from freestone.errors import FreestoneError
 from freestone.malleable import gathering, resize, saving, spawning, waiting
 from freestone.malleable import world as worlds
+from freestone.malleable.moving import direct
 from freestone.malleable.transfer import Transfer
 
 held: list[tuple[MPI.Comm, np.ndarray]] = []
@@ -66,6 +67,9 @@ def main() -> None:
     if WHICH == "hanging-elsewhere" or WHICH.startswith("lost-unseen"):
         # As if the root of the sources were on another host.
         spawning.host_name = lambda: "elsewhere"
+    if WHICH == "lost-merge-collective-sync":
+        # By copies it would go on.
+        direct.reads = lambda *_: False
     if WHICH.startswith("lost") and not IS_FIRST and MPI.COMM_WORLD.rank == 1:
         be_lost(WHICH)
     if WHICH == "bare":

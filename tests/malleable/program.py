@@ -17,6 +17,7 @@ from mpi4py import MPI
 from freestone import malleable
 from freestone.malleable import Method, Request, Source, Status
 from freestone.malleable.membership import own_host
+from freestone.malleable.moving import direct
 
 
 class Sequence(Source):
@@ -60,6 +61,17 @@ def is_same(local: Any, all_rows: Any, start: int, stop: int) -> bool:
     return local.dtype == part.dtype and np.array_equal(local, part)
 
 
+def refuse_some_copies(world: malleable.World) -> None:
+    """Have rows copied in one resize of each method and sent by it in the other, as if refused."""
+    reads = direct.reads
+
+    def allowed(*words: Any) -> bool:
+        done = len(world.resizes)
+        return (done + done // 2) % 2 == 0 and reads(*words)
+
+    direct.reads = allowed
+
+
 def loading(whole: Any) -> Any:
     """Return what loads rows of an array, which only those do that begin the job."""
 
@@ -84,6 +96,7 @@ def main() -> None:
     )
     wanted = arrays(seed, rows)
     with malleable.World(config) as world:
+        refuse_some_copies(world)
         held = {name: world.constant(name, loading(whole)) for name, whole in wanted.items()}
         x = world.variable("x", lambda a, b: np.arange(a, b, dtype=np.int64))
         entries = None

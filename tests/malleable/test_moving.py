@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import random
 import resource
+import subprocess
 import sys
 from collections.abc import Mapping
 from types import SimpleNamespace
@@ -19,7 +21,7 @@ from hypothesis import strategies as st
 from freestone.errors import RegistrationError, ResizeTimeoutError, SpawnFailedError
 from freestone.malleable import plans
 from freestone.malleable.arrays import Array, Description
-from freestone.malleable.moving import Stream, transport
+from freestone.malleable.moving import Peer, Stream, direct, meet_peers, transport
 from freestone.malleable.parts import Form, form_of
 from freestone.malleable.planning import leaving, new_groups
 from freestone.malleable.plans import Move, Plan, Rows, Runs
@@ -148,9 +150,12 @@ def test_no_byte_moves_that_could_stay() -> None:
 
 
 def moved_by_messages(
-    before: Rows, after: Rows, plan: Plan, lost: frozenset[int]
+    before: Rows, after: Rows, plan: Plan, lost: frozenset[int], hosts: int = 0
 ) -> list[tuple[int, npt.NDArray[np.int64]]]:
-    """Send all rows point to point, and return the place and the rows of processes that live."""
+    """Send all rows point to point, and return the place and the rows of processes that live.
+
+    Those of one of the hosts, if there are any, copy theirs.
+    """
     count = before.places + after.places
     moves = [move._replace(start=8 * move.start, stop=8 * move.stop) for move in plan.moves]
     moves = [move for move in moves if move.source != move.target]
@@ -162,12 +167,19 @@ def moved_by_messages(
         storage.view(first, last)[...] = whole.view(np.uint8)[first:last]
     mail: dict[tuple[int, int, int], list[Any]] = {}
     alive = [process for process in range(count) if process not in lost]
+    # All of them are this process.
+    peers = [
+        Peer(f"host {process % hosts}", os.getpid(), {"": [storages[process].address]})
+        for process in range(count if hosts else 0)
+    ]
     carriers = [
         transport(
             "p2p",
             FakeComm(process, count, mail, lost),
             [Stream(storages[process], held[process], moves)],
             5.0,
+            peers,
+            pushes=before.places > after.places,
         )
         for process in alive
     ]
@@ -190,14 +202,14 @@ def moved_by_messages(
 
 
 @settings(max_examples=60, deadline=None)
-@given(st.integers(1, 6), st.integers(1, 6), st.booleans(), st.booleans())
-def test_rows_are_sent_and_whoever_is_lost_is_not_waited_for(
-    sources: int, targets: int, relabel: bool, joining_ranks_are_lost: bool
+@given(st.integers(1, 6), st.integers(1, 6), st.booleans(), st.booleans(), st.integers(0, 3))
+def test_rows_are_sent_or_copied_and_whoever_is_lost_is_not_waited_for(
+    sources: int, targets: int, relabel: bool, joining_ranks_are_lost: bool, hosts: int
 ) -> None:
     before, after = plans.even(ROWS, sources), plans.even(ROWS, targets)
     plan = plans.plan(before, after, relabel=relabel)
     lost = range(sources, sources + targets) if joining_ranks_are_lost else ()
-    found = moved_by_messages(before, after, plan, frozenset(lost))
+    found = moved_by_messages(before, after, plan, frozenset(lost), hosts)
     assert len(found) == min(sources, targets) if joining_ranks_are_lost else len(found) == targets
     for place, rows in found:
         assert np.array_equal(rows, np.arange(*after.of(place)))
@@ -214,6 +226,50 @@ def test_rows_that_do_not_come_are_named(kind: str, missing: str) -> None:
     carrier.start()
     with pytest.raises(ResizeTimeoutError, match=f"^moving {missing} was not done after 0.01 s"):
         carrier.wait()
+
+
+def copying(pid: int, address: int) -> Any:
+    """Return what copies eight bytes of another process into this one."""
+    peers = [Peer("here", pid, {"x": [address]}), Peer("here", os.getpid(), {"x": [0]})]
+    streams = [Stream(Storage(8), (0, 0), [Move(0, 1, 0, 8)], "x")]
+    return transport("p2p", FakeComm(1, 2, {}), streams, 5.0, peers)
+
+
+def test_rows_that_can_not_be_copied_are_named_and_a_process_that_has_ended_is_not() -> None:
+    carrier = copying(os.getpid(), 8)
+    carrier.start()
+    with pytest.raises(
+        OSError, match=r"^\[Errno \d+\] rows of 'x' can't be copied from process 0 of"
+    ):
+        carrier.test()
+    with subprocess.Popen([sys.executable, "-c", ""]) as ended:
+        ended.wait()
+    carrier = copying(ended.pid, 8)
+    carrier.start()
+    carrier.test()
+
+
+@pytest.mark.parametrize("is_refused", [False, True])
+def test_one_process_that_may_not_read_another_one_makes_all_send_messages(
+    is_refused: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("freestone.malleable.together.gather_all", lambda comm, mine, *_: [mine])
+    monkeypatch.setattr(
+        "freestone.malleable.together.sum_up", lambda comm, refused, *_: refused + is_refused
+    )
+    (peer,) = meet_peers(None, "here", {"x": [5]}, 5.0)
+    assert (peer.host, peer.addresses, peer.is_reached(peer)) == (
+        "here",
+        {"x": [5]},
+        not is_refused,
+    )
+
+
+def test_bytes_are_read_only_where_they_are_those_expected() -> None:
+    found = np.arange(16, dtype=np.uint8)
+    assert direct.reads(os.getpid(), found.ctypes.data, found.tobytes())
+    assert not direct.reads(os.getpid(), found.ctypes.data, bytes(16))
+    assert not direct.reads(os.getpid(), 8, bytes(16))
 
 
 def test_what_needs_all_can_not_leave_one_out() -> None:

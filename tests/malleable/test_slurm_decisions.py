@@ -234,6 +234,33 @@ def test_a_slurm_that_does_not_answer_changes_nothing_and_is_logged_once(tmp_pat
 
 
 @pytest.mark.usefixtures("in_a_job")
+@pytest.mark.parametrize(
+    ("of_step", "processors", "shown", "own"),
+    [
+        ("1", "2,1", "NumTasks=3 CPUs/Task=1", {"n0": 2, "n1": 1}),
+        ("1(x2)", "2(x2)", "NumTasks=4 CPUs/Task=1", {"n0": 2, "n1": 2}),
+        # Nodes that the job has for itself have more processors than it has tasks.
+        ("1", "64(x2)", "NumTasks=5 CPUs/Task=1", {"n0": 3, "n1": 2}),
+        ("1", "8,4", "NumTasks=3 CPUs/Task=4", {"n0": 2, "n1": 1}),
+        ("1", "", "NumTasks=3 CPUs/Task=N/A", {"n0": 2, "n1": 1}),
+    ],
+)
+def test_the_job_has_all_its_nodes_in_a_step_that_has_fewer(
+    of_step: str,
+    processors: str,
+    shown: str,
+    own: dict[str, int],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    (tmp_path / "scontrol").write_text(f"#!/bin/sh\necho 'JobId=5 {shown} ReqB:S:C:T=0:0:*:*'\n")
+    for name in ("SLURM_TASKS_PER_NODE", "SLURM_STEP_TASKS_PER_NODE"):
+        monkeypatch.setenv(name, of_step)
+    monkeypatch.setenv("SLURM_JOB_CPUS_PER_NODE", processors)
+    assert Slurm(6, 2)._rules.own == own
+
+
+@pytest.mark.usefixtures("in_a_job")
 @pytest.mark.parametrize("wrong", [{"most": 0}, {"every_s": 0}, {"courtesy": "some"}])
 def test_wrong_settings_are_refused(wrong: dict[str, Any]) -> None:
     with pytest.raises(ConfigurationError, match=next(iter(wrong))):

@@ -115,7 +115,8 @@ def form_of(local: Any, rows: int, nonzeros: int) -> Form:
     """
     if _is_csr(local):
         kinds = (np.dtype(local.indices.dtype), np.dtype(local.data.dtype))
-        lengths = Part(np.dtype(np.int64), 1, rows)
+        # Of the type of the pointers, which are their sums: NumPy adds them up faster so.
+        lengths = Part(kinds[0], 1, rows)
         ragged = tuple(Part(kind, None, nonzeros) for kind in kinds)
         columns = (int(local.shape[1]),)
         return Form("csr", rows, columns, (lengths, *ragged), type(local).__name__, True)
@@ -132,7 +133,7 @@ def _is_csr(local: Any) -> bool:
 def pieces(local: Any) -> list[npt.NDArray[Any]]:
     """Return the parts of a rank's share, each contiguous and of one dimension."""
     if _is_csr(local):
-        lengths = np.diff(local.indptr).astype(np.int64)
+        lengths = np.diff(local.indptr)
         stop = int(local.indptr[-1])
         return [lengths, local.indices[:stop], local.data[:stop]]
     return [np.ascontiguousarray(local).reshape(-1)]
@@ -146,7 +147,7 @@ def assemble(form: Form, rows: int, parts: list[npt.NDArray[Any]]) -> Any:
     if len(values) > np.iinfo(columns.dtype).max:
         columns = columns.astype(np.int64)
     pointers = np.zeros(len(lengths) + 1, columns.dtype)
-    np.cumsum(lengths, out=pointers[1:])
+    np.cumsum(lengths, dtype=pointers.dtype, out=pointers[1:])
     # Given to the constructor, a view of less than half of its memory is copied: SciPy prunes it.
     matrix = _container(form.container)((len(lengths), form.trailing[0]))
     matrix.data, matrix.indices, matrix.indptr = values, columns, pointers

@@ -267,9 +267,9 @@ class State:
                     self._read(file.fileno(), array.name, index, values, first)
 
     def _elements_before(self, name: str, row: int) -> int:
-        edges = self._entries[name].edges
+        edges, (piece, *_) = self._entries[name].edges, self._entries[name].pieces
         edge = max(known for known in edges if known <= row)
-        lengths = np.empty(row - edge, np.int64)
+        lengths = np.empty(row - edge, f"i{piece.row_nbytes}")
         with self._path.open("rb") as file:
             self._read(file.fileno(), name, 0, lengths.view(np.uint8), edge * lengths.itemsize)
         return edges[edge] + int(lengths.sum())

@@ -85,6 +85,11 @@ class Storage:
         if getattr(self, "_descriptor", -1) >= 0:
             os.close(self._descriptor)
 
+    @property
+    def address(self) -> int:
+        """Where the first byte is in this process."""
+        return int(self._bytes.ctypes.data)
+
     def handle(self, host: str) -> Handle:
         """Return what another process of `host` maps this by, while this process lives."""
         return Handle(host, os.getpid(), self._descriptor)

@@ -9,7 +9,7 @@ from typing import Any
 from freestone.malleable import together
 from freestone.malleable.arrays import Array, Description
 from freestone.malleable.hosts import host_name
-from freestone.malleable.moving import Stream, Transport, transport
+from freestone.malleable.moving import Stream, Transport, meet_peers, transport
 from freestone.malleable.planning import Blueprint
 from freestone.malleable.storage import Storage
 from freestone.malleable.waiting import wait_until
@@ -140,7 +140,10 @@ class Transfer:
         self._arrays = arrays
         self._blueprint = blueprint
         self._timeout_s = timeout_s
-        self._memories = together.gather_all(bridge, host_name(), timeout_s, "all hosts")
+        addresses = {
+            array.name: [storage.address for storage in array.storages] for array in arrays.values()
+        }
+        self._peers = meet_peers(bridge, host_name(), addresses, timeout_s)
         processes = blueprint.process_of
         self.place = processes.index(bridge.rank) if bridge.rank in processes else None
         self._constants: Transport | None = None
@@ -242,12 +245,15 @@ class Transfer:
                 array.span(index),
                 self._moves(array, index),
                 array.name,
+                index,
             )
             for array in self._arrays.values()
             if array.kind == kind
             for index in range(len(array.form.parts))
         ]
-        return transport(redistribution, self.bridge, streams, self._timeout_s)
+        pushes = self._blueprint.before > self._blueprint.after
+        way = (redistribution, self.bridge, streams, self._timeout_s)
+        return transport(*way, self._peers, pushes)
 
     def _moves(self, array: Array, index: int) -> list[Any]:
         plan = self._blueprint.plans[array.deal]
@@ -256,7 +262,7 @@ class Transfer:
         def is_one(source: int, target: int) -> bool:
             if source == target:
                 return True
-            return array.is_shared and self._memories[source] == self._memories[target]
+            return array.is_shared and self._peers[source].host == self._peers[target].host
 
         return array.moves(plan, index, ragged, is_one)
 

@@ -28,13 +28,16 @@ class Stream:
     moves : list of Move
         Of all processes, in bytes of the part's global order; none from a process to itself.
     name : str
-        The array's, for errors.
+        The array's.
+    part : int
+        Which of the array's parts.
     """
 
     storage: Storage
     span: tuple[int, int]
     moves: list[Move]
     name: str = ""
+    part: int = 0
 
 
 class Transport(ABC):

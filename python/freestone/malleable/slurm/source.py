@@ -24,7 +24,7 @@ __all__ = ["Slurm"]
 
 _PROGRAMS = ("salloc", "scancel", "scontrol", "sinfo", "squeue", "srun")
 _GRANTED = re.compile(r"Granted job allocation (\d+)")
-_TASKS = re.compile(r"(\d+)(?:\(x(\d+)\))?")
+_PER_NODE = re.compile(r"(\d+)(?:\(x(\d+)\))?")
 _CURE = "start the program in a job of Slurm, by sbatch or salloc"
 
 
@@ -239,17 +239,39 @@ class Slurm(Source):
 
 def _own_slots(own: int | None) -> dict[str, int]:
     """Return how many processes each of the job's own nodes takes."""
+    variables = os.environ
     try:
-        nodes = nodes_of(os.environ.get("SLURM_JOB_NODELIST", ""))
+        nodes = nodes_of(variables.get("SLURM_JOB_NODELIST", ""))
+        if own is not None:
+            each, rest = divmod(own, len(nodes))
+            return {node: each + (number < rest) for number, node in enumerate(nodes)}
+        counts = _counts(variables.get("SLURM_TASKS_PER_NODE", "1"))
+        # A step, as which mpiexec or its ranks may run, has variables of its own tasks.
+        of_step = variables.get("SLURM_STEP_TASKS_PER_NODE", "")
+        if of_step == variables.get("SLURM_TASKS_PER_NODE") or len(counts) != len(nodes):
+            counts = _counts_of_job(variables["SLURM_JOB_ID"], len(nodes))
     except SlurmError as error:
         problem = "the nodes of the job are not known"
         raise EngineMissingError(engine="Slurm", missing=f"{problem}: {error}", cure="") from error
-    if own is not None:
-        each, rest = divmod(own, len(nodes))
-        return {node: each + (number < rest) for number, node in enumerate(nodes)}
-    counts = [
-        int(count)
-        for count, times in _TASKS.findall(os.environ.get("SLURM_TASKS_PER_NODE", "1"))
-        for _ in range(int(times or 1))
-    ]
-    return dict(zip(nodes, counts, strict=False))
+    return dict(zip(nodes, counts, strict=True))
+
+
+def _counts(text: str) -> list[int]:
+    """Return the number of each node that Slurm writes as ``2(x3),1``."""
+    return [int(count) for count, times in _PER_NODE.findall(text) for _ in range(int(times or 1))]
+
+
+def _counts_of_job(job: str, nodes: int) -> list[int]:
+    """Return the tasks of a job by node: no more than its processors there have room for."""
+    shown = call("scontrol", "--oneliner", "show", "job", job)
+    found = dict(re.findall(r"(NumTasks|CPUs/Task)=(\d+)", shown))
+    each = int(found.get("CPUs/Task", 1))
+    room = [cpus // each for cpus in _counts(os.environ.get("SLURM_JOB_CPUS_PER_NODE", ""))]
+    tasks = int(found.get("NumTasks", sum(room) or nodes))
+    if len(room) != nodes or sum(room) < tasks:
+        room = [tasks] * nodes
+    counts = [0] * nodes
+    for _ in range(tasks):
+        fewest = min(range(nodes), key=lambda node: (counts[node] >= room[node], counts[node]))
+        counts[fewest] += 1
+    return counts
