@@ -133,3 +133,12 @@ def test_errors_of_values_are_those_of_numpy() -> None:
 def test_errors_of_values_are_those_of_numpy_on_a_cluster(cluster: fs.Cluster) -> None:
     with pytest.raises(ValueError, match="Integers to negative integer powers"):
         (2 ** -fs.Array.from_numpy(NUMBERS, 3)).compute()
+
+
+def test_ufuncs_of_two_results_write_into_two_arrays() -> None:
+    array = np.arange(6.0) / 4
+    mask = array > 0.5
+    found, wanted = np.full((2, 2, 6), -99.0)
+    both = np.modf(fs.Array.from_numpy(array, 2), out=tuple(found), where=mask)
+    np.testing.assert_array_equal(both, np.modf(array, out=tuple(wanted), where=mask))
+    np.testing.assert_array_equal(found, wanted)

@@ -338,6 +338,38 @@ def test_in_place_operators_make_another_array() -> None:
     np.testing.assert_array_equal(first.compute(), array)
 
 
+@pytest.mark.parametrize("masked", ["by NumPy's", "lazily", "of a row"])
+def test_ufuncs_write_into_numpys_arrays_where_the_mask_is_true(masked: str) -> None:
+    array = np.arange(24.0).reshape(8, 3) - 7
+    x = fs.Array.from_numpy(array, 3)
+    wanted: Any = array != 0 if masked != "of a row" else np.array([True, False, True])
+    mask = x != 0 if masked == "lazily" else wanted
+    goals = [np.full((8, 3), -99.0) for _ in range(2)]
+    with np.errstate(all="ignore"):
+        expected = np.divide(1, array, out=np.full((8, 3), -99.0), where=wanted)
+    # The array in blocks may be an operand, the mask, or both.
+    assert np.divide(1, x, out=goals[0], where=mask) is goals[0]
+    np.divide(np.ones((8, 3)), x, out=goals[1], where=mask)
+    np.testing.assert_array_equal(goals[0], expected)
+    np.testing.assert_array_equal(goals[1], expected)
+
+
+def test_a_mask_in_blocks_chooses_where_an_array_of_numpys_is_written() -> None:
+    array = np.arange(6.0).reshape(3, 2)
+    out = np.full((3, 2), -1.0)
+    np.add(array, 1, out=out, where=fs.Array.from_numpy(array, 2) > 2)
+    assert out.tolist() == [[-1, -1], [-1, 4], [5, 6]]
+    with pytest.raises(ValueError, match="broadcast"):
+        np.add(array, 1, out=out, where=fs.Array.from_numpy(np.ones((4, 2), bool), 2))
+
+
+def test_numbers_of_python_are_of_the_type_that_is_named() -> None:
+    array = np.array([1, 2, 3], "u1")
+    x: Any = fs.Array.from_numpy(array, 2)
+    check(np.subtract(x, -3, dtype="f4"), np.subtract(array, -3, dtype="f4"))
+    check(np.add(x, 300, dtype="i8"), np.add(array, 300, dtype="i8"))
+
+
 def test_numbers_of_python() -> None:
     array = np.arange(6.0).reshape(3, 2)
     x = fs.Array.from_numpy(array, 2)

@@ -84,7 +84,7 @@ def ufunc(function: np.ufunc, args: Sequence[Node], options: dict[str, Any]) -> 
     if any(kind is int for kind in given):
         # NumPy's error for numbers that the type does not hold comes at once, not with a block.
         with np.errstate(all="ignore"):
-            function(*[_sample(arg, 0) for arg in args])
+            function(*[_sample(arg, 0) for arg in args], **options)
     call = functools.partial(function, **options) if options else function
     return _made(call, args, loop[-1], {"ufunc": name, "loop": loop})
 

@@ -356,16 +356,10 @@ def _fits(shape: tuple[int, ...], goal: tuple[int, ...]) -> bool:
 
 def _of_ufunc(ufunc: np.ufunc, method: str, args: Sequence[Any], options: dict[str, Any]) -> Any:
     name = ufunc.__name__
-    (out,) = options.pop("out", None) or (None,)
-    if type(out) is np.ndarray and method == "__call__":
-        # Also `y += x` of an array of NumPy's, which keeps its type.
-        made = ufunc(*args, **options)
-        found = made.compute() if is_unknown(*made.shape) else made
-        if not _fits(found.shape, out.shape):
-            raise ValueError(f"non-broadcastable output operand with shape {out.shape}: {made}")
-        np.copyto(out, np.asarray(found), casting=options.get("casting", "same_kind"))
-        return out
-    if out is not None:
+    outs = options.pop("out", ())
+    if method == "__call__" and any(type(out) is np.ndarray for out in outs):
+        return _written(ufunc, outs, args, options)
+    if any(out is not None for out in outs):
         raise refusal(f"np.{name}", "writes into no other array in blocks: out= can't be given")
     if method == "reduce" and name in _REDUCING:
         options.setdefault("axis", 0)
@@ -376,6 +370,27 @@ def _of_ufunc(ufunc: np.ufunc, method: str, args: Sequence[Any], options: dict[s
     if name == "matmul":
         return LazyArray(totals.matmul(*nodes))
     return LazyArray(cells_of(ufunc, nodes, options))
+
+
+def _written(ufunc: np.ufunc, outs: Sequence[Any], args: Sequence[Any], options: Any) -> Any:
+    """Write what a ufunc makes into arrays of NumPy's, where ``where=`` is true.
+
+    That is also ``y += x`` of an array of NumPy's, which keeps its type.
+    """
+    if not all(out is None or type(out) is np.ndarray for out in outs):
+        raise refusal(f"np.{ufunc.__name__}", "writes into arrays of NumPy's alone, by out=")
+    mask = np.asarray(options.pop("where", True))
+    made = ufunc(*args, **options)
+    written = []
+    for out, one in zip(outs, made if ufunc.nout > 1 else (made,), strict=True):
+        found = one.compute() if is_unknown(*one.shape) else one
+        if out is not None:
+            if not _fits(found.shape, out.shape):
+                raise ValueError(f"non-broadcastable output operand with shape {out.shape}: {one}")
+            casting = options.get("casting", "same_kind")
+            np.copyto(out, np.asarray(found), casting=casting, where=mask)
+        written.append(found if out is None else out)
+    return tuple(written) if ufunc.nout > 1 else written[0]
 
 
 def _of_function(function: Any, args: Sequence[Any], options: dict[str, Any]) -> Any:

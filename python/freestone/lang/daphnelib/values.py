@@ -78,7 +78,7 @@ class Operand(Lazy):
             return ufunc.at(args[0], *(np.asarray(arg) for arg in args[1:]))
         if method != "__call__":
             raise refusal(name, LAZY, method=method, args=args, keywords=keywords)
-        if _is_into_array(*keywords.get("out", ())) and len(keywords) == 1:
+        if ufunc.nout == 1 and _is_into_array(*keywords.get("out", ())) and len(keywords) == 1:
             return _written(keywords["out"][0], self.__array_ufunc__(ufunc, method, *args))
         if not keywords and name in OPERATORS:
             left, *right = args
