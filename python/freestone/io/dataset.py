@@ -62,6 +62,9 @@ class Dataset(ABC):
         Rows that should not be cut: those of a chunk or row group; 1 if any can be.
     stamp : tuple
         What the store says of the file's version: ``location.stamp()`` when it was opened.
+    inode_changed : int
+        When the inode of a local file last changed, in nanoseconds, which no copy sets back. It is
+        part of the names of what is read; whether the file is the same, `stamp` says.
     nonzeros : int or None
         How many values a sparse matrix stores, about; None of what is not sparse.
     found : tuple of (str, object)
@@ -88,6 +91,7 @@ class Dataset(ABC):
     row_nbytes: float = 8.0
     unit_rows: int = 1
     stamp: tuple[Any, ...] = ()
+    inode_changed: int = 0
     nonzeros: int | None = None
     found: tuple[tuple[str, Any], ...] = ()
     untyped: tuple[str, ...] = ()

@@ -87,6 +87,7 @@ def open_dataset(
                 check_reported(location, segments)
             _check_matrix(segments)
             return segments
+    path = location.path
     if is_compressed(location.name):
         location = _decompressed(location, found)
     words = (location, *[whole] * (found.passes > 1), *[wanted_columns] * found.takes_names)
@@ -99,7 +100,15 @@ def open_dataset(
         dataset = replace(dataset, unit_rows=max(dataset.rows, 1))
     if matrix:
         _check_matrix(dataset)
-    return dataset
+    return replace(dataset, inode_changed=_inode_changed(path))
+
+
+def _inode_changed(path: str | None) -> int:
+    """Return when the inode of a local file last changed; 0 of another or of none."""
+    try:
+        return 0 if path is None else os.stat(path).st_ctime_ns
+    except OSError:
+        return 0
 
 
 def _decompressed(location: FileLocation, format: Format) -> CompressedLocation:

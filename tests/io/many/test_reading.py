@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime
 import itertools
+import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -202,3 +203,22 @@ def test_a_footer_is_read_by_the_worker_that_reads_the_rows_and_no_other(
     kept = two_workers.run(_footers_below, str(tmp_path))
     assert [len(urls) for urls in kept.values()] == [16, 16]
     assert len({*itertools.chain.from_iterable(kept.values())}) == 32
+
+
+def test_a_kept_result_is_not_that_of_a_file_whose_time_was_set_back(
+    cluster: fs.Cluster, tmp_path: Path
+) -> None:
+    def total(table: Any) -> int:
+        return sum(table["x"].to_pylist())
+
+    def kept() -> int:
+        block = fs.read(path, block_rows=2).blocks[0]
+        return cluster.submit(total, block, keep="session").result()
+
+    path = tmp_path / "a.csv"
+    path.write_text("x,y\n1,a\n2,b\n")
+    before = path.stat()
+    assert kept() == kept() == 3
+    path.write_text("x,y\n5,a\n6,b\n")
+    os.utime(path, ns=(before.st_atime_ns, before.st_mtime_ns))
+    assert kept() == 11
