@@ -86,3 +86,31 @@ def test_those_that_wait_for_one_value_do_not_wait_for_one_of_them_unless_it_is_
     short = group(needs, users, [0.0001, *[0.0004] * 4], limits)
     assert [one.tasks for one in long] == [[0], [1], [2], [3], [4]]
     assert short[0].tasks == [0, 1, 2]
+
+
+def _reduced(n: int) -> list[list[int]]:
+    """Give what each needs of a task for each of `n` blocks, and one for each four of them."""
+    needs: list[list[int]] = []
+    for _ in range(n // 4):
+        first = len(needs)
+        needs += [[], [], [], [], [*range(first, first + 4)]]
+    return needs
+
+
+def test_all_that_only_one_task_needs_shares_its_call_while_others_have_as_much_to_do() -> None:
+    needs = _reduced(20)
+    seconds = [0.0001 if found else 0.01 for found in needs]
+    limits = Limits.of(sum(seconds), slots=2)
+    groups = [one.tasks for one in group(needs, [1] * len(needs), seconds, limits)]
+    # What is left of four blocks is cut finer, so that both slots end at the same time.
+    assert sorted(map(len, groups)) == [1, 1, 1, 2, 5, 5, 5, 5]
+    limits = Limits.of(sum(seconds), slots=20)
+    assert max(len(one.tasks) for one in group(needs, [1] * len(needs), seconds, limits)) == 1
+
+
+def test_what_comes_last_of_a_step_is_not_put_into_one_call() -> None:
+    needs, users = [[] for _ in range(12)], [1] * 12
+    groups = group(needs, users, [0.005] * 12, Limits(0.02, 0.02, slots=2))
+    sizes = [len(one.tasks) for one in groups]
+    assert sum(sizes) == 12
+    assert sizes[-1] == sizes[-2] == 1 < max(sizes)

@@ -236,11 +236,11 @@ class _Run:
         works = list(zip(self.kinds, self.sizes, strict=True))
         known = {work: self._expected(*work) for work in set(works)}
         seconds = [0.0] * first + [known[work] for work in works[first:]]
-        groups = self._groups(seconds, slots, piloted)
+        priorities = self._priorities(seconds)
+        groups = self._groups(seconds, slots, piloted, priorities)
         calls: list[Sequence[int]] = [one.tasks for one in groups]
         if self.recomputes:
             calls = self.recomputing.plan(groups, piloted, self.reductions)
-        priorities = self._priorities(seconds)
         for start in range(0, len(calls), _AHEAD):
             some = [tasks for tasks in calls[start : start + _AHEAD] if tasks[0] >= piloted]
             for written in [self._write(tasks) for tasks in some]:
@@ -257,14 +257,18 @@ class _Run:
     def _are_known(self, tasks: Sequence[Sequence[Any]]) -> bool:
         return all(map(self.durations.knows, {kind for kinds in tasks for kind in kinds}))
 
-    def _groups(self, seconds: Sequence[float], slots: int, piloted: int) -> list[Group]:
+    def _groups(
+        self, seconds: Sequence[float], slots: int, piloted: int, ranks: Sequence[int]
+    ) -> list[Group]:
         graph, stack = self.graph, self.stack
         if not stack.fuse:
             return [Group(0, [node]) for node in range(piloted, len(graph.nodes))]
         limits = Limits.of(sum(seconds[piloted:]), slots, chains_only=not self.is_measured)
         # All slots of one worker map its blocks; of several, calls go where their blocks are.
         free = len(graph.held) if self.is_measured and self.is_one_worker else 0
-        return group(graph.needs, graph.users, seconds, limits, piloted, self.reductions, free)
+        return group(
+            graph.needs, graph.users, seconds, limits, piloted, self.reductions, free, ranks
+        )
 
     def _priorities(self, seconds: Sequence[float]) -> list[int]:
         """Rank nodes by the longest path through each; the cluster then goes depth first."""
