@@ -210,3 +210,47 @@ def test_any_is_no_target() -> None:
             rank.fire(ev.ANY, "x")
 
     ev.run(main, ranks=1, threads=True)
+
+
+def two(a: ev.Event, b: ev.Event, scale: int = 1) -> None:
+    """Depends on two events."""
+
+
+@pytest.mark.parametrize(
+    ("on", "are"),
+    [
+        ([(ev.SELF, "x")], "1: 'x'"),
+        ([], "0: none"),
+        ([([0, ev.SELF, 0], "x"), (ev.ALL, "y")], "4: 'x', 'x', 'x', 'y'"),
+        (
+            [(ev.SELF, f"e{number}") for number in range(7)],
+            "7: 'e0', 'e1', 'e2', 'e3', 'e4' and 2 more",
+        ),
+    ],
+)
+def test_a_task_that_can_not_be_called_with_its_events_is_refused_where_it_is_submitted(
+    on: list[tuple[int, str]], are: str
+) -> None:
+    error = raised(lambda rank: rank.submit(two, on))
+    place = f"{two.__code__.co_filename}:{two.__code__.co_firstlineno}"
+    assert isinstance(error, TypeError)
+    assert str(error) == (
+        f"the task 'two' ({place}) has 2 to 3 parameters, and the events that it depends on are "
+        f"{are}; give it one parameter for each, or *events"
+    )
+
+
+def test_tasks_are_called_with_as_many_events_as_they_have_parameters_for() -> None:
+    def main(rank: ev.Rank) -> list[int]:
+        pair = [(ev.SELF, "a"), (ev.SELF, "b")]
+        functions = [two, lambda *events: None, lambda a, b: None, lambda a, b, c=0, d=0: None]
+        for _ in functions:
+            rank.fire(ev.SELF, "a")
+            rank.fire(ev.SELF, "b")
+        for function in functions:
+            rank.submit(function, iter(pair) if function is two else pair)
+        many = rank.submit(lambda *events: len(events), pair[:1], greedy=True)
+        rank.fire(ev.SELF, "a")
+        return [many.result(), rank.submit(lambda: 7).result()]
+
+    assert ev.run(main, ranks=1, threads=True) == [[1, 7]]

@@ -134,7 +134,7 @@ def semantics(rank: ev.Rank) -> list[Any]:
     shared: list[int] = []
     rank.fire(ev.SELF, "ref", shared, by_reference=True)
     assert rank.wait([(ev.SELF, "ref")])[0].data is shared
-    rank.submit(total, on=[(ev.SELF, "never")], name="placeholder")
+    rank.submit(lambda event: event, on=[(ev.SELF, "never")], name="placeholder")
     assert rank.is_submitted("placeholder")
     assert (rank.remove("placeholder"), rank.is_submitted("placeholder")) == (1, False)
     rank.after(0.001, "later")

@@ -8,13 +8,14 @@ import sys
 from collections.abc import Awaitable, Iterable, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from numbers import Integral, Real
+from types import FunctionType
 from typing import Any, Final
 
 from freestone import _native
 from freestone._native.events import Event, TaskFuture
 from freestone.errors import BadEventError
 from freestone.events.coroutines import Arrival
-from freestone.events.tasks import Function, label_of
+from freestone.events.tasks import Function, check_count, label_of, takes
 from freestone.events.tracing import Recording
 from freestone.observe.rings import Span, Trace
 from freestone.units import parse_nbytes
@@ -127,6 +128,8 @@ class Rank:
 
         Raises
         ------
+        TypeError
+            If the function can't be called with as many events.
         ValueError
             If a source is no rank of the run, or only one of `at_least` and `within_s` is given, or
             they are and the task is not greedy.
@@ -145,6 +148,8 @@ class Rank:
             )
         called = getattr(function, "function", function)
         label = name or label_of(function)
+        if not greedy and isinstance(called, FunctionType):
+            self._check_count(called, label, on)
         if then is not None:
             _native.events.check_id(then, "then")
             called = functools.partial(_call_then, self, called, then)
@@ -160,6 +165,18 @@ class Rank:
             batch=_batch(at_least, within_s),
             frame=sys._getframe(1),
         )
+
+    def _check_count(self, function: FunctionType, label: str, on: Dependencies) -> None:
+        """Refuse a function that can't be called with its events, if these are known by now."""
+        if not isinstance(on, list | tuple) or takes(function, len(on)) is None:
+            return
+        try:
+            is_each = all(type(source) is int and source != ALL for source, _ in on)
+        except (TypeError, ValueError):
+            return  # the call itself says what is wrong
+        if not is_each or not takes(function, len(on)):
+            # This says first which sources there are not.
+            check_count(function, label, [id for _, id in self._native.needed(on)])
 
     def submit_rest(
         self, rest: Function, on: Dependencies, label: str, place: tuple[str, int] | None

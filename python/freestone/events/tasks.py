@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import inspect
+from collections.abc import Callable, Sequence
+from types import FunctionType
 from typing import Any, overload
 
 Function = Callable[..., Any]
+_NAMED = 5
 
 
 class Task:
@@ -73,3 +76,27 @@ def label_of(function: Function) -> str:
     """Return what reports call a function."""
     label = getattr(function, "label", None) or getattr(function, "__qualname__", None)
     return str(label or type(function).__name__)
+
+
+def takes(function: FunctionType, count: int) -> bool | None:
+    """Tell whether a function can be called with so many arguments; None if with any number."""
+    code = function.__code__
+    if code.co_flags & inspect.CO_VARARGS:
+        return None
+    return code.co_argcount - len(function.__defaults__ or ()) <= count <= code.co_argcount
+
+
+def check_count(function: FunctionType, label: str, ids: Sequence[str]) -> None:
+    """Refuse a function that can't be called with one argument for each of these events."""
+    if takes(function, len(ids)) is not False:
+        return
+    code = function.__code__
+    least, most = code.co_argcount - len(function.__defaults__ or ()), code.co_argcount
+    has = f"{most}" if least == most else f"{least} to {most}"
+    listed = ", ".join(map(repr, ids[:_NAMED])) or "none"
+    more = f" and {len(ids) - _NAMED} more" if len(ids) > _NAMED else ""
+    raise TypeError(
+        f"the task {label!r} ({code.co_filename}:{code.co_firstlineno}) has {has} parameters, "
+        f"and the events that it depends on are {len(ids)}: {listed}{more}; give it one parameter "
+        "for each, or *events"
+    )
