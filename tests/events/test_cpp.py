@@ -189,3 +189,58 @@ def test_pointers_are_not_fired_as_bytes(prefix: Path, tmp_path: Path, call: str
     found = subprocess.run(words, capture_output=True, text=True, check=False)
     assert found.returncode != 0
     assert "pointer" in found.stderr
+
+
+LEAVES = r"""
+#include <freestone_events.hpp>
+#include <cstdio>
+namespace fse = freestone::events;
+static void read(const char *name) {
+  throw std::runtime_error(std::string("no file ") + name);
+}
+int main(int argc, char **) {
+  if (argc > 9) try { fse::run run; read("a"); } catch (...) { return 1; }
+#ifdef CATCHES
+  try {
+#endif
+  fse::run run;
+  read("fields");
+#ifdef CATCHES
+  } catch (const std::exception &error) {
+    return std::puts(error.what()), 3;
+  }
+#endif
+}
+"""
+
+
+@pytest.mark.parametrize(
+    ("flag", "line", "says"),
+    [
+        (
+            "-g",
+            "throw std::runtime_error",
+            "the program ({place}): nobody caught its exception: no file fields",
+        ),
+        (
+            "-g0",
+            "fse::run run;\n  read",
+            "the program that began at {place}: nobody caught its exception: no file fields",
+        ),
+        (
+            "-DCATCHES",
+            "fse::run run;\n  read",
+            "the program ({place}): an exception left the block of the run that begins there",
+        ),
+    ],
+)
+def test_an_exception_that_leaves_the_program_is_named_with_its_line(
+    prefix: Path, tmp_path: Path, flag: str, line: str, says: str
+) -> None:
+    source, program = tmp_path / "leaves.cpp", str(tmp_path / "leaves")
+    source.write_text(LEAVES)
+    done(["c++", "-std=c++17", flag, str(source), *flags(prefix), "-o", program])
+    ended = run(program, 2)
+    place = f"{source}:{LEAVES[: LEAVES.index(line)].count(chr(10)) + 1}"
+    assert ended.returncode != 0
+    assert f"failed: {says.format(place=place)}\n" in ended.stderr

@@ -204,3 +204,40 @@ def test_the_program_of_the_page_runs(prefix: Path, tmp_path: Path) -> None:
     ended = run(str(tmp_path / "program"), 4)
     assert (ended.returncode, ended.stderr) == (0, "")
     assert sorted(ended.stdout.splitlines()) == [f"rank {rank}: 6" for rank in range(4)]
+
+
+FAILS = """
+module steps
+  use freestone_events
+  use, intrinsic :: iso_c_binding
+  implicit none
+contains
+  recursive subroutine step(events, count, context) bind(c)
+    integer(c_int), value :: count
+    type(fse_event), intent(in) :: events(count)
+    type(c_ptr), value :: context
+    integer :: code
+    if (.not. c_associated(context)) code = fse_fail("no convergence")
+  end subroutine
+end module
+program main
+  use steps
+  implicit none
+  integer :: code
+  code = fse_init()
+  code = fse_submit(step, [fse_on(FSE_SELF, "field")])
+  code = fse_fire(FSE_SELF, "field")
+  code = fse_finalise()
+  print *, fse_error()
+end program
+"""
+
+
+def test_a_subroutine_that_fails_is_named_with_its_line_and_events(
+    prefix: Path, tmp_path: Path
+) -> None:
+    done([*fortran(prefix, tmp_path, FAILS), "-g"])
+    ended = run(str(tmp_path / "program"), 1)
+    line = FAILS[: FAILS.index("fse_fail")].count("\n") + 1
+    assert "rank 0 failed: step" in ended.stderr
+    assert f".f90:{line}): no convergence; it had 'field' from rank 0\n" in ended.stderr

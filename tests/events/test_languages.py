@@ -93,7 +93,7 @@ def test_an_exception_of_cpp_ends_the_run_with_its_text(prefix: Path, tmp_path: 
     program = built(prefix, source, tmp_path)
     ended = run(program, 2)
     assert ended.returncode == 7
-    failed = "a task of rank 1 failed:"
+    failed = "rank 1 failed:"
     assert ended.stderr.count(f"{failed} throws ({source}:9) threw: no more\n") == 2
     ended = run(program, 2, name="thrower")
     assert ended.stderr.count(f"{failed} 'thrower' ({source}:9) threw: no more\n") == 2

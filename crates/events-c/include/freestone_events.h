@@ -206,15 +206,24 @@ int fse_submit_by(fse_caller caller, fse_task task, void *context, const fse_dep
                   size_t count, const fse_options *options);
 void fse_thrown(const char *text);
 
+/* Tells the text of the exception that is being handled. */
+inline void fse_tell(void (*to)(const char *text)) {
+  try {
+    throw;
+  } catch (const std::exception &error) {
+    to(error.what());
+  } catch (const char *text) {
+    to(text);
+  } catch (...) {
+    to("something that is no std::exception");
+  }
+}
+
 static inline void fse_call(fse_task task, const fse_event *events, int count, void *context) {
   try {
     task(events, count, context);
-  } catch (const std::exception &error) {
-    fse_thrown(error.what());
-  } catch (const char *text) {
-    fse_thrown(text);
   } catch (...) {
-    fse_thrown("something that is no std::exception");
+    fse_tell(fse_thrown);
   }
 }
 
@@ -303,7 +312,7 @@ int fse_when_load_above(double load, const char *id);
  * fse_finalise. Not inside of tasks. */
 int fse_drain(void);
 
-/* Ends the run on all ranks with an error, which fse_finalise returns. */
+/* Ends the run on all ranks with an error, which fse_finalise returns, with the task, its file, line and events. */
 int fse_fail(const char *message);
 
 /* Says on stderr what waits on this rank, and for what: tasks with their names, files and lines, as
@@ -383,8 +392,39 @@ static inline const fse_event *fse_retrieve_any(int *found, int count, ...) {
 /* Notes where the next call of this thread is, for reports: literals. */
 void fse_at(const char *file, int line, const char *text);
 
+/* An exception that nobody catches ends the run on all ranks as fse_fail does, with its text, before it ends
+ * this process. */
+#if defined(__cplusplus) && defined(__cpp_exceptions)
+void fse_uncaught(const char *text);
+
+inline std::terminate_handler &fse_former_handler(void) {
+  static std::terminate_handler former = nullptr;
+  return former;
+}
+
+inline void fse_on_terminate(void) {
+  if (std::current_exception())
+    fse_tell(fse_uncaught);
+  else
+    fse_uncaught("it called std::terminate");
+  fse_former_handler()();
+}
+
+inline void fse_watch_exceptions(void) {
+  std::terminate_handler now = std::get_terminate();
+  if (now == fse_on_terminate) return;
+  fse_former_handler() = now;
+  std::set_terminate(fse_on_terminate);
+}
+#else
+#define fse_watch_exceptions() ((void)0)
+#endif
+
 #ifndef FSE_NO_PLACES
 #define FSE_AT(...) fse_at(__FILE__, __LINE__, #__VA_ARGS__)
+#define fse_init(...) (FSE_AT(__VA_ARGS__), fse_watch_exceptions(), fse_init(__VA_ARGS__))
+#define fse_init_on(...) (FSE_AT(__VA_ARGS__), fse_watch_exceptions(), fse_init_on(__VA_ARGS__))
+#define fse_fail(...) (FSE_AT(__VA_ARGS__), fse_fail(__VA_ARGS__))
 #define fse_submit(...) (FSE_AT(__VA_ARGS__), fse_submit(__VA_ARGS__))
 #define fse_submit_persistent(...) (FSE_AT(__VA_ARGS__), fse_submit_persistent(__VA_ARGS__))
 #define fse_submit_on(...) (FSE_AT(__VA_ARGS__), fse_submit_on(__VA_ARGS__))

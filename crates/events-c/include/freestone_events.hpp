@@ -549,8 +549,12 @@ public:
 // by an exception ends the run on all ranks.
 class run {
 public:
-  explicit run(const fse_config &config = {}) : exceptions_(std::uncaught_exceptions()) {
-    detail::checked(fse_init(&config));
+  explicit run(const fse_config &config = {}, const char *file = __builtin_FILE(),
+               int line = __builtin_LINE())
+      : exceptions_(std::uncaught_exceptions()), file_(file), line_(line) {
+    fse_watch_exceptions();
+    fse_at(file, line, "run");
+    detail::checked((fse_init)(&config));
   }
   run(const run &) = delete;
   run &operator=(const run &) = delete;
@@ -569,8 +573,10 @@ public:
   ~run() {
     if (is_over_)
       return;
-    if (std::uncaught_exceptions() > exceptions_)
-      fse_fail("an exception left the program");
+    if (std::uncaught_exceptions() > exceptions_) {
+      fse_at(file_, line_, "run");
+      (fse_fail)("an exception left the block of the run that begins there");
+    }
     try {
       finish();
     } catch (const error &) {
@@ -581,6 +587,8 @@ public:
 private:
   bool is_over_ = false;
   int exceptions_;
+  const char *file_;
+  int line_;
 };
 
 } // namespace freestone::events

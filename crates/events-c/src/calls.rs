@@ -2,12 +2,13 @@
 
 use crate::arrays::{self, MAX_DIMS, Order};
 use crate::error::{Refused, answer};
+use crate::places;
 use crate::recording;
 use crate::runtime::{Part, part, rank};
 use crate::views::{Address, Addresses};
 use crate::words::{self, ADDRESS, NONE, TEXT, size_of_type};
-use freestone_events::{EventId, EventsError, Failure, Lasting, Payload, Target};
-use std::ffi::{c_char, c_int, c_uint, c_void};
+use freestone_events::{EventId, EventsError, Failure, Lasting, Payload, Target, say};
+use std::ffi::{CStr, c_char, c_int, c_uint, c_void};
 use std::sync::Arc;
 
 /// The bytes of so many elements of a type.
@@ -316,8 +317,31 @@ pub unsafe extern "C" fn fse_fail(message: *const c_char) -> c_int {
     let fail = || -> Result<c_int, Refused> {
         // SAFETY: as the caller says.
         let message = unsafe { words::text(message, "message")? };
-        rank()?.fail(Failure::text(&message.to_string_lossy()));
-        Ok(0)
+        end_by(&message.to_string_lossy())
     };
     answer(fail())
+}
+
+/// Ends the run on all ranks, as an exception of C++ ends this process: called by the header's handler.
+///
+/// # Safety
+/// `text` ends with a zero byte.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn fse_uncaught(text: *const c_char) {
+    // SAFETY: as the caller says.
+    let text = unsafe { CStr::from_ptr(text) }.to_string_lossy();
+    let ended = end_by(&format!("nobody caught its exception: {text}"));
+    // Without a run the process ends as any other.
+    if ended.is_ok()
+        && let Ok(rank) = rank()
+        && let Some(error) = rank.error()
+    {
+        say(&format!("freestone events: {error}"));
+    }
+}
+
+fn end_by(text: &str) -> Result<c_int, Refused> {
+    let (who, events) = places::caller();
+    rank()?.fail(Failure::text(&format!("{who}: {text}{events}")));
+    Ok(0)
 }

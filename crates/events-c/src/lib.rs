@@ -3,6 +3,7 @@
 //! What each does is said in the header; here are only conversions, and how ranks are started.
 
 mod arrays;
+mod callers;
 mod calls;
 mod config;
 mod error;

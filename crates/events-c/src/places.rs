@@ -1,14 +1,18 @@
 //! Where in the user's source a call is: the header's macros say so, debug information else.
 
+use crate::callers;
+use crate::views::View;
 use freestone_events::rank::{Code, Label};
 use std::cell::Cell;
 use std::collections::BTreeMap;
 use std::ffi::{CStr, c_char, c_int, c_void};
-use std::ptr::with_exposed_provenance;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::ptr::{null, with_exposed_provenance};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 /// The longest name of a task that is taken from the source.
 const LONGEST: usize = 60;
+/// How many events of a task are named.
+const EVENTS: usize = 5;
 
 /// What nobody has said anything about.
 const NOWHERE: Code = Code { describe: described, address: 0, file: 0, text: 0, line: 0 };
@@ -17,7 +21,17 @@ thread_local! {
     /// The call that comes next.
     static NEXT: Cell<Code> = const { Cell::new(NOWHERE) };
     /// The task that this thread runs.
-    static TASK: Cell<Code> = const { Cell::new(NOWHERE) };
+    static TASK: Cell<Running> = const { Cell::new(Running { code: NOWHERE, events: (null(), 0) }) };
+}
+
+/// Where the run began.
+static BEGUN: OnceLock<Code> = OnceLock::new();
+
+/// A task that runs, and its events, which stay where they are as long as it does.
+#[derive(Clone, Copy)]
+struct Running {
+    code: Code,
+    events: (*const View, c_int),
 }
 
 /// Says where the next call of this thread is: called by the header's macros.
@@ -37,7 +51,7 @@ pub fn task(address: *const c_void) -> Code {
 
 /// What waits by this call: the task that this thread runs, or the program.
 pub fn here() -> Label {
-    let (call, task) = (NEXT.replace(NOWHERE), TASK.get());
+    let (call, task) = (NEXT.replace(NOWHERE), TASK.get().code);
     let describe = if task.address == 0 { program } else { described };
     let Code { address, text, .. } = task;
     let place = if call.file == 0 { task } else { call };
@@ -49,9 +63,56 @@ pub fn label(code: Code, name: Option<Arc<str>>) -> Label {
     Label::Code(code, name)
 }
 
-/// Runs a task.
-pub fn run<T>(code: Code, body: impl FnOnce() -> T) -> T {
-    let former = TASK.replace(code);
+/// The run begins by this call.
+pub fn begin() {
+    let call = NEXT.replace(NOWHERE);
+    if call.file != 0 {
+        // The first one, of several runs, is the best that is known.
+        let _ = BEGUN.set(call);
+    }
+}
+
+/// Who makes this call, and where, for people: the task that this thread runs, with its events, or the program.
+/// Where no macro says it, debug information does; it takes long, and is for calls that end a run.
+pub fn caller() -> (String, String) {
+    let (call, Running { code, events }) = (NEXT.replace(NOWHERE), TASK.get());
+    let place = literal(call.file).map(|file| format!("{file}:{}", call.line));
+    let place = place.or_else(callers::place);
+    if code.address != 0 {
+        let name = own_name(&code);
+        let who = place.map_or_else(|| described(&code, None), |place| format!("{name} ({place})"));
+        // SAFETY: the task runs, so that its events are there.
+        return (who, unsafe { given(events) });
+    }
+    let begun = BEGUN.get().and_then(|call| Some((literal(call.file)?, call.line)));
+    let who = match (place, begun) {
+        (Some(place), _) => format!("the program ({place})"),
+        (None, Some((file, line))) => format!("the program that began at {file}:{line}"),
+        _ => "the program".to_owned(),
+    };
+    (who, String::new())
+}
+
+/// The events of a task, for people, as the end of a sentence.
+///
+/// # Safety
+/// The events are there.
+pub unsafe fn given((events, count): (*const View, c_int)) -> String {
+    let count = usize::try_from(count).unwrap_or(0);
+    if count == 0 {
+        return String::new();
+    }
+    // SAFETY: as the caller says.
+    let events = unsafe { std::slice::from_raw_parts(events, count) };
+    let named: Vec<_> = events.iter().take(EVENTS).map(View::origin).collect();
+    let more = count.saturating_sub(EVENTS);
+    let more = if more > 0 { format!(" and {more} more") } else { String::new() };
+    format!("; it had {}{more}", named.join(", "))
+}
+
+/// Runs a task with its events.
+pub fn run<T>(code: Code, events: (*const View, c_int), body: impl FnOnce() -> T) -> T {
+    let former = TASK.replace(Running { code, events });
     let done = body();
     TASK.set(former);
     done

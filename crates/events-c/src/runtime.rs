@@ -3,6 +3,7 @@
 use crate::config::{Given, Settings, resolve};
 use crate::error::{NOT_HELD, Refused, answer, counted};
 use crate::launch::{self, Begun};
+use crate::places;
 use crate::recording;
 use crate::words::Numbers;
 use freestone_events::transport::TransportError;
@@ -176,6 +177,7 @@ fn of_fortran(comm: c_int) -> Result<Handle, Refused> {
 }
 
 fn init(given: Given, comm: Option<usize>) -> Result<c_int, Refused> {
+    places::begin();
     if part().is_ok() {
         return Err(Refused::bad_call(
             "fse_init or fse_attach was called before; a process is one rank, or outside of the run",

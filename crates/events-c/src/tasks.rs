@@ -61,7 +61,7 @@ impl Body {
         let mut views = Views::new(events);
         let (events, count) = views.look();
         // SAFETY: the views live as long as the call, and stay where they are.
-        places::run(self.code, || unsafe {
+        places::run(self.code, (events, count), || unsafe {
             match self.caller {
                 None => (self.task)(events, count, self.context),
                 Some(caller) => caller(self.task, events, count, self.context),
@@ -70,8 +70,12 @@ impl Body {
         if self.caller.is_none() {
             return Ok(());
         }
-        let what = || places::described(&self.code, name);
-        let thrown = |text| Err(Failure::text(&format!("{} threw: {text}", what())));
+        let thrown = |text| {
+            let what = places::described(&self.code, name);
+            // SAFETY: the views are there still.
+            let given = unsafe { places::given((events, count)) };
+            Err(Failure::text(&format!("{what} threw: {text}{given}")))
+        };
         THROWN.take().map_or(Ok(()), thrown)
     }
 }

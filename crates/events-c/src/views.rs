@@ -24,6 +24,15 @@ pub struct View {
     ndims: c_int,
 }
 
+impl View {
+    /// From whom it is, for people.
+    pub fn origin(&self) -> String {
+        // SAFETY: the identifier lies beside the view, with a zero at its end.
+        let id = unsafe { CStr::from_ptr(self.id) };
+        format!("'{}' from rank {}", id.to_string_lossy(), self.source)
+    }
+}
+
 /// An address of this process, as what an event carries.
 pub struct Address(pub *const c_void);
 

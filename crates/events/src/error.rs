@@ -37,10 +37,10 @@ impl fmt::Display for Failure {
 /// What can go wrong in a run.
 #[derive(Debug, thiserror::Error)]
 pub enum EventsError {
-    /// A task failed, and the run ended with it.
-    #[error("a task of rank {rank} failed: {failure}")]
+    /// A task or the program failed, and the run ended with it.
+    #[error("rank {rank} failed: {failure}")]
     TaskFailed {
-        /// Whose task.
+        /// Where.
         rank: Rank,
         /// What it failed with.
         failure: Failure,

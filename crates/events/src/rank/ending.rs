@@ -122,6 +122,11 @@ impl Rank {
     pub fn is_over(&self) -> bool {
         self.inner.is_over()
     }
+
+    /// What has ended the run, if it has not ended well.
+    pub fn error(&self) -> Option<EventsError> {
+        self.inner.ending.get().and_then(Ending::error)
+    }
 }
 
 impl Inner {

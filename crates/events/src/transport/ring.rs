@@ -1,8 +1,10 @@
 //! Frames from one rank to another through memory that they share.
 //!
 //! One writes, one reads. The writer owns `tail`, the reader `head`; both only grow. Frames are a
-//! word with their length, and their bytes, rounded up to whole words; none wraps around the end:
-//! what is left there is skipped.
+//! word with their length and a mark, and their bytes, rounded up to whole words; none wraps around
+//! the end: what is left there is skipped. The word after the last frame is 0, so that the reader looks
+//! nowhere but where the next frame comes: one cache line goes from core to core for a small frame, not
+//! two.
 
 use super::region::Region;
 use crate::sync::atomic::{AtomicU32, AtomicU64, Ordering, fence};
@@ -16,6 +18,8 @@ const WAITING: usize = 256;
 const HEADER: usize = 384;
 /// Instead of a length: the rest up to the end is skipped.
 const SKIP: u64 = u64::MAX;
+/// Of a frame that is there: a length may be 0.
+const IS_THERE: u64 = 1 << 63;
 
 /// Bytes of memory that a ring of `capacity` takes.
 pub const fn footprint(capacity: usize) -> usize {
@@ -45,9 +49,10 @@ impl RingMemory {
         self.region.word(self.offset + WAITING)
     }
 
-    fn word(&self, position: u64) -> *mut u64 {
+    /// The word before a frame's bytes.
+    fn length(&self, position: u64) -> &AtomicU64 {
         let at = (position as usize) & (self.capacity - 1);
-        self.region.at(self.offset + HEADER + at, WORD).cast()
+        self.counter(HEADER + at)
     }
 
     fn bytes(&self, position: u64, len: usize) -> *mut u8 {
@@ -75,7 +80,6 @@ pub struct Writer {
 pub struct Reader {
     place: RingMemory,
     head: u64,
-    tail: u64,
 }
 
 impl Writer {
@@ -94,22 +98,18 @@ impl Writer {
     /// Writes a frame that consists of `parts`; false if there is no room for it now.
     pub fn push(&mut self, parts: &[&[u8]]) -> bool {
         let len: usize = parts.iter().map(|part| part.len()).sum();
-        let needed = WORD + len.next_multiple_of(WORD);
-        let left = self.place.left(self.tail);
-        let skipped = if left < needed { left } else { 0 };
+        let (skipped, needed) = self.extent(len);
         if !self.has_room(skipped + needed) {
             return false;
         }
+        let first = self.tail;
+        let frame = first + skipped as u64;
+        self.tail = frame + needed as u64;
         // SAFETY: between `tail` and `head + capacity` the bytes are the writer's alone, and a
         // frame does not reach past the end.
         unsafe {
-            if skipped > 0 {
-                self.place.word(self.tail).write(SKIP);
-                self.tail += skipped as u64;
-            }
-            self.place.word(self.tail).write(len as u64);
             let mut to = if len > 0 {
-                self.place.bytes(self.tail + WORD as u64, len)
+                self.place.bytes(frame + WORD as u64, len)
             } else {
                 std::ptr::null_mut()
             };
@@ -118,10 +118,22 @@ impl Writer {
                 to = to.add(part.len());
             }
         }
-        self.tail += needed as u64;
-        // Its partner is the load in `Reader::pop`: the frame is whole when it is seen.
-        self.place.counter(TAIL).store(self.tail, Ordering::Release);
+        self.place.length(self.tail).store(0, Ordering::Relaxed);
+        // For who opens this end again.
+        self.place.counter(TAIL).store(self.tail, Ordering::Relaxed);
+        // Its partner is the load in `Reader::length`: the frame is whole when it is seen.
+        self.place.length(frame).store(len as u64 | IS_THERE, Ordering::Release);
+        if skipped > 0 {
+            self.place.length(first).store(SKIP, Ordering::Release);
+        }
         true
+    }
+
+    /// The bytes that are skipped before a frame of `len` bytes, and those that it takes.
+    fn extent(&self, len: usize) -> (usize, usize) {
+        let needed = WORD + len.next_multiple_of(WORD);
+        let left = self.place.left(self.tail);
+        (if left < needed { left } else { 0 }, needed)
     }
 
     /// Tells the reader that somebody waits for room; whether that is still so.
@@ -130,11 +142,13 @@ impl Writer {
         // Its partner is in `Reader::was_awaited`: either the reader sees the mark, or we see its
         // `head`.
         fence(Ordering::SeqCst);
-        let needed = WORD + len.next_multiple_of(WORD);
-        !self.has_room(needed + self.place.left(self.tail).min(needed))
+        let (skipped, needed) = self.extent(len);
+        !self.has_room(skipped + needed)
     }
 
+    /// Whether there is room for so many bytes, and for the word after them.
     fn has_room(&mut self, needed: usize) -> bool {
+        let needed = needed + WORD;
         let fits = |head: u64| self.tail + needed as u64 <= head + self.place.capacity as u64;
         if fits(self.head) {
             return true;
@@ -149,36 +163,40 @@ impl Reader {
     /// The reading end of the ring at `offset`. There must be no other.
     pub fn new(region: Arc<Region>, offset: usize, capacity: usize) -> Self {
         let place = RingMemory::new(region, offset, capacity);
-        let (tail, head) = (load(place.counter(TAIL)), load(place.counter(HEAD)));
-        Self { place, head, tail }
+        let head = load(place.counter(HEAD));
+        Self { place, head }
     }
 
     /// Whether there is a frame.
     pub fn has_frame(&self) -> bool {
-        load(self.place.counter(TAIL)) != self.head
+        self.length() != 0
+    }
+
+    /// The word before the next frame.
+    fn length(&self) -> u64 {
+        // Its partners are the stores in `Writer::push`.
+        load(self.place.length(self.head))
     }
 
     /// Reads the next frame, if there is one.
     pub fn pop<R>(&mut self, read: impl FnOnce(&[u8]) -> R) -> Option<R> {
-        if self.head == self.tail {
-            self.tail = load(self.place.counter(TAIL));
-            if self.head == self.tail {
-                return None;
-            }
+        let mut word = self.length();
+        if word == 0 {
+            return None;
         }
-        // SAFETY: between `head` and `tail` the bytes are written and the reader's alone; a frame
-        // does not reach past the end.
-        let (len, bytes) = unsafe {
-            if self.place.word(self.head).read() == SKIP {
-                self.head += self.place.left(self.head) as u64;
-            }
-            let len = self.place.word(self.head).read() as usize;
-            let bytes: &[u8] = if len == 0 {
-                &[]
-            } else {
+        if word == SKIP {
+            self.head += self.place.left(self.head) as u64;
+            word = self.length();
+        }
+        let len = (word & !IS_THERE) as usize;
+        let bytes: &[u8] = if len == 0 {
+            &[]
+        } else {
+            // SAFETY: the bytes of a frame that is there are written and the reader's alone until
+            // `release`; it does not reach past the end.
+            unsafe {
                 std::slice::from_raw_parts(self.place.bytes(self.head + WORD as u64, len), len)
-            };
-            (len, bytes)
+            }
         };
         let result = read(bytes);
         self.head += (WORD + len.next_multiple_of(WORD)) as u64;

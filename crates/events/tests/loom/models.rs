@@ -33,7 +33,7 @@ pub fn every_interleaving(body: impl Fn() + Send + Sync + 'static) {
 #[test]
 fn frames_come_out_of_a_ring_whole_and_in_order() {
     every_interleaving(|| {
-        // Two frames fit: the third has to wait for the first to be read, and lies where it was.
+        // One frame fits, and the word after it: the next has to wait for it to be read, and lies where one was.
         let (mut writer, mut reader) = ring(32);
         assert!(writer.push(&[&1_u64.to_le_bytes()]));
         let writing = thread::spawn(move || {
@@ -57,8 +57,9 @@ fn frames_come_out_of_a_ring_whole_and_in_order() {
 #[test]
 fn who_waits_for_room_is_woken_or_has_it() {
     every_interleaving(|| {
-        let (mut writer, mut reader) = ring(32);
-        assert!(writer.push(&[&[1; 8]]) && writer.push(&[&[2; 8]]) && !writer.push(&[&[3; 8]]));
+        // Three frames fit, and the word after them.
+        let (mut writer, mut reader) = ring(64);
+        assert!((1..=3).all(|value| writer.push(&[&[value; 8]])) && !writer.push(&[&[4; 8]]));
         let waiting = thread::spawn(move || writer.wait_for_room(8));
         let mut is_woken = false;
         for value in 1..=2 {

@@ -419,7 +419,7 @@ fn a_task_that_fails_ends_the_run_on_all_ranks() {
         });
         for outcome in found {
             let error = outcome.unwrap_err();
-            assert_eq!(error.to_string(), "a task of rank 1 failed: no luck");
+            assert_eq!(error.to_string(), "rank 1 failed: no luck");
         }
     }
 }
@@ -430,7 +430,7 @@ fn a_task_that_panics_ends_the_run_too() {
         rank.submit(Submit::default(), |_, _| panic!("at the disco")).unwrap();
     });
     let error = found.into_iter().next().unwrap().unwrap_err();
-    assert_eq!(error.to_string(), "a task of rank 0 failed: it panicked: at the disco");
+    assert_eq!(error.to_string(), "rank 0 failed: it panicked: at the disco");
 }
 
 #[test]

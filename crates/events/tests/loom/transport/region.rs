@@ -28,7 +28,12 @@ impl Region {
         Self {
             bytes: vec![0; len / WORD].into(),
             touched: (0..len / WORD).map(|_| UnsafeCell::new(())).collect(),
-            counters: places.clone().map(|at| (at, AtomicU64::new(0))).collect(),
+            // Lengths of frames may be anywhere.
+            counters: places
+                .clone()
+                .chain((HEADER..len).step_by(WORD))
+                .map(|at| (at, AtomicU64::new(0)))
+                .collect(),
             words: places.map(|at| (at, AtomicU32::new(0))).collect(),
         }
     }
