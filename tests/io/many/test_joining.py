@@ -377,3 +377,14 @@ def test_columns_that_nobody_asks_for_may_be_of_any_type(tmp_path: Path, form: s
         assert found.compute().to_pydict() == {"z": [None, 3], "x": [1, 2]}
     with pytest.raises(SchemaError, match="column 'y' is"):
         fs.read(tmp_path, columns=["x"], where=[("y", "==", "a")], missing_columns="null")
+
+
+@pytest.mark.parametrize("dates", [True, ["day"]])
+def test_dates_of_a_file_without_values_have_the_type_of_others(tmp_path: Path, dates: Any) -> None:
+    for number, days in enumerate([[None], [], [dt.date(2024, 1, 2)]]):
+        texts = ["x" if day else None for day in days]
+        table = pa.table({"day": pa.array(days, pa.date32()), "s": pa.array(texts, pa.string())})
+        fs.write(table, tmp_path / f"{number}.csv")
+    found = fs.read(tmp_path, dates=dates).compute()
+    assert found["day"].to_pylist() == [None, dt.date(2024, 1, 2)]
+    assert found["s"].to_pylist() == [None, "x"]

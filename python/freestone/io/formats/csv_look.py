@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 import os
 from collections import Counter
 from collections.abc import Sequence
@@ -358,12 +359,12 @@ class Look:
         if self.first:
             # An empty file has no columns, and goes with all that have some.
             self.wanted.check(self.location.url, names)
-        casts = self._casts(skip, names, codes, sights)
+        seen = self._seen(skip, self.lines) if self.wanted.dates and sights is None else sights
+        casts = self._casts(skip, names, codes, seen)
         kept = list(zip(names, codes, casts, strict=True))
-        each = () if sights is None else zip(names, kinds_of(sights), strict=True)
-        untyped = [
-            name for name, found in each if not found & ~EMPTY and not self.wanted.gives_type(name)
-        ]
+        each = () if seen is None else zip(names, codes, kinds_of(seen), strict=True)
+        is_open = functools.partial(self.wanted.leaves_open, has_codes=sights is None)
+        untyped = [name for name, code, found in each if not found & ~EMPTY and is_open(name, code)]
         return Columns(
             kind="frame",
             rows=rows,

@@ -86,6 +86,11 @@ class Wanted:
         """Tell whether a column has its type whatever its texts are."""
         return name in self.types or self.form_of(name) is not None
 
+    def leaves_open(self, name: str, code: str, *, has_codes: bool) -> bool:
+        """Tell whether a column without values may be of any type; a `.meta` has codes of most."""
+        is_date = self.dates if isinstance(self.dates, bool) else name in self.dates
+        return not self.gives_type(name) and (not has_codes or (code == "str" and is_date))
+
     def form_of(self, name: str) -> str | None:
         """Return the form that is given for a column of dates."""
         return self.dates.get(name) if isinstance(self.dates, dict) else None
