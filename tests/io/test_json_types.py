@@ -83,7 +83,7 @@ def test_columns_that_are_not_there_are_refused(tmp_path: Path) -> None:
         fs.read(path, types={"mass": "i8"}, dates=["mass"])
 
 
-def test_a_file_without_values_has_the_types_that_are_said(tmp_path: Path) -> None:
+def test_a_file_without_values_has_the_types_that_types_names(tmp_path: Path) -> None:
     (tmp_path / "1.jsonl").write_text('{"n": null}\n')
     (tmp_path / "2.jsonl").write_text('{"n": "5"}\n')
     (tmp_path / "3.jsonl").write_text("")
