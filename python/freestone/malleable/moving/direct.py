@@ -118,7 +118,7 @@ class Direct(Mailing):
         super().__init__(bridge, streams, timeout_s)
         self._peers, self._rest = peers, rest
         self._copies: deque[_Copy] = deque()
-        self._function = _library().process_vm_writev if pushes else _library().process_vm_readv
+        self._function = _system("process_vm_writev" if pushes else "process_vm_readv")
         self._pushes = pushes
         if rest is not None:
             self.nap_s = rest.nap_s
@@ -192,14 +192,18 @@ class Direct(Mailing):
             self._rest.finish()
 
 
-def _library() -> ctypes.CDLL:
-    return ctypes.CDLL(None, use_errno=True)
+def _system(name: str) -> Any:
+    """Return a function of the C library that gives a number of bytes; None if it has none."""
+    function = getattr(ctypes.CDLL(None, use_errno=True), name, None)
+    if function is not None:
+        function.restype = ctypes.c_ssize_t
+    return function
 
 
 def reads(pid: int, at: int, token: bytes) -> bool:
     """Tell whether this process can read bytes of another one, which are known."""
     found = np.empty(len(token), np.uint8)
-    function = getattr(_library(), "process_vm_readv", None)
+    function = _system("process_vm_readv")
     is_read = function and not _copied(function, pid, found.ctypes.data, at, len(token))
     return bool(is_read) and found.tobytes() == token
 
@@ -210,7 +214,6 @@ def _copied(function: Callable[..., int], pid: int, here: int, there: int, nbyte
     while done < nbytes:
         ours, theirs = _Span(here + done, nbytes - done), _Span(there + done, nbytes - done)
         ends = (ctypes.byref(ours), ctypes.c_ulong(1), ctypes.byref(theirs), ctypes.c_ulong(1))
-        function.restype = ctypes.c_ssize_t  # type: ignore[attr-defined]
         count = function(pid, *ends, ctypes.c_ulong(0))
         if count <= 0:
             return ctypes.get_errno() or errno.EFAULT
