@@ -39,6 +39,11 @@ PARTS = {
     "twice": "print(t(t(X))); print(t(t(X) * 2.0));",
     "rows": "print(X[3, ]); print(X[2:17, ]); print(X[-1, 1]); print(X[20:23, 1:3]);",
     "positions": "print(X[ [22, 0, 5, 0], ]); print(X[ [1, 2], 2]); print(X[, [3, 0]]);",
+    "positions in blocks": "S = reshape(seq(0, 63, 1), 8, 8); p = seq(7, 0, -1); "
+    "print(S[, p]); print(S[p, ]); print(S[p, p]); A = rand(8, 8, 0, 9, 1.0, 3); print(A[, p]); "
+    "print(A[p, p] + S); print(t(A)[, p]); print(sum(reshape(seq(0, 14, 2), 2, 4)[, [3, 2]]));",
+    "dictionaries in blocks": "S = reshape(seq(0, 63, 1), 8, 8); D = seq(0, 7, 1); "
+    "print(S @ S[, D]); print(outerAdd(S[, 1], t(D)));",
     "filters": "print(X[[v > 0.5, ]]); print(nrow(X[[v > 2.0, ]])); print(X[[, w > 1.5]]);",
     "halves": "A = X[0:12, ] * 2.0; B = X[11:23, ]; print(A + B); print(rbind(A, B) + X[0, ]);",
     "side by side": "print(cbind(X, v)); print(cbind(v, X * 2.0) + 1.0); print(ncol(cbind(X, X)));",

@@ -116,6 +116,9 @@ class _Placing:
     def _placed(self, op: Op, value: Value, places: Places) -> bool:
         transposed = places[value] != ROWS
         kind, result = op.kind, op.results[0]
+        if kind == "index" and value is not op.operands[0]:
+            # Positions in blocks are fetched.
+            return False
         if kind == "shape":
             op.where = ""
         elif self._gives_parts(op, value, transposed):

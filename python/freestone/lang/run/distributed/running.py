@@ -152,14 +152,19 @@ class DistributedRun(Run):
             found = on_transposed(self, op, operands)
             if found is not None:
                 return tuple(found)
-        for split in operands:
-            if isinstance(split, Split):
+        for at, split in enumerate(operands):
+            if isinstance(split, Split) and self._cuts(op, operands, at):
                 results = self.apply(op, operands, split.offsets)
                 if results is not None:
                     return results
         if op.kind == "pipeline":
             return self._one_by_one(op, operands)
         return None
+
+    def _cuts(self, op: Op, operands: list[Any], at: int) -> bool:
+        """Tell whether an operation takes an operand by rows, and not as positions into others."""
+        made = self._fragment(op, [_shape(value) for value in operands], operands[at].shape[0])
+        return made is not None and (at, ROWS) in made[0].inputs
 
     def _one_by_one(self, op: Op, operands: list[Any]) -> tuple[Any, ...]:
         values = dict(zip(op.attrs["reads"], operands, strict=True))
