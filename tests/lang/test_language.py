@@ -16,6 +16,37 @@ from freestone.lang.front.parse.source import read_source
 from freestone.lang.script import run_text
 from tests.lang.scripts import both, printed
 
+INDEXES = "x = idxMax([1, 5, 2, 4](2, 2), 0); "
+
+
+@pytest.mark.parametrize(
+    ("statement", "first"),
+    [
+        ("x[0:1, ] = [7];", 7),
+        ("x[0, 0] = 7;", 7),
+        ("x[0, ] = fill(7, 1, 1);", 7),
+        ("x[0, 0] = 9223372036854775808u;", 2**63),
+        ("x[0:1, ] = as.ui64([7]);", 7),
+        ("x[0, 0] = nrow(x);", 2),
+    ],
+)
+def test_indexes_are_assigned_literals(statement: str, first: int) -> None:
+    assert both(f"{INDEXES}{statement} print(x);") == f"DenseMatrix(2x1, uint64_t)\n{first}\n1\n"
+
+
+@pytest.mark.parametrize(
+    ("part", "says"),
+    [
+        ("-1", "x holds indexes, which are not negative; -1 is"),
+        ("[-2]", "x holds indexes, which are not negative; -2 is"),
+        ("7.0", "x holds index, not f64; write as.ui64"),
+        ("as.si64(x[1, ])", "x holds index, not si64; write as.ui64"),
+    ],
+)
+def test_what_is_no_index_is_refused_with_a_cast_that_exists(part: str, says: str) -> None:
+    with pytest.raises(ScriptCompileError, match=says):
+        printed(f"{INDEXES}x[0, ] = {part};")
+
 
 @pytest.mark.parametrize(
     ("expression", "expected"),

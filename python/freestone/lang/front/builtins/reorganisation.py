@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from typing import Any
 
 from freestone.lang.front.builtins.generation import unique_labels
 from freestone.lang.front.builtins.table import builtin
@@ -187,14 +188,36 @@ def inserted(
     type = emitter.matrix(whole, name)
     if "list" in kinds:
         emitter.fail("what is assigned to is chosen by positions and ranges, not by lists")
+    if type.cell == "index":
+        part = _as_indexes(emitter, name, part)
     if part.type.data == "scalar" and list(counts) == [1, 1]:
         part = emitter.emit("to_matrix", [part], matrix(part.type.cell, 1, 1))
     found = emitter.matrix(part, "what is assigned to a part of a matrix")
     if found.cell != type.cell:
-        emitter.fail(f"{name} holds {type.cell}, not {found.cell}; write as.{type.cell}(...)")
+        # Scripts have no word for indexes; these are the same cells.
+        word = "ui64" if type.cell == "index" else type.cell
+        emitter.fail(f"{name} holds {type.cell}, not {found.cell}; write as.{word}(...)")
     emitter.equal(counts[0], found.rows, "the part assigned to and its value differ in rows")
     emitter.equal(counts[1], found.columns, "the part assigned to and its value differ in columns")
     return emitter.emit("insert", [whole, part, *sides], type, kinds=kinds)
+
+
+def _as_indexes(emitter: Emitter, name: str, part: Value) -> Value:
+    """Take integers without a sign, and literals that are not negative, for indexes."""
+    consts = _literals(part) if part.type.cell == "si64" else []
+    negative = [const for const in consts if const < 0]
+    if negative:
+        emitter.fail(f"{name} holds indexes, which are not negative; {negative[0]} is")
+    return emitter.cast(part, "index") if consts or part.type.cell == "ui64" else part
+
+
+def _literals(value: Value) -> list[Any]:
+    """Return the constants that a value is written with; none where it is computed."""
+    made, items = value.op, [value]
+    if made is not None and made.kind in ("literal", "fill"):
+        items = made.operands[:1] if made.kind == "fill" else made.operands
+    consts = [item.const for item in items]
+    return [] if None in consts else consts
 
 
 def bind_columns(emitter: Emitter, columns: Sequence[Value]) -> Value:
