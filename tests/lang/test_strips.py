@@ -1,7 +1,9 @@
 """Row strips: the same results in less memory, measured; and refused where strips do not go."""
 
+import errno
 import hashlib
 import io
+import os
 import tracemalloc
 from collections.abc import Callable
 from pathlib import Path
@@ -13,11 +15,13 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from freestone.errors.lang import ScriptCompileError, ScriptError, ScriptRunError
+from freestone.io import telling
 from freestone.lang.compile import strips
 from freestone.lang.daphnelib import DaphneContext
 from freestone.lang.front.graph.explaining import lines
 from freestone.lang.front.graph.graph import Program
 from freestone.lang.front.parse.source import Source
+from freestone.lang.run.kernels import row_files
 from freestone.lang.run.local import Run
 from freestone.lang.script import compile_source
 from freestone.lang.settings import Settings
@@ -217,6 +221,40 @@ def test_nothing_is_left_of_a_file_that_fails(tmp_path: Path) -> None:
     with pytest.raises(ScriptRunError, match="divided by zero"):
         printed(text, memory_bytes=2_000_000)
     assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    ("code", "says"),
+    [(errno.EFBIG, "get that large"), (errno.ENOSPC, "be written: .*write elsewhere")],
+)
+@pytest.mark.parametrize("suffix", ["csv", "npy"])
+def test_a_file_for_which_there_is_no_room_is_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, suffix: str, code: int, says: str
+) -> None:
+    def full(descriptor: int, data: Any, offset: int) -> int:
+        raise OSError(code, "no room")
+
+    monkeypatch.setattr(os, "pwrite", full)
+    # What is free changes while others write.
+    monkeypatch.setattr(telling, "_free", lambda folder: 1 << 20)
+    path = tmp_path / f"a.{suffix}"
+    text = f'X = fill(1.5, 90000, 9); write(X, "{path}");'
+    messages = set()
+    for memory in (None, 2_000_000):
+        with pytest.raises(ScriptRunError, match=f"{path} can't {says}") as caught:
+            printed(text, memory_bytes=memory)
+        messages.add(str(caught.value))
+    assert len(messages) == 1
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_text_for_which_there_is_no_room_is_said_to_wait(monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(*_: Any, **__: Any) -> None:
+        raise OSError(errno.ENOSPC, "no room")
+
+    monkeypatch.setattr(row_files.tempfile, "TemporaryFile", full)
+    with pytest.raises(ScriptRunError, match="text that waits to be printed can't be written"):
+        printed("X = fill(1.5, 90000, 9); print(X);", memory_bytes=2_000_000)
 
 
 def test_what_python_gives_is_taken_by_rows() -> None:

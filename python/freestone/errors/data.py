@@ -10,31 +10,46 @@ from freestone.units import format_nbytes
 
 
 class StorageFullError(FreestoneError, OSError):
-    """No room in a node's memory or on its disk.
+    """No room in a node's memory or on its disk, or on the disk of a file that is written.
 
     Attributes
     ----------
     needed, free : int
-        Bytes.
+        Bytes; 0 bytes are needed by a file whose size is not known beforehand.
     folder : str
         What is full.
+    file : str
+        The file that can't be written; "" for blocks in a cluster.
     """
 
     slug = "storage-full"
     needed: int
     free: int
     folder: str
+    file: str
 
-    def __init__(self, *, needed: int, free: int, folder: str) -> None:
+    def __init__(self, *, needed: int, free: int, folder: str, file: str = "") -> None:
+        room = format_nbytes(free)
+        if file:
+            size = format_nbytes(needed) if needed else "more"
+            message = (
+                f"{file} can't be written: {folder} has {room} free, or less by a quota, and the "
+                f"file takes {size}; free space on the disk, or write elsewhere"
+            )
+        else:
+            message = (
+                f"{folder} has room for {room}, and {format_nbytes(needed)} are needed; give the "
+                "cluster more memory= or disk=, cut the data into smaller blocks, or release "
+                "futures that are no longer used"
+            )
         super().__init__(
-            f"{folder} has room for {format_nbytes(free)}, and {format_nbytes(needed)} are needed; "
-            "give the cluster more memory= or disk=, cut the data into smaller blocks, or release "
-            "futures that are no longer used",
+            message,
             needed=needed,
             free=free,
             folder=folder,
+            file=file,
             errno=errno.ENOSPC,
-            filename=folder,
+            filename=file or folder,
         )
 
 

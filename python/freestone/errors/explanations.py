@@ -281,8 +281,9 @@ EXPLANATIONS: dict[str, tuple[str, str]] = {
         "The job goes on as it was; look at the reason, at limits and at free cores.",
     ),
     "storage-full": (
-        "Kept blocks and running calls fill memory and disk.",
-        "Release futures, keep less, cut blocks smaller, or give memory= and disk= more.",
+        "Kept blocks and running calls fill memory and disk, or a file that is written does.",
+        "Release futures, keep less, cut blocks smaller, or give memory= and disk= more; for a "
+        "file free space on its disk, or write elsewhere.",
     ),
     "stream-restarted": (
         "A generator's worker was lost, and its second run does not give the same elements.",

@@ -27,7 +27,7 @@ def telling(url: str, *, needed: int = 0) -> Iterator[None]:
     url
         The file.
     needed
-        Bytes that are being written, for a disk that is full.
+        Bytes of a file that is written, for a disk that is full; 0 where they are not known.
     """
     try:
         yield
@@ -35,8 +35,11 @@ def telling(url: str, *, needed: int = 0) -> Iterator[None]:
         if not isinstance(error, FormatError) or error.file:
             raise
         raise FormatError(url, error.reason, row=error.row, column=error.column) from None
-    except StorageFullError:
-        raise
+    except StorageFullError as error:
+        if not error.file:
+            raise
+        # It was told while the draft still took the room.
+        raise _full(error.file, error.needed or needed) from None
     except MemoryError as error:
         error.add_note(
             f"in the work on {url}, which needs more memory than there is, or is damaged"
@@ -60,9 +63,12 @@ def telling(url: str, *, needed: int = 0) -> Iterator[None]:
             raise
         if error.errno not in (errno.ENOSPC, errno.EDQUOT):
             raise FileError(url, f"can't be used: {os.strerror(error.errno)}") from error
-        folder = os.path.dirname(os.path.abspath(url))
-        free = _free(folder)
-        raise StorageFullError(needed=max(needed, free + 1), free=free, folder=folder) from None
+        raise _full(url, needed) from None
+
+
+def _full(url: str, needed: int) -> StorageFullError:
+    folder = os.path.dirname(os.path.abspath(url))
+    return StorageFullError(needed=needed, free=_free(folder), folder=folder, file=url)
 
 
 def _free(folder: str) -> int:

@@ -14,6 +14,7 @@ from freestone.io import Writer
 from freestone.io.contract import head_of
 from freestone.io.stores import Draft, FileLocation
 from freestone.io.stores.posix import PosixLocation
+from freestone.io.telling import telling
 
 __all__ = ["Layout", "drafted", "place_pieces", "write_beside"]
 
@@ -24,14 +25,15 @@ def drafted(location: FileLocation, nbytes: int | None = None) -> Iterator[Draft
 
     Where files are written only from beginning to end, the draft is one of this machine.
     """
-    draft = location.create(nbytes)
-    if draft is None:
-        with tempfile.TemporaryDirectory(prefix="freestone-") as folder:
-            path = os.path.join(folder, "file")
-            yield from _kept(PosixLocation(path).create(nbytes))
-            location.upload(path)
-    else:
-        yield from _kept(draft)
+    with telling(location.url, needed=nbytes or 0):
+        draft = location.create(nbytes)
+        if draft is None:
+            with tempfile.TemporaryDirectory(prefix="freestone-") as folder:
+                path = os.path.join(folder, "file")
+                yield from _kept(PosixLocation(path).create(nbytes))
+                location.upload(path)
+        else:
+            yield from _kept(draft)
 
 
 def _kept(draft: Draft) -> Iterator[Draft]:

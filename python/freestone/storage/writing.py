@@ -21,7 +21,7 @@ from freestone.collections.protocols import ArrayMethods
 from freestone.collections.rows import concatenate, is_sparse, is_table
 from freestone.errors import EmptyCollectionError, UsageError
 from freestone.io import Shape, StreamWriter, Writer, open_writer
-from freestone.io.contract import encoded, head_of
+from freestone.io.contract import encoded, head_of, sizes_of
 from freestone.io.folders import drafted_folder
 from freestone.io.formats import format_of
 from freestone.io.formats.csv_writing import CsvWriter
@@ -295,10 +295,21 @@ def _nnz(block: Any) -> int:
 
 def _write_here(writer: Writer, x: Collection) -> None:
     threads = len(os.sched_getaffinity(0))
-    with drafted(writer.location) as draft:
+    with drafted(writer.location, _known_nbytes(writer, x)) as draft:
         pairs = list(zip(x.blocks, x.offsets[:-1].tolist(), strict=True))
         if not _write_rows(writer, draft, pairs, threads):
             _write_pieces(writer, draft, [encoded(writer, *pair) for pair in pairs])
+
+
+def _known_nbytes(writer: Writer, x: Collection) -> int | None:
+    """Return the bytes of the whole file, where they are known before rows are encoded."""
+    sizes = []
+    for count in np.diff(x.offsets).tolist():
+        each = sizes_of(writer, count)
+        if each is None:
+            return None
+        sizes.append(each)
+    return Layout(writer, sizes).nbytes
 
 
 def _write_pieces(writer: Writer, draft: Draft, pieces: Sequence[list[Any]]) -> None:

@@ -2,20 +2,26 @@
 
 from __future__ import annotations
 
+import contextlib
 import math
 import os
 import shutil
 import tempfile
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 
 from freestone.errors import FreestoneError
 from freestone.io import Shape, Writer, open_dataset, open_writer
+from freestone.io.contract import sizes_of
+from freestone.io.telling import telling
 from freestone.lang.run.kernels.elementwise import converted
 from freestone.lang.run.kernels.output import matrix_header, plain_rows, row_lines
 from freestone.storage.drafting import write_beside
 
+_WAITING = os.path.join(tempfile.gettempdir(), "text that waits to be printed")
+"""What errors call the temporary file of a `RowPrinter`, which has no name."""
 CELLS_AT_ONCE = 1 << 15
 """So many cells become text at once: it is more bytes than they are."""
 
@@ -43,17 +49,21 @@ class RowWriter:
         if folder:
             os.makedirs(folder, exist_ok=True)
         self._row = 0
+        self._path = path
         try:
-            whole = Shape(kind="array", rows=shape[0], columns=shape[1:], dtype=dtype)
-            writer = open_writer(path, whole)
-            assert isinstance(writer, Writer)
-            self._writer = writer
-            draft = writer.location.create(None)
+            with telling(path):
+                whole = Shape(kind="array", rows=shape[0], columns=shape[1:], dtype=dtype)
+                writer = open_writer(path, whole)
+                assert isinstance(writer, Writer)
+                self._writer = writer
+                draft = writer.location.create(None)
         except FreestoneError as error:
             raise ValueError(str(error)) from None
         assert draft is not None, "a file of this machine"
         self._draft = draft
         self._begin = self._offset = len(writer.head([]))
+        sizes = sizes_of(writer, shape[0])
+        self._needed = 0 if sizes is None else self._begin + sum(sizes)
 
     def append(self, cells: np.ndarray[Any, Any]) -> None:
         """Write the next rows."""
@@ -61,20 +71,32 @@ class RowWriter:
         for start in range(0, len(cells), count):
             rows = np.ascontiguousarray(cells[start : start + count])
             (piece,) = self._writer.encode(rows, self._row)
-            self._draft.write_at(piece, self._offset)
+            with self._telling():
+                self._draft.write_at(piece, self._offset)
             self._offset += memoryview(piece).nbytes
             self._row += len(rows)
 
     def finish(self) -> None:
         """Put the file in its place, and its description beside it."""
         totals = [self._offset - self._begin]
-        self._draft.write_at(self._writer.head(totals), 0)
-        write_beside(self._writer, totals)
-        self._draft.commit()
+        with self._telling():
+            self._draft.write_at(self._writer.head(totals), 0)
+            write_beside(self._writer, totals)
+            self._draft.commit()
 
     def abandon(self) -> None:
         """Remove what was written."""
         self._draft.abandon()
+
+    @contextlib.contextmanager
+    def _telling(self) -> Iterator[None]:
+        """Name the file in errors, and count the room on its disk without what was written."""
+        with telling(self._path, needed=self._needed):
+            try:
+                yield
+            except OSError:
+                self.abandon()
+                raise
 
 
 class RowReader:
@@ -145,7 +167,8 @@ class RowPrinter:
 
     def __init__(self, stream: Any, cell: str) -> None:
         self._stream, self._cell = stream, cell
-        self._text = tempfile.TemporaryFile("w+", encoding="utf-8", newline="")  # noqa: SIM115
+        with telling(_WAITING):
+            self._text = tempfile.TemporaryFile("w+", encoding="utf-8", newline="")  # noqa: SIM115
         self._shape = 0, 0
         self._stored = False
 
@@ -153,16 +176,19 @@ class RowPrinter:
         """Take the next rows."""
         self._shape = self._shape[0] + value.shape[0], value.shape[1]
         self._stored = hasattr(value, "toarray")
-        self._text.writelines(line + "\n" for line in row_lines(value))
+        with telling(_WAITING):
+            self._text.writelines(line + "\n" for line in row_lines(value))
 
     def finish(self) -> None:
         """Print all."""
         header = matrix_header(self._cell, self._shape, stored=self._stored)
+        with telling(_WAITING):
+            self._text.seek(0)
         self._stream.write(header + "\n")
-        self._text.seek(0)
         shutil.copyfileobj(self._text, self._stream, 1 << 16)
         self._text.close()
 
     def abandon(self) -> None:
-        """Forget what was taken."""
-        self._text.close()
+        """Forget what was taken, and what could not be written of it."""
+        with contextlib.suppress(OSError):
+            self._text.close()
