@@ -248,7 +248,7 @@ def test_a_file_for_which_there_is_no_room_is_named(
     assert list(tmp_path.iterdir()) == []
 
 
-def test_text_for_which_there_is_no_room_is_said_to_wait(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_text_for_which_there_is_no_room_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
     def full(*_: Any, **__: Any) -> None:
         raise OSError(errno.ENOSPC, "no room")
 
