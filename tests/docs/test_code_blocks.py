@@ -3,6 +3,7 @@
 import importlib.util
 import os
 import re
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -72,6 +73,40 @@ def test_blocks_run(page, tmp_path):
         check=False,
     )
     assert ran.returncode == 0, f"{page}, lines as in the page:\n{ran.stderr}"
+
+
+MPI_MODULE = """
+module mpi
+  integer, parameter :: MPI_COMM_WORLD = 0
+contains
+  subroutine MPI_Init(code)
+    integer, intent(out) :: code
+    code = 0
+  end subroutine
+  subroutine MPI_Abort(comm, status, code)
+    integer, intent(in) :: comm, status
+    integer, intent(out) :: code
+    code = comm + status
+  end subroutine
+  subroutine MPI_Finalize(code)
+    integer, intent(out) :: code
+    code = 0
+  end subroutine
+end module
+"""
+
+
+def test_the_program_in_fortran_compiles(tmp_path):
+    if shutil.which("gfortran") is None:
+        pytest.skip("gfortran is not installed")
+    page = (ROOT / "docs/howto/resize-c.md").read_text()
+    (program,) = re.findall(r"^```fortran\n(.*?)^```$", page, re.MULTILINE | re.DOTALL)
+    (tmp_path / "mpi.f90").write_text(MPI_MODULE)
+    (tmp_path / "page.f90").write_text(program)
+    module = ROOT / "crates/malleable-c/fortran/freestone_malleable.f90"
+    words = ["gfortran", "-fsyntax-only", "-Wall", "-Werror", "mpi.f90", str(module), "page.f90"]
+    ran = subprocess.run(words, cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert ran.returncode == 0, ran.stderr
 
 
 @pytest.mark.parametrize("page", ["CONTRIBUTING.md", *pages("", "*")])
