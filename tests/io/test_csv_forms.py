@@ -119,6 +119,46 @@ def test_decimal_commas_are_found_where_they_surely_are(path: Path) -> None:
     assert columns(path, "a;d\n1,5;29.02.2024\n", dates={"d": "%d.%m.%Y"}) == day
 
 
+@pytest.mark.parametrize("mark", [" ", "'", "\u00a0"])
+@pytest.mark.parametrize("end", [";", ";x", ";2024-01-02"])
+def test_decimal_commas_are_found_beside_thousands_that_are_given(
+    path: Path, mark: str, end: str
+) -> None:
+    for cells in (["1,5", "2,25"], ["1,5", f"1{mark}000,25"], [f"1{mark}234,567", "1,234"]):
+        text = "a;b;c\n" + "".join(f"{cell};7{end}\n" for cell in cells)
+        found = read(path, text, thousands=mark)
+        numbers = [float(cell.replace(mark, "").replace(",", ".")) for cell in cells]
+        assert found.compute()["a"].to_pylist() == numbers
+        assert found.found["decimal"] == ","
+        assert "thousands" not in found.found
+        # A single line is a row, and separators are found in front of it, too.
+        [number] = columns(path, f"{cells[0]}{end}\n", thousands=mark, header=False)["col_0"]
+        assert number == numbers[0]
+    for text in ("a;b\n1,234;2\n", "a;b\n1,5;2.5\n"):
+        assert isinstance(columns(path, text, thousands=mark)["a"][0], str)
+
+
+@pytest.mark.parametrize("options", [{}, {"header": False}])
+def test_decimal_commas_are_found_in_the_first_line_if_it_is_a_row(
+    path: Path, options: dict[str, Any]
+) -> None:
+    for text in ("1,5;2024-01-01\n", "1,5;x\n", "1,5;x\n1,234;y\n", "1.234,5;x\n1,5;y\n"):
+        found = read(path, text, **options)
+        cells = [line.split(";")[0] for line in text.splitlines()]
+        numbers = [float(cell.replace(".", "").replace(",", ".")) for cell in cells]
+        assert found.compute()["col_0"].to_pylist() == numbers
+    assert columns(path, "1,5;2.5\n", header=False) == {"col_0": ["1,5"], "col_1": [2.5]}
+
+
+def test_numbers_without_a_point_are_no_others_beside_decimal_commas(path: Path) -> None:
+    for cell in ("1e-05", "inf"):
+        found = columns(path, f"a;b\n1,5;{cell}\n2,5;{cell}\n")
+        assert found == {"a": [1.5, 2.5], "b": [float(cell)] * 2}
+    # Nor are points thousands where they were decimal ones.
+    found = columns(path, "a;b\n1.234,5;1.234\n2,5;5.678\n")
+    assert found == {"a": ["1.234,5", "2,5"], "b": [1.234, 5.678]}
+
+
 def test_points_between_thousands_are_found_beside_decimal_commas(path: Path) -> None:
     found = read(path, "a;b;c\n6.005.800;63,146;1.2.3\n583.221;43,91;1.234\n")
     rows = {"a": [6005800, 583221], "b": [63.146, 43.91], "c": ["1.2.3", "1.234"]}

@@ -105,6 +105,16 @@ def test_numbers_with_other_separators(path: Path) -> None:
         read(path, "1,2\n", separator="ab")
     with pytest.raises(FormatError, match="CR alone"):
         read(path, "x\r1\r2\r")
+    for separator in (",", ";"):
+        for text in ("a,b\r1,2\r", "1,2\r3,4\r", '"a\rb",1\r2,3\r'):
+            with pytest.raises(FormatError, match="CR alone"):
+                read(path, text.replace(",", separator), separator=separator, header=False)
+
+
+@pytest.mark.parametrize("options", [{}, {"header": False}, {"header": False, "separator": ","}])
+def test_returns_in_quotes_end_no_line(path: Path, options: dict[str, Any]) -> None:
+    rows = {"col_0": [7], "col_1": ["x|\r\r y"], "col_2": ["1989-12-25"]}
+    assert read(path, '7,"x|\r\r y",1989-12-25\n', **options) == rows
 
 
 def test_tables_are_written_with_other_separators(path: Path) -> None:

@@ -30,8 +30,9 @@ from typing import Any
 from freestone.errors import FormatError, UsageError
 from freestone.io.dataset import Dataset
 from freestone.io.decoded import EncodedLocation
-from freestone.io.formats.csv_look import Look, byte_of
+from freestone.io.formats.csv_look import Look
 from freestone.io.formats.csv_marks import Marks, marks_of
+from freestone.io.formats.csv_separator import byte_of
 from freestone.io.formats.csv_tidying import TidyLocation, check_comment
 from freestone.io.formats.csv_types import wanted_of
 from freestone.io.formats.csv_writing import CsvWriter, separator_by_name
@@ -109,7 +110,7 @@ def open_dataset(
     if look.blanks:
         look = _without_blanks(look, location, separator, whole, named)
     look.wanted = wanted
-    look.may_guess = decimal is None and thousands is None and kind != "array"
+    look.may_guess = decimal is None and thousands != "," and kind != "array"
     if sparse is None:
         sparse = _has_triples(meta, look)
     if sparse is not False:

@@ -25,15 +25,15 @@ from freestone.io.formats.csv_guess import (
     is_numbered,
 )
 from freestone.io.formats.csv_kinds import cast_of, code_of, common_code, kinds_of, type_of
-from freestone.io.formats.csv_marks import Marks, guessed_marks
+from freestone.io.formats.csv_marks import PLAIN, Marks, guessed_marks
 from freestone.io.formats.csv_rows import Columns, Numbers, Triples
-from freestone.io.formats.csv_separator import NONE, separator_of
+from freestone.io.formats.csv_separator import NONE, byte_of, has_bare_returns, separator_of
 from freestone.io.formats.csv_types import Cast, Sight, wanted_of
 from freestone.io.formats.meta import CODES, Meta
 from freestone.io.held import fetched
 from freestone.io.stores import FileLocation
 
-__all__ = ["Look", "byte_of"]
+__all__ = ["Look"]
 
 OTHER, FLOAT = 1, 2
 COMMA = ord(",")
@@ -77,6 +77,8 @@ class Look:
         if self.index.kinds & OTHER and self._bytes(0, 2) in WIDE:
             raise FormatError(location.url, "it is UTF-16; say encoding='utf-16'")
         self._check_above()
+        if self.lines == 1 and has_bare_returns(self._sample()):
+            raise FormatError(location.url, "its lines end in CR alone; convert them to LF")
         if separator is None:
             self._find_separator(keeps, named)
         self.first = self._line(above) if self.lines > above else []
@@ -125,10 +127,6 @@ class Look:
         found = COMMA
         if self.delimiter != COMMA or self.index.kinds & OTHER or named:
             text = self._sample()
-            if self.lines == 1 and b"\r" in text.rstrip(b"\r\n"):
-                raise FormatError(
-                    self.location.url, "its lines end in CR alone; convert them to LF"
-                )
             try:
                 found = byte_of(separator_of(text, named))
             except ValueError as error:
@@ -436,10 +434,7 @@ class Look:
                 raise self._undecided()
             plain = "f8" if self.index.kinds & FLOAT else "i8"
             return self._array(False, code_of(dtype) if dtype is not None else plain)
-        below = self._seen(self.above + 1, self.lines)
-        if self._guess_marks(below):
-            below = self._seen(self.above + 1, self.lines)
-        top = self._seen(self.above, self.above + 1)
+        top, below = self._seen_with_marks(header)
         if header is None:
             header = heading(kinds_of(top), kinds_of(below), self._sampled())
         if header is None and kind == "array":
@@ -462,18 +457,33 @@ class Look:
             return self._array(header, code)
         return self._frame(header, self._names(header), codes, sights)
 
-    def _guess_marks(self, below: list[Sight]) -> bool:
-        """Take commas for decimal points where they surely are; tell whether they are."""
-        has_points = any(sight.kinds & REAL and not sight.kinds & TEXT for sight in below)
-        if not self.may_guess or self.delimiter == COMMA or has_points:
-            return False
+    def _seen_with_marks(self, header: bool | None) -> tuple[list[Sight], list[Sight]]:
+        """Look at the first line and at the others; take commas for decimal points if they are."""
+        top, below = self._top_and_below()
+        marks = self._guessed_marks(header)
+        if not marks:
+            return top, below
+        plain, self.wanted = self.wanted, replace(self.wanted, marks=marks)
+        seen = self._top_and_below()
+        before, after = (below, seen[1]) if header else ([*top, *below], [*seen[0], *seen[1]])
+        if any(map(_has_points, kinds_of(before), kinds_of(after))):
+            self.wanted = plain
+            return top, below
+        given = vars(plain.marks)
+        self.found |= {name: mark for name, mark in vars(marks).items() if mark != given[name]}
+        return seen
+
+    def _top_and_below(self) -> tuple[list[Sight], list[Sight]]:
+        return self._seen(self.above, self.above + 1), self._seen(self.above + 1, self.lines)
+
+    def _guessed_marks(self, header: bool | None) -> Marks:
+        """Return decimal commas if the first lines have such; none if nobody may guess them."""
+        if not self.may_guess or self.delimiter == COMMA:
+            return PLAIN
         width = self.width + self.is_ended
-        lines = [line for line in self._sampled()[1:] if len(line) == width]
+        lines = [line for line in self._sampled()[bool(header) :] if len(line) == width]
         columns = ([line[column][0] for line in lines] for column in range(self.width))
-        marks = guessed_marks(columns)
-        self.wanted = replace(self.wanted, marks=marks)
-        self.found |= {name: mark for name, mark in vars(marks).items() if marks and mark}
-        return bool(marks)
+        return guessed_marks(columns, self.wanted.marks.thousands, may_have_names=header is None)
 
     def _has_numbers(self) -> bool:
         """Tell whether the first line is of numbers: dates have the same characters."""
@@ -575,20 +585,9 @@ class Look:
         )
 
 
-def byte_of(delimiter: str) -> int:
-    """Return the byte of a separator, or of its name."""
-    delimiter = {"tab": "\t", "\\t": "\t"}.get(delimiter, str(delimiter))
-    if (
-        len(delimiter) != 1
-        or not delimiter.isascii()
-        or delimiter in '"\r\n.-+'
-        or delimiter.isalnum()
-    ):
-        raise UsageError(
-            f"separator={delimiter!r}: it is one ASCII character that no number, quote or line end "
-            "has"
-        )
-    return ord(delimiter)
+def _has_points(before: int, after: int) -> bool:
+    """Tell whether a column is of numbers with points, which are others beside decimal commas."""
+    return bool(before & REAL) and not before & TEXT and before != after
 
 
 def _advice_on_comments(cell: bytes) -> str:

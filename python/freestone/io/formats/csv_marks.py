@@ -95,16 +95,21 @@ def marks_of(decimal: Any, thousands: Any, separator: str | None) -> Marks:
     return found
 
 
-def guessed_marks(columns: Iterable[Sequence[bytes]]) -> Marks:
+def guessed_marks(
+    columns: Iterable[Sequence[bytes]], thousands: str = "", *, may_have_names: bool = False
+) -> Marks:
     """Return decimal commas if the cells of a column are numbers with such, surely.
 
     Points in front of them are then between thousands, and so are those of a column of numbers such
-    as ``1.234.567``.
+    as ``1.234.567``, unless the caller names what is. A first cell that is no number may be a name.
     """
+    if may_have_names:
+        is_number = Marks(",", thousands or ".").is_number
+        columns = (cells[bool(cells) and not is_number(cells[0]) :] for cells in columns)
     kept = [[cell for cell in column if cell.strip()] for column in columns]
-    with_commas = [column for column in kept if _are_decimal_commas(column)]
-    if not with_commas:
-        return PLAIN
+    with_commas = [column for column in kept if _are_decimal_commas(column, thousands)]
+    if not with_commas or thousands:
+        return Marks(",", thousands) if with_commas else PLAIN
     has_points = any(b"." in cell for column in with_commas for cell in column)
     return Marks(",", "." if has_points or any(map(_are_in_thousands, kept)) else "")
 
@@ -115,7 +120,10 @@ def _are_in_thousands(texts: Sequence[bytes]) -> bool:
     return are_numbers and any(text.count(b".") > 1 for text in texts)
 
 
-def _are_decimal_commas(texts: Sequence[bytes]) -> bool:
+def _are_decimal_commas(texts: Sequence[bytes], thousands: str) -> bool:
     commas = [text for text in texts if b"," in text]
-    are_numbers = all(_COMMA.fullmatch(text) or _WHOLE.fullmatch(text) for text in texts)
+    if thousands:
+        are_numbers = all(map(Marks(",", thousands).is_number, texts))
+    else:
+        are_numbers = all(_COMMA.fullmatch(text) or _WHOLE.fullmatch(text) for text in texts)
     return are_numbers and any(not _EITHER.fullmatch(text) for text in commas)

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 
+from freestone.errors import UsageError
 from freestone.io.formats.csv_guess import is_date
 from freestone.io.formats.csv_marks import Marks
 
-__all__ = ["NONE", "separator_of"]
+__all__ = ["NONE", "byte_of", "has_bare_returns", "separator_of"]
 
 NONE = "\x1f"
 """What separates the cells of a file that has one column: a character that no text has."""
@@ -17,6 +19,27 @@ _NUMBER = re.compile(
     rb"\s*[-+]?(?:\d+(?:[.,]\d*)?|\d{1,3}(?:,\d{3})+(?:\.\d*)?|\d{1,3}(?:\.\d{3})+(?:,\d*)?)"
     rb"(?:[eE][-+]?\d+)?\s*"
 )
+
+
+def byte_of(delimiter: str) -> int:
+    """Return the byte of a separator, or of its name."""
+    delimiter = {"tab": "\t", "\\t": "\t"}.get(delimiter, str(delimiter))
+    if (
+        len(delimiter) != 1
+        or not delimiter.isascii()
+        or delimiter in '"\r\n.-+'
+        or delimiter.isalnum()
+    ):
+        raise UsageError(
+            f"separator={delimiter!r}: it is one ASCII character that no number, quote or line end "
+            "has"
+        )
+    return ord(delimiter)
+
+
+def has_bare_returns(text: bytes) -> bool:
+    """Tell whether a line has CRs in front of its end that are not in quotes."""
+    return b"\r" in text.rstrip(b"\r\n") and b"\r" in _QUOTED.sub(b"", text).rstrip(b"\r\n")
 
 
 def separator_of(text: bytes, named: Marks | None = None) -> str:
@@ -34,7 +57,7 @@ def separator_of(text: bytes, named: Marks | None = None) -> str:
     marks = (named.decimal + named.thousands) if named else ""
     lines = [line.rstrip(b"\r") for line in _QUOTED.sub(b'"', text).split(b"\n")]
     lines = [line for line in lines if line]
-    found = _other_separator(lines, marks) if lines else None
+    found = _other_separator(lines, named, marks) if lines else None
     if found is not None:
         return found
     if named is None or "," not in marks:
@@ -55,7 +78,7 @@ def separator_of(text: bytes, named: Marks | None = None) -> str:
     )
 
 
-def _other_separator(lines: list[bytes], marks: str) -> str | None:
+def _other_separator(lines: list[bytes], named: Marks | None, marks: str) -> str | None:
     """Return what separates the cells of lines, if it is surely no comma.
 
     Of two that could, it is the one between which more cells are numbers or dates.
@@ -70,11 +93,14 @@ def _other_separator(lines: list[bytes], marks: str) -> str | None:
         return "," if by_commas and "," not in marks else _blank(lines, marks)
     if len(kept) == 1:
         only, cells = next(iter(kept.items()))
-        if all(_NUMBER.fullmatch(cell) for cell in cells if b"," in cell):
+        if all(_is_number(cell, named) for cell in cells if b"," in cell):
             return only.decode()
     if by_commas:
         kept[b","] = by_commas
-    counts = {separator: sum(map(_is_typed, cells)) for separator, cells in kept.items()}
+    counts = {
+        separator: sum(_is_number(cell, named) or is_date(cell) for cell in cells)
+        for separator, cells in kept.items()
+    }
     best = [separator for separator, count in counts.items() if count == max(counts.values())]
     if best == [b","] and "," in marks:
         # That it is between numbers contradicts its name.
@@ -100,9 +126,14 @@ def _blank(lines: list[bytes], marks: str) -> str | None:
     return " " if all(_NUMBER.fullmatch(one) for row in numbers for one in row) else None
 
 
-def _is_typed(cell: bytes) -> bool:
-    """Tell whether a cell is a number or a date."""
-    return bool(_NUMBER.fullmatch(cell)) or is_date(cell)
+def _is_number(cell: bytes, named: Marks | None) -> bool:
+    """Tell whether a cell is a number, perhaps with the mark between thousands that is named."""
+    if _NUMBER.fullmatch(cell):
+        return True
+    return named is not None and (
+        named.is_number(cell)
+        or (named.thousands != "," and replace(named, decimal=",").is_number(cell))
+    )
 
 
 def _cells(lines: list[bytes], separator: bytes) -> list[bytes]:
