@@ -407,6 +407,26 @@ def test_what_is_no_index_of_rows_is_named(rows: Any) -> None:
         x[rows]
 
 
+@pytest.mark.parametrize("side", [0, 3])
+@pytest.mark.parametrize("shape", [(4, 0), (0, 3), (0, 0), (0,)])
+def test_a_mask_without_elements_chooses_none(side: int, shape: tuple[int, ...]) -> None:
+    array, mask = np.ones((4, 3, side)), np.ones(shape, bool)
+    assert np.asarray(fs.Array.from_numpy(array, 2)[mask]).shape == array[mask].shape
+    with pytest.raises(IndexError, match="a mask of shape"):
+        fs.Array.from_numpy(array, 2)[np.ones((3, 0), bool)]
+
+
+@pytest.mark.parametrize("axis", [0, -1, None])
+def test_a_value_is_taken_as_its_one_element(axis: int | None) -> None:
+    value = np.all(fs.Array.from_numpy(np.ones(4), 2) > 0)
+    for rows in ([0, -1], 0):
+        np.testing.assert_array_equal(
+            np.asarray(np.take(value, rows, axis=axis)), np.take(True, rows)
+        )
+    with pytest.raises(IndexError, match="out of bounds"):
+        np.asarray(np.take(value, [1], axis=axis))
+
+
 def test_a_mask_that_does_not_fit_is_explained() -> None:
     x = fs.Array.from_numpy(np.ones((4, 2)), 3)
     with pytest.raises(IndexError, match=r"a mask of shape \(2,\) for an array of shape \(4, 2\)"):

@@ -164,3 +164,29 @@ def test_a_row_of_truth_values_chooses_columns() -> None:
     np.testing.assert_array_equal(x[:, x[0] > 0].compute(), cells[:, cells[0] > 0])
     with pytest.raises(ScriptError, match="a mask is one row or one column"):
         x[:, x > 0]
+
+
+@pytest.mark.parametrize("function", [*FUNCTIONS, operator.pow, operator.mod])
+@pytest.mark.parametrize("least", [-9.0, 1.9])
+@pytest.mark.parametrize("columns", [1, 3])
+@pytest.mark.parametrize("way", WAYS, ids=["plain", "fused"])
+def test_the_row_that_a_mask_leaves_is_repeated_on_either_side(
+    way: Settings, columns: int, least: float, function: Any
+) -> None:
+    chosen, whole = np.abs(TABLE[:, :columns]), np.abs(TABLE) + 1
+    x, y = CONTEXT.from_numpy(chosen), CONTEXT.from_numpy(whole)
+    left, kept = x[CONTEXT.from_numpy(TABLE)[:, 0] > least], chosen[TABLE[:, 0] > least]
+    np.testing.assert_array_equal(function(left, y).compute(way), function(kept, whole))
+    np.testing.assert_array_equal(function(y, left).compute(way), function(whole, kept))
+    column = y[:, [0]]
+    np.testing.assert_array_equal(function(left, column).compute(way), function(kept, whole[:, :1]))
+    np.testing.assert_array_equal(function(column, left).compute(way), function(whole[:, :1], kept))
+
+
+def test_several_rows_that_a_mask_leaves_are_not_repeated() -> None:
+    x = CONTEXT.from_numpy(TABLE)
+    left = x[x[:, 0] > 1]
+    for function in (operator.add, operator.sub):
+        for sides in ((left, x), (x, left)):
+            with pytest.raises(ScriptError, match=r"of a 4x3 and a 2x3 matrix"):
+                function(*sides).compute()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+import socket
 import subprocess
 import sys
 import textwrap
@@ -13,6 +14,7 @@ from pathlib import Path
 import psutil
 import pytest
 
+from freestone.hosts.access import Access
 from tests.waiting import DEADLINE_S, until
 
 SHARED_MEMORY = Path("/dev/shm") / f"freestone-{os.getuid()}"
@@ -214,3 +216,19 @@ def test_a_program_without_standard_output_runs_calls(tmp_path: Path, closed: st
     done = subprocess.run(line, shell=True, cwd=tmp_path, timeout=DEADLINE_S, check=False)
     assert done.returncode == 0
     assert (tmp_path / "result").read_text() == "1"
+
+
+def test_a_worker_of_a_program_that_was_killed_meanwhile_says_so_in_a_line(tmp_path: Path) -> None:
+    left = tmp_path / "manager.sock"
+    with socket.socket(socket.AF_UNIX) as listener:
+        listener.bind(str(left))
+    access = Access.make(None).write(tmp_path / "access.json")
+    words = ["--manager", f"unix:{left}", "--access", str(access), "--folder", str(tmp_path)]
+    words += ["--memory-dir", str(tmp_path / "memory"), "--disk-dir", str(tmp_path / "disk")]
+    words += ["--ram", "1000000", "--memory", "1000000", "--disk", "1000000", "--executors", "0"]
+    worker = [sys.executable, "-m", "freestone.node.worker", *words]
+    ended = subprocess.run(worker, capture_output=True, text=True, check=False)
+    assert ended.returncode == 1
+    [line] = ended.stderr.splitlines()
+    assert line.startswith("freestone worker: the manager at unix:")
+    assert line.endswith("the program that it belonged to has ended")

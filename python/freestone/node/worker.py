@@ -83,16 +83,33 @@ def _python(module: str) -> list[str]:
 
 
 def run(options: argparse.Namespace, fork_server: ForkServer | None) -> None:
-    """Run it; a cluster that was closed meanwhile has no use for it, which is no error."""
+    """Run it; a cluster that was closed meanwhile has no use for it, which is no error.
+
+    One that nobody closed, as its program was killed, is worth a line.
+    """
     try:
         access = Access.read(options.access)
         if options.await_input:
             _await_input()
         _run(options, access, fork_server)
-    except OSError:
+    except OSError as error:
         kind, _, path = options.manager.partition(":")
-        if kind != "unix" or os.path.exists(path):
+        if kind != "unix" or _is_listening(path):
             raise
+        if os.path.exists(path):
+            sys.exit(f"freestone worker: {error}; the program that it belonged to has ended")
+
+
+def _is_listening(path: str) -> bool:
+    """Tell whether a process listens at a socket; one that was killed leaves it behind."""
+    with socket.socket(socket.AF_UNIX) as probe:
+        try:
+            probe.connect(path)
+        except (ConnectionRefusedError, FileNotFoundError):
+            return False
+        except OSError:
+            return True
+    return True
 
 
 def _await_input() -> None:

@@ -210,7 +210,10 @@ def _flipud(arg: Node) -> Any:
 @lazily("take")
 def _take(arg: Node, indices: Any, axis: Any = None) -> Any:
     numbers = indices if isinstance(indices, Node) else np.asarray(indices)
-    by_rows = axis == 0 or (axis is None and arg.ndim == 1)
+    if not arg.ndim:
+        # NumPy takes a value for its one element.
+        arg = indexed(arg, (None,))
+    by_rows = axis in (0, -arg.ndim) or (axis is None and arg.ndim == 1)
     if not by_rows or numbers.dtype.kind not in "iu":
         raise refusal("np.take", "takes rows by whole numbers")
     return indexed(arg, (numbers,))

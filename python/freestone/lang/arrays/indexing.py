@@ -195,7 +195,10 @@ def filtered(node: Node, mask: Any) -> Node:
         # NumPy takes a mask without elements for one that chooses no row, of any array.
         return _listed(node, np.empty(0, np.intp), ())
     if shape != node.shape[: len(shape)]:
-        raise IndexError(f"a mask of shape {shape} for an array of shape {node.shape}")
+        sides = zip(shape, node.shape, strict=False)
+        if len(shape) > node.ndim or not all(side in (0, whole) for side, whole in sides):
+            raise IndexError(f"a mask of shape {shape} for an array of shape {node.shape}")
+        mask = np.zeros(node.shape[: len(shape)], bool)
     if not isinstance(mask, Node):
         mask = cut_up(np.asarray(mask), node.rows)
     if mask.rows != node.rows:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from freestone.lang.front.builtins import lower
-from freestone.lang.front.builtins.elementwise import cast, choose
+from freestone.lang.front.builtins.elementwise import binary, cast, choose
 from freestone.lang.front.builtins.meta import counted
 from freestone.lang.front.graph.emitter import Emitter
 from freestone.lang.front.graph.graph import Value
@@ -44,11 +44,18 @@ def fitted(emitter: Emitter, name: str, left: Value, right: Value) -> tuple[str,
         return name, left, _number(emitter, right)
     if _is_single(one):
         return name, _number(emitter, left), right
-    if not _is_shorter(one, other):
+    left, right = _widened(emitter, left, right), _widened(emitter, right, left)
+    one, other = left.type, right.type
+    if not _may_be_shorter(one, other):
         return name, left, right
-    if name in SWAPPED and not _is_shorter(other, one):
+    if name in SWAPPED and not _may_be_shorter(other, one):
         return SWAPPED[name], right, left
-    return name, _repeated(emitter, left, _whole(emitter, [left, right])), right
+    whole = _whole(emitter, [left, right])
+    if not _is_open(one, other):
+        return name, _repeated(emitter, left, whole), right
+    # The language repeats a row, or a column, on the right of ones when it is run.
+    ones = _filled(emitter, emitter.constant(1, one.cell), whole)
+    return name, binary(emitter, "mul", ones, left), right
 
 
 def chosen(emitter: Emitter, condition: Value, then: Value, otherwise: Value) -> Value:
@@ -103,6 +110,23 @@ def _is_single(type: Type) -> bool:
 def _is_shorter(one: Type, other: Type) -> bool:
     """Tell whether one has a row, or a column, where the other may have several."""
     return (one.rows == 1 != other.rows) or (one.columns == 1 != other.columns)
+
+
+def _is_open(one: Type, other: Type) -> bool:
+    """Tell whether it is known when it is run only if one has a row where the other has several."""
+    sides = ((one.rows, other.rows), (one.columns, other.columns))
+    return any(own is None and count not in (None, 1) for own, count in sides)
+
+
+def _may_be_shorter(one: Type, other: Type) -> bool:
+    return _is_shorter(one, other) or _is_open(one, other)
+
+
+def _widened(emitter: Emitter, value: Value, other: Value) -> Value:
+    """Repeat the column that a value is, if it may be a single cell when it is run; or the row."""
+    if 1 not in (value.type.rows, value.type.columns) or not _is_open(value.type, other.type):
+        return value
+    return _repeated(emitter, value, _whole(emitter, [value, other]))
 
 
 def _whole(emitter: Emitter, values: Sequence[Value]) -> Shape:
