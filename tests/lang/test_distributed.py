@@ -35,6 +35,8 @@ PARTS = {
     "e, f = recode(as.si64(X[, 1] * -4.0), true); print(e + 1); print(f);",
     "products": "print(X @ [1.0, 2, 3, 4]); print(t(X) @ X); print(t(X) @ v); print(t(v) @ X);",
     "products of two": "print(t(X) @ cbind(v, X)); print(X @ t(X)); print(t(w) @ t(X));",
+    "products with itself": "S = rand(8, 8, 0, 9, 1.0, 3); T = t(S); print(T @ T); print(S @ S); "
+    "print(T @ S); print(S @ T); print(T + T); print(T @ T @ T); print((T == T) @ S);",
     "transposes": "print(t(X) * 2.0 + w); print(sum(t(X), 0)); print(sum(t(X), 1));",
     "twice": "print(t(t(X))); print(t(t(X) * 2.0));",
     "rows": "print(X[3, ]); print(X[2:17, ]); print(X[-1, 1]); print(X[20:23, 1:3]);",

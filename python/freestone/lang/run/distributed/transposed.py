@@ -20,10 +20,17 @@ __all__ = ["derive", "on_transposed", "transposed_value"]
 def derive(
     run: DistributedRun, op: Op, name: str, kind: str, operands: Sequence[Value], **attrs: Any
 ) -> Op:
-    """Make an operation of another kind, with the place and results of `op`, once."""
+    """Make an operation of another kind, with the place and results of `op`, once.
+
+    An operand that is there twice becomes two: `B @ B` takes a transpose as it is, and turned.
+    """
     key = op, name
     if key not in run.derived:
-        made = replace(op, kind=kind, operands=list(operands), attrs=op.attrs | attrs, results=[])
+        given = [
+            Value(value.type, None, value.const) if value in operands[:at] else value
+            for at, value in enumerate(operands)
+        ]
+        made = replace(op, kind=kind, operands=given, attrs=op.attrs | attrs, results=[])
         made.results = [Value(value.type, made) for value in op.results]
         run.derived[key] = made
     return run.derived[key]
