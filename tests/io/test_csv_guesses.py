@@ -111,6 +111,14 @@ def test_numbers_with_other_separators(path: Path) -> None:
                 read(path, text.replace(",", separator), separator=separator, header=False)
 
 
+def test_fractions_below_which_rows_are_numbered_are_no_sure_names(path: Path) -> None:
+    with pytest.raises(FormatError, match="pass header=True"):
+        read(path, ";1.5;595.25\n0;2.5;0.5\n")
+    rows = {"": [0, 1, 2], "1.5": [1, 2, 3]}
+    assert read(path, ";1.5\n0;1\n1;2\n2;3\n") == rows
+    assert read(path, ";2020\n0;1.5\n") == {"": [0], "2020": [1.5]}
+
+
 @pytest.mark.parametrize("options", [{}, {"header": False}, {"header": False, "separator": ","}])
 def test_returns_in_quotes_end_no_line(path: Path, options: dict[str, Any]) -> None:
     rows = {"col_0": [7], "col_1": ["x|\r\r y"], "col_2": ["1989-12-25"]}

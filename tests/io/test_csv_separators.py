@@ -111,6 +111,14 @@ def test_two_signs_that_could_separate_are_refused(path: Path) -> None:
     assert rows_of(path, "1,a;b\n2,c;d\n", header=False) == [[1, 2], ["a;b", "c;d"]]
 
 
+def test_of_two_separators_in_a_single_line_none_is_sure(path: Path) -> None:
+    for text in ("1,2,3;5\n", "-1,805;1,2,3;Ann\n"):
+        with pytest.raises(FormatError, match="could be between its cells"):
+            read(path, text, header=False)
+    # A comma that is named as a mark is none.
+    assert rows_of(path, "p,q;-824,7\n", header=False, decimal=",") == [["p,q"], [-824.7]]
+
+
 def test_the_separator_of_a_meta_is_no_decimal_comma(path: Path) -> None:
     fs.write(np.ones((2, 2)), path)
     with pytest.raises(UsageError, match=r"decimal=',' and separator=',' are the same"):

@@ -36,7 +36,9 @@ def heading(top: Sequence[int], below: Sequence[int], lines: Sequence[Cells]) ->
         The first lines.
     """
     if top[0] == EMPTY and is_index(below[0], lines):
-        return True
+        # Fractions are seldom names, and a zero or two may be values below a missing one.
+        is_sure = len(lines) > MIN_NUMBERED or not any(one & (NEGATIVE | REAL) for one in top)
+        return True if is_sure else None
     dated = [_is_dated(lines, column) for column in range(len(top))]
     has_names = any(
         one == TEXT and not is_date(cell[0]) and (below_dated or _is_typed(other))

@@ -102,9 +102,12 @@ def _other_separator(lines: list[bytes], named: Marks | None, marks: str) -> str
         for separator, cells in kept.items()
     }
     best = [separator for separator, count in counts.items() if count == max(counts.values())]
-    if best == [b","] and "," in marks:
-        # That it is between numbers contradicts its name.
+    if len(lines) == 1 and min(counts.values()):
+        # One line is too few to count by where either leaves numbers.
         best = list(kept)
+    if "," in marks:
+        # That it alone is between numbers contradicts its name.
+        best = [separator for separator in best if separator != b","] or list(kept)
     if len(best) > 1:
         one, other = (separator.decode() for separator in best[:2])
         raise ValueError(
