@@ -1,6 +1,8 @@
 """Processes outside of a run that wait for what nobody fires, end early, or are stopped."""
 
+import re
 import sys
+from collections import Counter
 from pathlib import Path
 
 import pytest
@@ -108,6 +110,51 @@ def test_a_bridge_is_detached_by_the_end_of_its_process(way: str) -> None:
     assert ended.stderr.count("bridge 1 ends before detach(): it is detached now") == 1
     assert error in ended.stderr
     assert (ended.returncode == 0) == (error == "")
+
+
+LEAVES = """
+import sys
+import numpy as np
+from mpi4py import MPI
+from freestone import events as ev
+
+count, length, way = int(sys.argv[1]), int(sys.argv[2]), sys.argv[3]
+
+def main(rank):
+    for number in range(count):
+        rank.fire(rank.size, "late", np.zeros(length))
+    rank.fire(rank.size, "last")
+
+if MPI.COMM_WORLD.rank < MPI.COMM_WORLD.size - 1:
+    ev.run(main)
+    print("ended\\n", end="", flush=True)
+else:
+    bridge = ev.attach()
+    bridge.wait([(ev.ANY, "late")])
+    if way == "detach":
+        bridge.detach()
+"""
+
+
+@pytest.mark.parametrize(
+    ("ranks", "count", "length", "way"),
+    [(1, 3, 2_000_000, "detach"), (2, 200, 10_000, "exit"), (1, 2, 1, "detach")],
+)
+def test_what_a_bridge_has_not_consumed_is_dropped_and_named_and_the_run_ends(
+    ranks: int, count: int, length: int, way: str
+) -> None:
+    pytest.importorskip("mpi4py")
+    words = [str(count), str(length), way]
+    ended = mpiexec(ranks + 1, sys.executable, "-c", LEAVES, *words)
+    assert (ended.returncode, ended.stdout) == (0, "ended\n" * ranks), ended.stderr
+    named = re.findall(r"'(late|last)' from rank (\d)(?:, (\d+) times)?", ended.stderr)
+    dropped = Counter[str]()
+    for id, _, times in named:
+        dropped[id] += int(times or 1)
+    # One was consumed, of any rank.
+    assert dropped == {"late": ranks * count - 1, "last": ranks}, ended.stderr
+    assert {int(source) for _, source, _ in named} == set(range(ranks))
+    assert f"bridge {ranks} detached " in ended.stderr
 
 
 ENDS_C = r"""

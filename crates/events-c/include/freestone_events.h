@@ -159,7 +159,7 @@ int fse_progress(void);
  * those of the ranks. MPI may be initialised with any thread level. Possible are fse_fire and its like,
  * fse_wait, fse_retrieve_any, fse_free and fse_find, in one thread: events come and go in these calls.
  * The run goes on until all of these processes have called fse_detach; one that ends, or ends MPI, before is
- * detached then, with a word on stderr. */
+ * detached then, with a word on stderr. What was fired at it and it has not consumed is dropped, and stderr says what. */
 int fse_attach(void);
 int fse_attach_on(uintptr_t comm);
 #define fse_attach_comm(comm) fse_attach_on((uintptr_t)(comm))

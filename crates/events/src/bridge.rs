@@ -10,7 +10,7 @@ use crate::matching::{Given, Matcher, Ready, Submission};
 use crate::payload::{Events, Payload};
 use crate::pieces::Pieces;
 use crate::rank::control::{Control, Wait};
-use crate::rank::{Label, Target, check_size};
+use crate::rank::{Label, Target, check_size, say_dropped};
 use crate::sync::lock;
 use crate::transport::mpi::{Mpi, World};
 use crate::transport::{Incoming, Outgoing, Transport, TransportError, arena};
@@ -20,6 +20,9 @@ use std::time::{Duration, Instant};
 
 /// A wait of this time tells the run of it: a shorter one is no reason to think that nothing comes.
 const LONG: Duration = Duration::from_millis(10);
+
+/// The most messages that are taken in at the end: who fires without an end does not keep this process.
+const LAST: usize = 10_000;
 
 /// The most dependencies that a report names.
 const LACKS: usize = 5;
@@ -39,6 +42,8 @@ struct State {
     sent: u64,
     /// Events received, from all ranks together.
     received: u64,
+    /// The same, from each rank.
+    received_from: Vec<u64>,
     /// What the run knows of how many were sent and received, while it takes this process for one that waits.
     reported: Option<(u64, u64)>,
     /// Why the run has ended, if it has.
@@ -76,7 +81,9 @@ impl Bridge {
 
     /// The same, on a transport.
     pub fn on(transport: Box<dyn Transport>, send_timeout: Option<Duration>) -> Self {
-        Self { transport, state: Mutex::default(), send_timeout }
+        let received_from = vec![0; transport.ranks() as usize];
+        let state = Mutex::new(State { received_from, ..State::default() });
+        Self { transport, state, send_timeout }
     }
 
     /// The number of this process: those of the ranks are below it.
@@ -255,19 +262,48 @@ impl Bridge {
         lock(&self.state).ended.is_some()
     }
 
-    /// Ends this process's part in the run: nothing comes or goes any more.
+    /// Ends this process's part in the run: nothing comes or goes any more. What it has not consumed is dropped,
+    /// with a word on stderr, here of what has arrived and at the end of the run of what has not.
     ///
     /// # Errors
     ///
     /// If the run has ended with an error.
     pub fn detach(&self) -> Result<(), EventsError> {
-        let sent = lock(&self.state).sent;
-        let polled = self.poll();
+        let polled = self.poll_at_most(LAST);
         if polled.is_ok() {
-            self.tell_home(&Control::Detached(sent))?;
+            let state = lock(&self.state);
+            let (sent, received) = (state.sent, state.received_from.clone());
+            let leftovers = state.matcher.unconsumed();
+            drop(state);
+            self.tell_home(&Control::Detached { sent, received })?;
+            say_dropped(self.number(), "without consuming", &leftovers, 0);
+            self.see_off();
         }
         self.transport.leave();
         polled.map(|_| ())
+    }
+
+    /// Receives what is on its way and drops it, until all ranks have heard that this process has detached: MPI may
+    /// have no room for messages between ranks while one to this process lies there. A rank that does not look for
+    /// what arrives keeps it for a moment only.
+    fn see_off(&self) {
+        let end = Instant::now() + limits::get().close_timeout;
+        let mut lacking = self.ranks();
+        while lacking > 0 && Instant::now() < end {
+            let polled = self.transport.poll(&mut |_, incoming| match incoming {
+                Incoming::Lost => lacking = lacking.saturating_sub(1),
+                Incoming::Control(bytes) => {
+                    let is_answer = matches!(Control::decode(&bytes), Some(Control::Left { .. }));
+                    lacking = lacking.saturating_sub(u32::from(is_answer));
+                }
+                _ => {}
+            });
+            match polled {
+                Ok(0) => self.transport.sleep(&|| true, Some(LONG)),
+                Ok(_) => {}
+                Err(_) => return,
+            }
+        }
     }
 
     fn send(&self, target: Rank, id: &EventId, message: &Outgoing<'_>) -> Result<(), EventsError> {
@@ -290,8 +326,13 @@ impl Bridge {
 
     /// Takes in what has arrived; how much.
     fn poll(&self) -> Result<usize, EventsError> {
+        self.poll_at_most(usize::MAX)
+    }
+
+    /// The same, of so many messages.
+    fn poll_at_most(&self, messages: usize) -> Result<usize, EventsError> {
         let mut count = 0;
-        loop {
+        for _ in 0..messages {
             let mut found = Ok(());
             let polled = self.transport.poll(&mut |source, incoming| {
                 // Another client that has ended is no concern of this one.
@@ -303,9 +344,10 @@ impl Bridge {
             found?;
             count += polled;
             if polled == 0 {
-                return self.check().map(|()| count);
+                break;
             }
         }
+        self.check().map(|()| count)
     }
 
     fn check(&self) -> Result<(), EventsError> {
@@ -351,6 +393,7 @@ impl State {
         };
         if let Some(event) = event {
             self.received += 1;
+            self.received_from[source as usize] += 1;
             self.matcher.deliver(event, &mut self.ready);
         }
         Ok(())

@@ -1,7 +1,9 @@
 //! Runs with clients, in which a seed chooses every step: no verdict is too early, and one always comes.
 
 use super::*;
+use crate::event::{EventId, Lasting};
 use crate::rank::control::Wait;
+use crate::rank::fired::Fired;
 use crate::termination::{Action, Detector, Message, Quiet, Stage, Verdict};
 use std::collections::VecDeque;
 
@@ -10,10 +12,13 @@ enum Packet {
     Wave(Message),
     Waits(Wait),
     Resumes,
-    Detached(u64),
-    Left(Rank),
+    Detached(u64, Vec<u64>),
+    Left(Rank, u64),
     Lost,
 }
+
+/// So many events may be on their way from a rank to a client.
+const WINDOW: usize = 2;
 
 struct RankModel {
     detector: Detector,
@@ -21,6 +26,11 @@ struct RankModel {
     jobs: u32,
     sent: Vec<u64>,
     received: Vec<u64>,
+    fired: Vec<Fired>,
+    /// The identifiers of what was fired at each client.
+    ids: Vec<Vec<EventId>>,
+    /// Where an event waits for room.
+    waits_at: Option<usize>,
     lost: Vec<bool>,
     activity: u64,
     verdict: Option<Verdict>,
@@ -39,6 +49,7 @@ struct ClientModel {
     at: At,
     sent: u64,
     received: u64,
+    received_from: Vec<u64>,
     reported: Option<(u64, u64)>,
 }
 
@@ -46,6 +57,8 @@ struct ClientModel {
 enum Step {
     Deliver(usize, usize),
     Work(usize),
+    /// What waits for room goes on.
+    Retry(usize),
     Answer(usize),
     Compute(usize),
     Report(usize),
@@ -70,11 +83,20 @@ impl Model {
             jobs: 1,
             sent: vec![0; all],
             received: vec![0; all],
+            fired: (0..clients).map(|_| Fired::default()).collect(),
+            ids: vec![Vec::new(); clients as usize],
+            waits_at: None,
             lost: vec![false; all],
             activity: 0,
             verdict: None,
         };
-        let client = |_| ClientModel { at: At::Computes, sent: 0, received: 0, reported: None };
+        let client = |_| ClientModel {
+            at: At::Computes,
+            sent: 0,
+            received: 0,
+            received_from: vec![0; ranks as usize],
+            reported: None,
+        };
         let ways = (0..all).map(|_| (0..all).map(|_| VecDeque::new()).collect()).collect();
         Self {
             ranks: (0..ranks).map(rank).collect(),
@@ -94,13 +116,17 @@ impl Model {
     fn steps(&self) -> Vec<Step> {
         let mut steps = Vec::new();
         for (from, ways) in self.ways.iter().enumerate() {
-            let full = (0..ways.len()).filter(|&to| !ways[to].is_empty());
+            // Who is gone takes nothing, nor gives room back.
+            let full = (0..ways.len()).filter(|&to| !ways[to].is_empty() && !self.is_gone(to));
             steps.extend(full.map(|to| Step::Deliver(from, to)));
         }
         for (number, rank) in
             self.ranks.iter().enumerate().filter(|(_, rank)| rank.verdict.is_none())
         {
-            if rank.jobs > 0 {
+            if let Some(to) = rank.waits_at {
+                let goes_on = rank.clients.left[to - self.ranks.len()] || rank.lost[to];
+                steps.extend((goes_on || self.has_room(number, to)).then_some(Step::Retry(number)));
+            } else if rank.jobs > 0 {
                 steps.push(Step::Work(number));
             } else if !rank.clients.are_busy() && rank.detector.is_asked() {
                 steps.push(Step::Answer(number));
@@ -141,24 +167,73 @@ impl Model {
         }
     }
 
+    fn is_gone(&self, number: usize) -> bool {
+        let client = number.checked_sub(self.ranks.len());
+        client.is_some_and(|client| matches!(self.clients[client].at, At::Gone | At::Lost))
+    }
+
+    fn has_room(&self, from: usize, to: usize) -> bool {
+        to < self.ranks.len() || self.ways[from][to].len() < WINDOW
+    }
+
+    /// A rank fires at another one, or at a client, if there is room.
+    fn fire(&mut self, from: usize, to: usize) {
+        let (room, ranks) = (self.has_room(from, to), self.ranks.len());
+        let (rank, way) = (&mut self.ranks[from], &mut self.ways[from][to]);
+        let Some(client) = to.checked_sub(ranks) else {
+            way.push_back(Packet::Event);
+            return;
+        };
+        let id = EventId::from(["a", "b", "c"][rank.sent[to] as usize % 3]);
+        let fired = rank.fired[client].send(&id, Lasting::Once, || {
+            if room && !rank.lost[to] {
+                way.push_back(Packet::Event);
+            }
+            if room || rank.lost[to] { Ok(()) } else { Err(()) }
+        });
+        rank.waits_at = fired.is_err().then_some(to);
+        if fired.is_ok() {
+            rank.ids[client].push(id);
+        }
+    }
+
+    /// What a client has not received when it detached, each rank knows that fired it.
+    fn check_dropped(&self) {
+        for (own, rank) in self.ranks.iter().enumerate() {
+            for (number, client) in self.clients.iter().enumerate() {
+                if client.at != At::Gone {
+                    continue;
+                }
+                let mut counts = BTreeMap::new();
+                for id in &rank.ids[number][client.received_from[own] as usize..] {
+                    *counts.entry(id.as_bytes().to_vec()).or_insert(0) += 1;
+                }
+                let (dropped, unnamed) = rank.fired[number].dropped(own as Rank);
+                let dropped = dropped.into_iter().map(|left| (left.id, left.count));
+                assert_eq!((dropped.collect::<BTreeMap<_, _>>(), unnamed), (counts, 0));
+            }
+        }
+    }
+
+    fn dropped(&self) -> usize {
+        let fired = self.ranks.iter().flat_map(|rank| &rank.fired);
+        fired.flat_map(|fired| fired.dropped(0).0).map(|left| left.count).sum()
+    }
+
     /// Nothing can move any more.
     fn check(&self, verdict: Verdict) {
-        let is_gone = |number: usize| {
-            let client = number.checked_sub(self.ranks.len());
-            client.is_some_and(|client| matches!(self.clients[client].at, At::Gone | At::Lost))
-        };
         let is_lost = |number: &usize| {
             let client = number.checked_sub(self.ranks.len());
             client.is_some_and(|client| self.clients[client].at == At::Lost)
         };
         // What a lost client has fired counts no more.
         for (_, ways) in self.ways.iter().enumerate().filter(|(from, _)| !is_lost(from)) {
-            for (to, way) in ways.iter().enumerate().filter(|(to, _)| !is_gone(*to)) {
+            for (to, way) in ways.iter().enumerate().filter(|(to, _)| !self.is_gone(*to)) {
                 let events = way.iter().filter(|packet| matches!(packet, Packet::Event)).count();
                 assert_eq!(events, 0, "an event is on its way to {to}");
             }
         }
-        assert!(self.ranks.iter().all(|rank| rank.jobs == 0));
+        assert!(self.ranks.iter().all(|rank| rank.jobs == 0 && rank.waits_at.is_none()));
         let waits = |client: &ClientModel| client.at == At::Waits(client.received);
         assert!(
             self.clients
@@ -183,6 +258,7 @@ impl Model {
                     let is_other = self.choose(3) == 0;
                     let client = &mut self.clients[to - self.ranks.len()];
                     client.received += 1;
+                    client.received_from[from] += 1;
                     if let At::Waits(since) = &mut client.at
                         && is_other
                         && *since + 1 == client.received
@@ -194,13 +270,20 @@ impl Model {
             Step::Work(number) => {
                 self.ranks[number].jobs -= 1;
                 self.ranks[number].activity += 1;
-                for _ in 0..self.choose(3) {
+                for _ in 0..self.choose(6) {
                     let to = self.choose(self.ways.len());
-                    if self.budget > 0 && to != number && !self.ranks[number].lost[to] {
+                    let rank = &mut self.ranks[number];
+                    if self.budget > 0 && to != number && !rank.lost[to] && rank.waits_at.is_none()
+                    {
                         self.budget -= 1;
-                        self.ranks[number].sent[to] += 1;
-                        self.send(number, to, Packet::Event);
+                        rank.sent[to] += 1;
+                        self.fire(number, to);
                     }
+                }
+            }
+            Step::Retry(number) => {
+                if let Some(to) = self.ranks[number].waits_at {
+                    self.fire(number, to);
                 }
             }
             Step::Answer(number) => {
@@ -246,7 +329,8 @@ impl Model {
         match choice {
             0 => {
                 self.clients[number].at = At::Gone;
-                self.send_home(number, Packet::Detached(sent));
+                let received_from = self.clients[number].received_from.clone();
+                self.send_home(number, Packet::Detached(sent, received_from));
             }
             1 if number < 2 => {
                 self.clients[number].at = At::Lost;
@@ -266,7 +350,8 @@ impl Model {
     }
 
     fn deliver(&mut self, from: usize, to: usize, packet: Packet) {
-        let (rank, source) = (&mut self.ranks[to], from as Rank);
+        let (ranks, source) = (self.ranks.len(), from as Rank);
+        let rank = &mut self.ranks[to];
         let mut actions = Vec::new();
         rank.activity += u64::from(!matches!(packet, Packet::Wave(_)));
         match packet {
@@ -277,16 +362,20 @@ impl Model {
             Packet::Wave(message) => rank.detector.on_message(source, message, &mut actions),
             Packet::Waits(wait) => rank.clients.on_waits(source, wait),
             Packet::Resumes => rank.clients.on_resumes(source),
-            Packet::Left(client) => rank.clients.on_left(client),
+            Packet::Left(client, received) => {
+                rank.clients.on_left(client);
+                rank.fired[client as usize - ranks].on_left(received);
+            }
             Packet::Lost => {
                 rank.lost[from] = true;
                 rank.clients.on_lost(source);
                 rank.detector.on_client_lost(&mut actions);
             }
-            Packet::Detached(sent) => {
+            Packet::Detached(sent, received) => {
                 assert!(rank.clients.on_detached(source, sent));
-                for other in (0..self.ranks.len()).filter(|other| *other != to) {
-                    self.send(to, other, Packet::Left(source));
+                rank.fired[from - ranks].on_left(received[to]);
+                for other in (0..ranks).filter(|other| *other != to) {
+                    self.send(to, other, Packet::Left(source, received[other]));
                 }
             }
         }
@@ -296,7 +385,7 @@ impl Model {
 
 #[test]
 fn the_end_and_a_deadlock_are_found_whatever_clients_do_and_never_too_early() {
-    let (mut ended, mut stuck) = (0, 0);
+    let (mut ended, mut stuck, mut dropped) = (0, 0, 0);
     for seed in 0..3000 {
         let (ranks, clients) = (1 + (seed % 4) as u32, 1 + (seed / 4 % 3) as u32);
         let mut model = Model::new(ranks, clients, seed);
@@ -306,12 +395,38 @@ fn the_end_and_a_deadlock_are_found_whatever_clients_do_and_never_too_early() {
             let chosen = model.choose(steps.len());
             model.step(steps[chosen]);
         }
+        model.check_dropped();
+        dropped += model.dropped();
         match model.ranks[0].verdict {
             Some(Verdict::Ended) => ended += 1,
             _ => stuck += 1,
         }
     }
-    assert!(ended > 300 && stuck > 300, "{ended} runs ended, {stuck} were stuck");
+    let counts = format!("{ended} runs ended, {stuck} were stuck, {dropped} events were dropped");
+    assert!(ended > 300 && stuck > 300 && dropped > 1000, "{counts}");
+}
+
+#[test]
+fn all_that_a_client_has_not_received_is_counted_though_not_all_by_its_name() {
+    let mut fired = Fired::default();
+    let fire = |fired: &mut Fired, id: &str, lasting| {
+        let sent = fired.send(&id.into(), lasting, || Ok::<_, ()>(()));
+        sent.unwrap();
+    };
+    for number in 0..100 {
+        fire(&mut fired, &format!("first {number}"), Lasting::Once);
+    }
+    for _ in 0..50 {
+        fire(&mut fired, "second", Lasting::Once);
+    }
+    fire(&mut fired, "for ever", Lasting::Persistent);
+    assert_eq!(fired.dropped(1), (vec![], 0));
+    fired.on_left(10);
+    fire(&mut fired, "second", Lasting::Once);
+    let (leftovers, unnamed) = fired.dropped(1);
+    assert_eq!(leftovers.last().unwrap().to_string(), "'second' from rank 1, 51 times");
+    let named: usize = leftovers.iter().map(|left| left.count).sum();
+    assert_eq!((leftovers.len(), named as u64 + unnamed), (63, 90 + 51));
 }
 
 #[test]

@@ -11,14 +11,20 @@ pub(crate) enum Control {
     Failed(Failure),
     /// A rank, or a client, is lost.
     Lost(Rank),
-    /// A client has fired so many events, and fires no more.
-    Detached(u64),
+    /// A client has fired so many events and received so many of each rank, and neither fires nor receives any more.
+    Detached {
+        sent: u64,
+        received: Vec<u64>,
+    },
     /// A client waits, and does nothing before it receives an event.
     Waits(Wait),
     /// It goes on.
     Resumes,
-    /// What a client is sent counts no more: it has detached.
-    Left(Rank),
+    /// A client has detached, after it had received so many events of who hears this: what it is sent counts no more.
+    Left {
+        client: Rank,
+        received: u64,
+    },
     /// To clients: the run is stuck, as this report says.
     Stuck(String),
 }
@@ -65,12 +71,14 @@ impl Control {
             Self::Termination(Message::Conclude { verdict }) => words(CONCLUDE, &[*verdict as u64]),
             Self::Termination(Message::Joined { ranks }) => words(JOINED, &[u64::from(*ranks)]),
             Self::Lost(rank) => words(LOST, &[u64::from(*rank)]),
-            Self::Detached(sent) => words(DETACHED, &[*sent]),
+            Self::Detached { sent, received } => {
+                words(DETACHED, &[&[*sent], &received[..]].concat())
+            }
             Self::Waits(Wait { sent, received, what }) => {
                 [&words(WAITS, &[*sent, *received]), what.as_bytes()].concat()
             }
             Self::Resumes => words(RESUMES, &[]),
-            Self::Left(client) => words(LEFT, &[u64::from(*client)]),
+            Self::Left { client, received } => words(LEFT, &[u64::from(*client), *received]),
             Self::Stuck(report) => [&[STUCK], report.as_bytes()].concat(),
             Self::Failed(Failure { kind, bytes }) => {
                 [&words(FAILED, &[u64::from(*kind)]), &bytes[..]].concat()
@@ -99,9 +107,13 @@ impl Control {
         let words: Vec<u64> = chunks.iter().map(|chunk| u64::from_le_bytes(*chunk)).collect();
         let message = match (what, words[..].as_ref()) {
             (LOST, &[rank]) => return Some(Self::Lost(u32::try_from(rank).ok()?)),
-            (DETACHED, &[sent]) => return Some(Self::Detached(sent)),
+            (DETACHED, &[sent, ref received @ ..]) => {
+                return Some(Self::Detached { sent, received: received.to_vec() });
+            }
             (RESUMES, &[]) => return Some(Self::Resumes),
-            (LEFT, &[client]) => return Some(Self::Left(u32::try_from(client).ok()?)),
+            (LEFT, &[client, received]) => {
+                return Some(Self::Left { client: u32::try_from(client).ok()?, received });
+            }
             (PROBE, &[wave, members]) => Message::Probe { wave, members: unpacked(members) },
             (JOINED, &[ranks]) => Message::Joined { ranks: u32::try_from(ranks).ok()? },
             (CONCLUDE, &[verdict]) => {
@@ -175,11 +187,11 @@ mod tests {
             Control::Termination(Message::Conclude { verdict }),
             Control::Termination(Message::Joined { ranks: 7 }),
             Control::Failed(Failure::text("no")),
-            Control::Detached(5),
+            Control::Detached { sent: 5, received: vec![1, 2] },
             Control::Lost(5),
             Control::Waits(Wait { sent: 1, received: 2, what: "for 'x'".into() }),
             Control::Resumes,
-            Control::Left(3),
+            Control::Left { client: 3, received: 1 },
             Control::Stuck("rank 0: nothing".into()),
         ] {
             let bytes = control.encode();

@@ -97,6 +97,7 @@ impl Rank {
         let inner = &self.inner;
         inner.join();
         inner.transport.leave();
+        inner.say_dropped();
         let by_value = |payload: &Payload| !matches!(payload.data, Data::Value(_));
         let mut state = inner.state();
         let held = state.matcher.held(by_value);

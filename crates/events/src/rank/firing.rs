@@ -270,13 +270,13 @@ impl Inner {
         id: &EventId,
         message: &Outgoing<'_>,
     ) -> Result<(), EventsError> {
-        match self.transport.send(target, message) {
+        match self.try_send(target, message) {
             Err(TransportError::Full) => {}
             sent => return Ok(sent?),
         }
         let awaited = Awaited { target, id: id.clone(), since: Instant::now() };
         lock(&self.awaited).insert(Self::thread(), awaited);
-        let sent = self.until_room(timeout, || self.transport.send(target, message));
+        let sent = self.until_room(timeout, || self.try_send(target, message));
         lock(&self.awaited).remove(&Self::thread());
         sent.map_err(|why| match why {
             Waited::Full(waited) => EventsError::NoRoom { id: id.to_string(), target, waited },

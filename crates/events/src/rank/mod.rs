@@ -10,6 +10,7 @@ mod condition;
 pub(crate) mod control;
 mod draining;
 mod ending;
+mod fired;
 mod firing;
 mod pending;
 mod progress;
@@ -29,6 +30,7 @@ mod worker;
 pub use crate::payload::Events;
 pub use condition::Condition;
 pub use ending::Summary;
+pub(crate) use fired::say_dropped;
 pub use firing::Target;
 pub(crate) use firing::check_size;
 pub use statistics::Statistics;
@@ -40,6 +42,7 @@ use crate::sync::{Apart, lock};
 use crate::transport::{Bell, Transport};
 use crossbeam_queue::SegQueue;
 use ending::Ending;
+use fired::Fired;
 use firing::Awaited;
 use pending::Pending;
 use searchers::Searchers;
@@ -162,6 +165,8 @@ struct Inner {
     searchers: Apart<Searchers>,
     /// Events sent, by target.
     sent: Vec<AtomicU64>,
+    /// What was fired at each client.
+    fired: Vec<Mutex<Fired>>,
     /// Threads that wait for room elsewhere, and for what.
     pressed: AtomicU64,
     awaited: Mutex<BTreeMap<u64, Awaited>>,
@@ -231,6 +236,7 @@ impl Rank {
             pending: Pending::default(),
             searchers: Apart::default(),
             sent: (0..room).map(|_| AtomicU64::new(0)).collect(),
+            fired: (0..transport.clients()).map(|_| Mutex::default()).collect(),
             sending: (0..room).map(|_| Mutex::new(())).collect(),
             pressed: AtomicU64::new(0),
             awaited: Mutex::new(BTreeMap::new()),

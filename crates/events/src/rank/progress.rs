@@ -139,7 +139,9 @@ impl Inner {
                     self.transport.lose(rank);
                     self.on_lost(state, rank);
                 }
-                Some(Control::Detached(sent)) => self.on_detached(state, source, sent),
+                Some(Control::Detached { sent, received }) => {
+                    self.on_detached(state, source, sent, &received);
+                }
                 Some(Control::Waits(wait)) => {
                     state.clients.on_waits(source, wait);
                     state.activity += 1;
@@ -148,10 +150,7 @@ impl Inner {
                     state.clients.on_resumes(source);
                     state.activity += 1;
                 }
-                Some(Control::Left(client)) => {
-                    state.clients.on_left(client);
-                    state.activity += 1;
-                }
+                Some(Control::Left { client, received }) => self.on_left(state, client, received),
                 Some(Control::Lost(_) | Control::Stuck(_)) | None => {
                     let what = format!("rank {source} sent {} bytes of no meaning", bytes.len());
                     self.break_off(state, what);

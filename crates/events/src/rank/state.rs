@@ -320,13 +320,15 @@ impl Inner {
     }
 
     /// A client of this rank has fired all that it will: what it is sent counts no more, anywhere.
-    pub(super) fn on_detached(&self, state: &mut State, client: Rank, sent: u64) {
-        if state.clients.on_detached(client, sent) {
-            state.activity += 1;
-            for rank in 0..self.ranks() {
-                if !state.lost[rank as usize] {
-                    self.send_control(state, rank, Control::Left(client).encode());
-                }
+    pub(super) fn on_detached(&self, state: &mut State, client: Rank, sent: u64, received: &[u64]) {
+        if !state.clients.on_detached(client, sent) {
+            return;
+        }
+        for (rank, &received) in (0..self.ranks()).zip(received) {
+            if rank == self.rank() {
+                self.on_left(state, client, received);
+            } else if !state.lost[rank as usize] {
+                self.send_control(state, rank, Control::Left { client, received }.encode());
             }
         }
     }

@@ -189,6 +189,9 @@ pub trait Transport: Send + Sync {
     /// Another rank has reported that this one is lost.
     fn lose(&self, _rank: Rank) {}
 
+    /// A client has detached: what is on its way to it need not arrive, and nothing more is sent there.
+    fn release(&self, _client: Rank) {}
+
     /// Whether this thread may poll.
     fn may_poll(&self) -> bool {
         true

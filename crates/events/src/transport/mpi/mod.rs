@@ -80,7 +80,8 @@ struct Shared {
     looked: Mutex<Instant>,
     /// Who has ended and is to be reported as lost.
     ended: Mutex<Vec<Rank>>,
-    lost: Vec<AtomicBool>,
+    /// To whom nothing goes any more: who is lost, and clients that have detached.
+    gone: Vec<AtomicBool>,
     /// Whether a payload may be on its way that goes apart: MPI moves it only while it is called.
     sends_apart: AtomicBool,
 }
@@ -117,7 +118,7 @@ impl Mpi {
         if shared.has_left.load(Ordering::Acquire) {
             return Err(TransportError::Lost(target));
         }
-        if shared.lost[target as usize].load(Ordering::Acquire) {
+        if shared.gone[target as usize].load(Ordering::Acquire) {
             return Err(TransportError::Lost(target));
         }
         if let Outgoing::Event { parts, .. } = message
@@ -176,7 +177,7 @@ impl Mpi {
             looked: Mutex::new(Instant::now()),
             ended: Mutex::default(),
             sends_apart: AtomicBool::new(false),
-            lost: (0..count).map(|_| AtomicBool::new(false)).collect(),
+            gone: (0..count).map(|_| AtomicBool::new(false)).collect(),
             world,
         });
         if is_alone {
@@ -274,8 +275,8 @@ impl Shared {
             return Ok(false);
         }
         let mut any = false;
-        for lane in &self.lanes {
-            any |= lock(lane).is_apart(&self.world)?;
+        for (lane, gone) in self.lanes.iter().zip(&self.gone) {
+            any |= !gone.load(Ordering::Acquire) && lock(lane).is_apart(&self.world)?;
         }
         if any {
             self.sends_apart.store(true, Ordering::Release);
@@ -389,7 +390,7 @@ impl Shared {
 
     fn lose(&self, rank: Rank) {
         self.world.note_loss();
-        self.lost[rank as usize].store(true, Ordering::Release);
+        self.gone[rank as usize].store(true, Ordering::Release);
     }
 
     /// Hands over the frames of a message; how many.
@@ -479,6 +480,10 @@ impl Transport for Mpi {
         self.shared.lose(rank);
     }
 
+    fn release(&self, client: Rank) {
+        self.shared.gone[client as usize].store(true, Ordering::Release);
+    }
+
     fn is_informed_of_losses(&self, _other: Rank) -> bool {
         !self.shared.world.sees_all()
     }
@@ -543,9 +548,9 @@ impl Transport for Mpi {
         let shared = &self.shared;
         let _ = shared.flush_all();
         let end = Instant::now() + limits::get().close_timeout;
-        for (lane, lost) in shared.lanes.iter().zip(&shared.lost) {
+        for (lane, gone) in shared.lanes.iter().zip(&shared.gone) {
             // What is for a lost rank never goes.
-            let end = if lost.load(Ordering::Acquire) { Instant::now() } else { end };
+            let end = if gone.load(Ordering::Acquire) { Instant::now() } else { end };
             lock(lane).finish(&shared.world, end);
         }
         let mut receiving = lock(&shared.receiving);

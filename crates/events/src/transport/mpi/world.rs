@@ -18,7 +18,7 @@ const ROUND: usize = 1 << 30;
 /// How long ranks wait for each other at the beginning of a run, unless the program says.
 pub const MEET_TIMEOUT: Duration = Duration::from_secs(300);
 /// What processes of one run have to agree on: how frames and what runtimes tell each other look.
-const PROTOCOL: u32 = 4;
+const PROTOCOL: u32 = 5;
 const VERSION: &str = env!("CARGO_PKG_VERSION");
 
 /// Communicators are made one at a time.
