@@ -118,9 +118,9 @@ class Bridge:
     def detach(self) -> None:
         """End this process's part in the run, which ends once all such processes have done so.
 
-        What was fired at it and it has not consumed is dropped, and whoever fires at it goes on. Stderr says
-        what: here of events that have arrived, at the end of the run of those that have not. A program that
-        ends without it is detached then, with a word on stderr.
+        What was fired at it and it has not consumed is dropped, and whoever fires at it goes on.
+        Stderr says what: here of events that have arrived, at the end of the run of those that
+        have not. A program that ends without it is detached then, with a word on stderr.
         """
         if self._is_attached:
             self._is_attached = False
