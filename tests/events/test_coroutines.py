@@ -221,7 +221,7 @@ def test_the_result_of_a_removed_task_is_an_error_at_once() -> None:
             except TaskRemovedError as error:
                 return str(error)
 
-        def late() -> None: ...
+        def late(_: object) -> None: ...
 
         futures = [rank.submit(late, on=[(0, "never")], name="late") for _ in range(2)]
         waiting = rank.submit(waits)

@@ -223,6 +223,6 @@ mod tests {
         assert_eq!(here().to_string(), "the program");
         // SAFETY: literals.
         unsafe { fse_at(c"model.c".as_ptr(), 20, c"1, 0, id".as_ptr()) };
-        assert_eq!(run(code, here).to_string(), "step (model.c:20)");
+        assert_eq!(run(code, (null(), 0), here).to_string(), "step (model.c:20)");
     }
 }

@@ -5,7 +5,7 @@ use crate::places;
 use crate::recording;
 use crate::runtime::{Part, part, rank};
 use crate::views::{View, Views, give};
-use crate::words::{self, On};
+use crate::words::{self, OWN, On};
 use freestone_events::matching::Mode;
 use freestone_events::rank::{Code, Done, Events};
 use freestone_events::{Failure, Rank, Submit};
@@ -260,4 +260,25 @@ fn given(events: Result<Events, Refused>, found: *mut c_int) -> *const View {
             null()
         }
     }
+}
+
+/// The first event with an identifier from a source.
+///
+/// # Safety
+/// `events` points to `count` of them, `id` ends with a zero byte.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn fse_find(
+    events: *const View,
+    count: c_int,
+    source: c_int,
+    id: *const c_char,
+) -> *const View {
+    let (Ok(rank), false, false) = (rank(), events.is_null(), id.is_null()) else {
+        return null();
+    };
+    let source = if source == OWN { rank.rank().cast_signed() } else { source };
+    // SAFETY: as the caller says.
+    let (events, id) =
+        unsafe { (std::slice::from_raw_parts(events, count.max(0) as usize), CStr::from_ptr(id)) };
+    events.iter().find(|event| event.fits(source, id)).map_or(null(), std::ptr::from_ref)
 }

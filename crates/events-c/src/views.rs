@@ -2,7 +2,7 @@
 
 use crate::arrays::{ARRAY, Shape, elements};
 use crate::error::counted;
-use crate::words::{ANY, OWN, size_of_type};
+use crate::words::{ANY, size_of_type};
 use freestone_events::payload::Data;
 use freestone_events::rank::Events;
 use smallvec::SmallVec;
@@ -30,6 +30,13 @@ impl View {
         // SAFETY: the identifier lies beside the view, with a zero at its end.
         let id = unsafe { CStr::from_ptr(self.id) };
         format!("'{}' from rank {}", id.to_string_lossy(), self.source)
+    }
+
+    /// Whether it has this identifier, and is from this rank or any.
+    pub fn fits(&self, source: c_int, id: &CStr) -> bool {
+        // SAFETY: as above.
+        let same = unsafe { CStr::from_ptr(self.id) } == id;
+        same && (source == ANY || self.source == source)
     }
 }
 
@@ -153,30 +160,4 @@ pub extern "C" fn fse_free(events: *const View) {
     let freed = given.as_mut().and_then(|given| given.remove(&events.addr()));
     drop(given);
     drop(freed);
-}
-
-/// The first event with an identifier from a source.
-///
-/// # Safety
-/// `events` points to `count` of them, `id` ends with a zero byte.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn fse_find(
-    events: *const View,
-    count: c_int,
-    source: c_int,
-    id: *const c_char,
-) -> *const View {
-    let (Ok(rank), false, false) = (crate::runtime::rank(), events.is_null(), id.is_null()) else {
-        return null();
-    };
-    let own = rank.rank().cast_signed();
-    // SAFETY: as the caller says.
-    let (events, id) =
-        unsafe { (std::slice::from_raw_parts(events, count.max(0) as usize), CStr::from_ptr(id)) };
-    let fits = |event: &&View| {
-        // SAFETY: our own views, whose identifiers end with a zero.
-        let same = unsafe { CStr::from_ptr(event.id) } == id;
-        same && (source == ANY || event.source == if source == OWN { own } else { source })
-    };
-    events.iter().find(fits).map_or(null(), std::ptr::from_ref)
 }
